@@ -1,0 +1,90 @@
+import type { HeldLease } from './held-lease.js';
+import type { Lease } from './lease.js';
+
+/** Several resources held as one. It is lost as soon as one of them is. */
+export class CompositeLease implements Lease {
+  readonly resource: string;
+  readonly resources: readonly string[];
+  #controller: AbortController | undefined;
+
+  constructor(
+    /** One lease a resource, sorted by resource, each with its own fencing token. */
+    readonly leases: readonly HeldLease[],
+  ) {
+    this.resources = leases.map(({ resource }) => resource);
+    this.resource = this.resources.join(', ');
+  }
+
+  get mode() {
+    return this.leases[0]!.mode;
+  }
+
+  get fencingToken(): number {
+    return Math.max(...this.leases.map(({ fencingToken }) => fencingToken));
+  }
+
+  get holds() {
+    return this.leases.map(({ hold }) => hold);
+  }
+
+  get signal(): AbortSignal {
+    const controller = (this.#controller ??= this.#createController());
+    // Asking each part also notices a deadline that has just passed.
+    for (const { signal } of this.leases)
+      if (signal.aborted && !controller.signal.aborted) controller.abort(signal.reason);
+    return controller.signal;
+  }
+
+  isHeld(): boolean {
+    return this.leases.every((lease) => lease.isHeld());
+  }
+
+  remainingMs(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingMs()));
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  async verify(): Promise<boolean> {
+    const verdicts = await Promise.all(this.leases.map((lease) => lease.verify()));
+    return verdicts.every(Boolean);
+  }
+
+  async extend(leaseMs?: number): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
+  }
+
+  async release(): Promise<void> {
+    await this.#endAll((lease) => lease.release());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => {});
+  }
+
+  bind(): this {
+    for (const lease of this.leases) lease.bind();
+    return this;
+  }
+
+  /** Releases, whatever the async context. */
+  async end(): Promise<void> {
+    await this.#endAll((lease) => lease.end());
+  }
+
+  /** Ends every part, also after a failure, and then reports the first failure. */
+  async #endAll(end: (lease: HeldLease) => Promise<void>): Promise<void> {
+    const results = await Promise.allSettled(this.leases.toReversed().map(end));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  #createController(): AbortController {
+    const controller = new AbortController();
+    for (const { signal } of this.leases) {
+      signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+    }
+    return controller;
+  }
+}

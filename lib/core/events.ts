@@ -1,0 +1,51 @@
+import type { LeaseLossReason, LockError } from './errors.js';
+import type { LockMode } from './lock-options.js';
+
+/** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
+export type LockEvent =
+  | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
+  | { type: 'notAcquired'; resource: string; error: LockError }
+  | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
+  /** The lease ended while it was held. Its `signal` has aborted. */
+  | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
+  /** A lease that was lost before was released: whoever holds the resource now was not touched. */
+  | { type: 'releasedAfterLoss'; resource: string; fencingToken: number }
+  /** A release was not confirmed in time. It is sent again in the background until the lease has expired by itself. */
+  | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
+  /** A renewal was not confirmed. It is tried again until the deadline of the lease. */
+  | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
+  /** A singleton job started here. `rerun`: its first runner died. */
+  | { type: 'tickStarted'; job: string; tick: string; rerun: boolean }
+  | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
+  /** A tick of a singleton job does not run here: another instance has it, or the run before it has not ended. */
+  | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
+  /** A tick could not be claimed because Redis did not answer in time. */
+  | { type: 'tickFailed'; job: string; tick: string; error: LockError };
+
+/** Listens to lock events. What it throws is dropped: an observer can never break a lock. */
+export type LockObserver = (event: LockEvent) => void;
+
+/** Who listens, in the order they came. */
+export class LockObservers {
+  readonly #observers = new Set<LockObserver>();
+
+  constructor(observers: Iterable<LockObserver> = []) {
+    for (const observer of observers) this.#observers.add(observer);
+  }
+
+  /** Adds a listener and gives the function that removes it. */
+  add(observer: LockObserver): () => void {
+    this.#observers.add(observer);
+    return () => void this.#observers.delete(observer);
+  }
+
+  emit(event: LockEvent): void {
+    for (const observer of this.#observers) {
+      try {
+        observer(event);
+      } catch {
+        // See LockObserver.
+      }
+    }
+  }
+}

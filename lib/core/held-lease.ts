@@ -1,0 +1,169 @@
+import type { ActiveHolds } from './active-holds.js';
+import { answerWithin } from './answer.js';
+import type { Clock } from './clock.js';
+import { LockReentryError, LockUnavailableError } from './errors.js';
+import type { LockObservers } from './events.js';
+import type { Hold } from './hold.js';
+import type { Lease } from './lease.js';
+import type { LockContext } from './lock-context.js';
+import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
+import type { LockStore } from './lock-store.js';
+import { checkInteger } from './validation.js';
+import type { Watchdog } from './watchdog.js';
+import type { Withdrawals } from './withdrawals.js';
+
+/** What a lease works with; one for all leases of a client. */
+export interface LeaseWorkings {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly observers: LockObservers;
+  readonly watchdog: Watchdog;
+  readonly withdrawals: Withdrawals;
+  readonly active: ActiveHolds;
+  readonly context: LockContext;
+}
+
+/** The lease of one resource. */
+export class HeldLease implements Lease {
+  #ending: Promise<void> | undefined;
+  #isBound = false;
+
+  constructor(
+    readonly hold: Hold,
+    private readonly workings: LeaseWorkings,
+  ) {}
+
+  get resource() {
+    return this.hold.ownership.resource;
+  }
+
+  get resources() {
+    return [this.resource];
+  }
+
+  get mode() {
+    return this.hold.ownership.mode;
+  }
+
+  get fencingToken() {
+    return this.hold.fencingToken;
+  }
+
+  get signal() {
+    return this.hold.signal;
+  }
+
+  get holds() {
+    return [this.hold];
+  }
+
+  isHeld(): boolean {
+    return this.#ending === undefined && this.hold.isHeld();
+  }
+
+  remainingMs(): number {
+    return this.isHeld() ? this.hold.remainingMs() : 0;
+  }
+
+  assertHeld(): void {
+    if (!this.isHeld()) throw this.hold.lossError();
+  }
+
+  async verify(): Promise<boolean> {
+    if (!this.isHeld()) return false;
+    const isOwner = await this.#ask('verify', () => this.workings.store.verify(this.hold.ownership));
+    if (!isOwner) this.hold.lose('takenOver');
+    return this.isHeld();
+  }
+
+  async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
+    checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+    this.assertHeld();
+    const { hold, workings } = this;
+    const sentAt = workings.clock.now();
+    const renewalMs = hold.renewalMs(leaseMs);
+    if (await this.#ask('extend', () => workings.store.renew(hold.ownership, renewalMs))) {
+      hold.confirm(sentAt, renewalMs);
+    } else {
+      hold.lose('takenOver');
+    }
+    this.assertHeld();
+    hold.leaseMs = leaseMs;
+    hold.nextRenewalAt = sentAt + leaseMs / 3;
+    workings.watchdog.watch(hold);
+  }
+
+  async release(): Promise<void> {
+    if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
+      throw LockReentryError.foreignRelease(this.resource);
+    }
+    await this.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => {});
+  }
+
+  /** From now on the lease belongs to the async context it was entered in. */
+  bind(): this {
+    this.#isBound = true;
+    return this;
+  }
+
+  /** Releases, whatever the async context. */
+  end(): Promise<void> {
+    return (this.#ending ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    const { hold, workings } = this;
+    hold.depth--;
+    if (hold.depth > 0) return this.#leaveOne();
+    const wasHeld = hold.end();
+    workings.watchdog.unwatch(hold);
+    try {
+      await this.#releaseLock(wasHeld);
+    } finally {
+      workings.active.delete(hold);
+    }
+  }
+
+  /** Others still stand on the hold. If Redis misses this, the last release frees the lock all the same. */
+  async #leaveOne(): Promise<void> {
+    const { hold, workings } = this;
+    await hold.inOrder(async () => {
+      if (!hold.isHeld()) return;
+      const command = workings.store.setDepth(hold.ownership, hold.depth, hold.leaseMs);
+      const answer = await answerWithin(workings.clock, command, hold.attemptTimeoutMs);
+      if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
+    });
+  }
+
+  async #releaseLock(wasHeld: boolean): Promise<void> {
+    const { hold, workings } = this;
+    const { ownership, fencingToken } = hold;
+    const { resource } = ownership;
+    const heldMs = workings.clock.now() - hold.acquiredAt;
+    const command = workings.store.release(ownership, false);
+    const answer = await answerWithin(workings.clock, command, hold.attemptTimeoutMs);
+    if (!wasHeld) {
+      workings.observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
+    } else if (answer.outcome === 'answered') {
+      if (answer.value) workings.observers.emit({ type: 'released', resource, fencingToken, heldMs });
+      else workings.observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
+    } else if (answer.outcome !== 'aborted') {
+      const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
+      workings.withdrawals.start(ownership, hold, false);
+      workings.observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
+      throw error;
+    }
+  }
+
+  /** @throws LockUnavailableError */
+  async #ask<T>(operation: string, command: () => Promise<T>): Promise<T> {
+    const answer = await answerWithin(this.workings.clock, command(), this.hold.attemptTimeoutMs);
+    if (answer.outcome === 'answered') return answer.value;
+    const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
+    throw new LockUnavailableError(this.resource, operation, outcome, 'error' in answer ? answer.error : undefined);
+  }
+}

@@ -1,0 +1,102 @@
+import { InvalidLockOptionsError } from './errors.js';
+import type { RetryStrategy } from './retry.js';
+import { checkBoolean, checkInteger, checkKnownOptions, checkOneOf, describeValue } from './validation.js';
+
+/**
+ * How a resource is held.
+ *
+ * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
+ * - `reentrant`: one async context, which may enter again and again; the last release frees it.
+ */
+export type LockMode = 'exclusive' | 'reentrant';
+
+export const LOCK_MODES: readonly LockMode[] = ['exclusive', 'reentrant'];
+export const MIN_LEASE_MS = 50;
+export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
+
+/** What one call to acquire may choose. Whatever is left out is the module's default. */
+export interface LockOptions {
+  /** @default 'exclusive' */
+  mode?: LockMode;
+  /** How long Redis keeps the lock without a renewal, in milliseconds: 50 to 24 h. @default 30000 */
+  leaseMs?: number;
+  /**
+   * How long to wait for a busy resource, in milliseconds. 0: at once or `LockBusyError`. `Infinity`: until it is
+   * granted. @default 10000
+   */
+  waitMs?: number;
+  /**
+   * `true` renews the lease at a third of `leaseMs` until it is released; `false` gives a fixed lease that ends after
+   * `leaseMs`. @default true
+   */
+  watchdog?: boolean;
+  /** The watchdog keeps the lease no longer than this, in milliseconds; then it is lost. @default no limit */
+  maxHoldMs?: number;
+  /** How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. @default 1000 */
+  attemptTimeoutMs?: number;
+  /** Polls by this strategy in place of waiting to be woken. */
+  retry?: RetryStrategy;
+  /** Gives up waiting (`LockAbortedError`). It does not touch a lease that was granted. */
+  signal?: AbortSignal;
+}
+
+export const LOCK_OPTION_NAMES = [
+  'mode',
+  'leaseMs',
+  'waitMs',
+  'watchdog',
+  'maxHoldMs',
+  'attemptTimeoutMs',
+  'retry',
+  'signal',
+] as const satisfies readonly (keyof LockOptions)[];
+
+/** The options that a module sets for all its locks. */
+export type LockDefaults = Required<Pick<LockOptions, 'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs'>>;
+
+export const LOCK_DEFAULTS: LockDefaults = { leaseMs: 30_000, waitMs: 10_000, watchdog: true, attemptTimeoutMs: 1_000 };
+
+/** Options with nothing left open. */
+export interface ResolvedLockOptions extends LockDefaults {
+  readonly mode: LockMode;
+  readonly maxHoldMs: number;
+  readonly retry: RetryStrategy | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
+export function checkLockOptions(options: LockOptions, where = 'lock options', known = LOCK_OPTION_NAMES): void {
+  checkKnownOptions(where, options, known);
+  checkOneOf('mode', options.mode, LOCK_MODES);
+  checkInteger('leaseMs', options.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+  if (options.waitMs !== Infinity) checkInteger('waitMs', options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+  checkBoolean('watchdog', options.watchdog);
+  checkInteger('maxHoldMs', options.maxHoldMs, MIN_LEASE_MS, Number.MAX_SAFE_INTEGER);
+  checkInteger('attemptTimeoutMs', options.attemptTimeoutMs, 10, 60_000);
+  if (options.retry !== undefined && typeof options.retry?.next !== 'function') {
+    throw new InvalidLockOptionsError(
+      `retry must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), not ${describeValue(options.retry)}.`,
+      'retry',
+    );
+  }
+  if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+    throw new InvalidLockOptionsError(`signal must be an AbortSignal, not ${describeValue(options.signal)}.`, 'signal');
+  }
+}
+
+/** Checks the options and fills in what they leave out. */
+export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
+  if (options !== undefined) checkLockOptions(options);
+  const maxHoldMs = options?.maxHoldMs ?? Infinity;
+  return {
+    mode: options?.mode ?? 'exclusive',
+    // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
+    leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),
+    waitMs: options?.waitMs ?? defaults.waitMs,
+    watchdog: options?.watchdog ?? defaults.watchdog,
+    attemptTimeoutMs: options?.attemptTimeoutMs ?? defaults.attemptTimeoutMs,
+    maxHoldMs,
+    retry: options?.retry,
+    signal: options?.signal,
+  };
+}

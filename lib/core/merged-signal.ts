@@ -1,0 +1,22 @@
+/**
+ * One signal that aborts with the first of two. By hand, because `AbortSignal.any` leaks on Node before 26. `dispose`
+ * removes the listeners from signals that live longer than the call.
+ */
+export function mergeSignals(
+  lasting: AbortSignal,
+  own: AbortSignal | undefined,
+): { readonly signal: AbortSignal; dispose(): void } {
+  if (own === undefined) return { signal: lasting, dispose: () => {} };
+  const controller = new AbortController();
+  const forward = (): void => controller.abort(lasting.aborted ? lasting.reason : own.reason);
+  lasting.addEventListener('abort', forward, { once: true });
+  own.addEventListener('abort', forward, { once: true });
+  if (lasting.aborted || own.aborted) forward();
+  return {
+    signal: controller.signal,
+    dispose() {
+      lasting.removeEventListener('abort', forward);
+      own.removeEventListener('abort', forward);
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import type { AttemptOutcome } from './errors.js';
+import { InvalidLockOptionsError } from './errors.js';
+import { checkInteger, checkKnownOptions, describeValue } from './validation.js';
+
+/** What a {@link RetryStrategy} knows when it is asked for the next pause. */
+export interface RetryState {
+  /** How many attempts were made; 1 after the first. */
+  readonly attempt: number;
+  /** Milliseconds since the call began. */
+  readonly elapsedMs: number;
+  /** What the last attempt came to. */
+  readonly lastAttempt: AttemptOutcome;
+  /** When the holder's lease ends unless it is renewed, in milliseconds; 0 where Redis did not say. */
+  readonly holderTtlMs: number;
+  /** A random number from 0 up to 1, for jitter. */
+  random(): number;
+}
+
+/** Polls in place of queueing: for those who want to decide themselves when Redis is asked again. */
+export interface RetryStrategy {
+  /** Milliseconds until the next attempt, or `null` to give up. Whatever it says, `waitMs` ends the wait too. */
+  next(state: RetryState): number | null;
+}
+
+const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Asks again every `intervalMs`.
+ *
+ * @throws InvalidLockOptionsError when an option is out of range
+ */
+export function fixedInterval(options: {
+  /** Milliseconds between attempts, 1 to 24 h. */
+  intervalMs: number;
+  /** How many attempts in all. @default Infinity */
+  maxAttempts?: number;
+}): RetryStrategy {
+  checkKnownOptions('fixedInterval', options, ['intervalMs', 'maxAttempts']);
+  requirePause('fixedInterval.intervalMs', options.intervalMs);
+  const maxAttempts = checkAttempts('fixedInterval.maxAttempts', options.maxAttempts);
+  return { next: ({ attempt }) => (attempt >= maxAttempts ? null : options.intervalMs) };
+}
+
+/**
+ * Doubles the pause (or multiplies it by `factor`) up to `maxMs`, with full jitter: each pause is a random part of that,
+ * at least 1 ms, so that many waiters do not ask in step.
+ *
+ * @see https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+ * @throws InvalidLockOptionsError when an option is out of range
+ */
+export function exponentialBackoff(
+  options: {
+    /** The first pause in milliseconds, before jitter. @default 25 */
+    initialMs?: number;
+    /** The longest pause in milliseconds, before jitter. @default 2000 */
+    maxMs?: number;
+    /** What the pause is multiplied by each time, 1 to 10. @default 2 */
+    factor?: number;
+    /** `false` pauses for exactly the computed time. @default true */
+    jitter?: boolean;
+    /** How many attempts in all. @default Infinity */
+    maxAttempts?: number;
+  } = {},
+): RetryStrategy {
+  checkKnownOptions('exponentialBackoff', options, ['initialMs', 'maxMs', 'factor', 'jitter', 'maxAttempts']);
+  const { initialMs = 25, maxMs = 2000, factor = 2, jitter = true } = options;
+  requirePause('exponentialBackoff.initialMs', initialMs);
+  requirePause('exponentialBackoff.maxMs', maxMs);
+  if (!(factor >= 1 && factor <= 10)) {
+    throw new InvalidLockOptionsError(
+      `exponentialBackoff.factor must be a number from 1 to 10, not ${describeValue(factor)}.`,
+      'factor',
+    );
+  }
+  const maxAttempts = checkAttempts('exponentialBackoff.maxAttempts', options.maxAttempts);
+  return {
+    next({ attempt, random }) {
+      if (attempt >= maxAttempts) return null;
+      const ceiling = Math.min(maxMs, initialMs * factor ** (attempt - 1));
+      return jitter ? Math.max(1, ceiling * random()) : ceiling;
+    },
+  };
+}
+
+/** Checks what a user's own strategy answered. */
+export function checkPause(pauseMs: unknown): number | null {
+  if (pauseMs === null) return null;
+  if (typeof pauseMs === 'number' && pauseMs >= 0 && pauseMs <= LONGEST_PAUSE_MS) return pauseMs;
+  throw new InvalidLockOptionsError(
+    `retry.next() must give milliseconds from 0 to ${LONGEST_PAUSE_MS}, or null to give up, not ${describeValue(pauseMs)}.`,
+    'retry',
+  );
+}
+
+function requirePause(option: string, value: unknown): void {
+  checkInteger(option, value ?? NaN, 1, LONGEST_PAUSE_MS);
+}
+
+function checkAttempts(option: string, value: number | undefined): number {
+  if (value === undefined || value === Infinity) return Infinity;
+  checkInteger(option, value, 1, Number.MAX_SAFE_INTEGER, 'attempts');
+  return value;
+}

@@ -1,0 +1,74 @@
+import { InvalidLockOptionsError } from './errors.js';
+
+/** A value as it may stand in a message: short, quoted, and never the inside of an object. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  return `an object (${(value as object).constructor?.name ?? 'no prototype'})`;
+}
+
+/** Checks an integer option in a range, both ends included; `undefined` passes. */
+export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
+  if (value === undefined) return;
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be an integer from ${min} to ${max} (${unit}), not ${describeValue(value)}.`,
+    option,
+  );
+}
+
+export function checkBoolean(option: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return;
+  throw new InvalidLockOptionsError(`${option} must be true or false, not ${describeValue(value)}.`, option);
+}
+
+export function checkFunction(option: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return;
+  throw new InvalidLockOptionsError(`${option} must be a function, not ${describeValue(value)}.`, option);
+}
+
+export function checkOneOf(option: string, value: unknown, allowed: readonly string[]): void {
+  if (value === undefined || allowed.includes(value as string)) return;
+  const list = allowed.map((name) => `'${name}'`).join(', ');
+  throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
+}
+
+/** Refuses anything but a plain options object with these keys, and names the key that was probably meant. */
+export function checkKnownOptions(where: string, options: unknown, known: readonly string[]): void {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+    throw new InvalidLockOptionsError(`${where} must be an object, not ${describeValue(options)}.`, where);
+  }
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const near = nearest(key, known);
+    throw new InvalidLockOptionsError(
+      `${where} does not know the option ${JSON.stringify(key)}. ` +
+        (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
+      key,
+    );
+  }
+}
+
+/** The known name within two edits, or with the same letters in another case. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const scored = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  const best = scored[0];
+  return best && best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
+}
+
+/** Levenshtein distance (Wagner and Fischer, 1974), one row at a time. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, substitution));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,59 @@
+import { answerWithin } from './answer.js';
+import type { Clock } from './clock.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+import type { LockStore, Ownership } from './lock-store.js';
+import { pause } from './pause.js';
+
+/** First and longest pause between two tries. */
+const PAUSE_MS = { first: 20, longest: 500 };
+
+/**
+ * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
+ * again until it is answered or until the lock has expired by itself.
+ */
+export class Withdrawals {
+  readonly #pending = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly clock: Clock,
+  ) {}
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  start(
+    ownership: Ownership,
+    limits: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
+    leaveQueue: boolean,
+  ): void {
+    const work = this.#repeat(ownership, limits, leaveQueue).finally(() => this.#pending.delete(work));
+    this.#pending.add(work);
+  }
+
+  /** Waits for all of them, but no longer than `patienceMs`; the rest is left to expire. */
+  async settle(patienceMs: number): Promise<void> {
+    const timer = this.clock.setTimer(() => this.#stop.abort(), patienceMs);
+    await Promise.all(this.#pending);
+    timer.cancel();
+    this.#stop.abort();
+  }
+
+  async #repeat(
+    ownership: Ownership,
+    { leaseMs, attemptTimeoutMs }: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
+    leaveQueue: boolean,
+  ): Promise<void> {
+    const expiresAt = this.clock.now() + leaseMs;
+    for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
+      const command = this.store.release(ownership, leaveQueue);
+      const answer = await answerWithin(this.clock, command, attemptTimeoutMs, this.#stop.signal);
+      if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
+      if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
+      if (this.clock.now() + delayMs >= expiresAt) return;
+      if ((await pause(this.clock, delayMs, this.#stop.signal)) === 'aborted') return;
+    }
+  }
+}

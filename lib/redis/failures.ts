@@ -1,0 +1,47 @@
+import { LockStoreError, type StoreFailure } from '../core/lock-store.js';
+
+/** Redis executed nothing and may do so later. */
+const NOT_EXECUTED =
+  /^(LOADING|BUSY|READONLY|MASTERDOWN|MISCONF|OOM|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|NOSCRIPT|UNKILLABLE)$/;
+/** Redis will go on refusing until somebody changes its configuration, its data, or ours. */
+const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
+
+/** What to do about the refusals that people meet most. */
+const ADVICE: Record<string, string> = {
+  NOAUTH: 'Give the password in the connection option',
+  WRONGPASS: 'Check user name and password in the connection option',
+  NOPERM:
+    'The ACL user needs EVALSHA, EVAL, SUBSCRIBE, the commands inside the scripts, and the keys and channels under keyPrefix',
+  WRONGTYPE: 'A key of another kind stands where the lock would be; choose another keyPrefix or remove that key',
+  OOM: 'Redis is out of memory (maxmemory); locks need a policy and a size that leave room for them',
+  READONLY: 'This server is a read-only replica; connect to the primary',
+};
+
+/**
+ * Sorts what ioredis rejects with by how far the command got. Only code and message are taken over: the error object of
+ * ioredis holds the arguments of the command, and with them owner ids and passwords.
+ */
+export function toStoreError(error: unknown): LockStoreError {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return new LockStoreError('unknown', message);
+  const code = replyCode(message);
+  const advice = ADVICE[code];
+  return new LockStoreError(sortReply(code), `${shorten(message)}${advice ? `. ${advice}` : ''}`);
+}
+
+/** The error code of a reply. Before Redis 7 an error inside a script is wrapped, and its own code follows later. */
+export function replyCode(message: string): string {
+  const code = /^[A-Z]+/.exec(message)?.[0] ?? '';
+  if (code !== 'ERR') return code;
+  return /user_script: ?\d+: (?:-?ERR )?-?([A-Z]{3,})\b/.exec(message)?.[1] ?? code;
+}
+
+function sortReply(code: string): StoreFailure {
+  if (NOT_EXECUTED.test(code)) return 'notExecuted';
+  return REFUSED.test(code) ? 'refused' : 'unknown';
+}
+
+/** Without the script position that Redis appends. */
+function shorten(message: string): string {
+  return message.replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '');
+}

@@ -1,0 +1,54 @@
+import { decodeResource } from './keys.js';
+import type { RedisConnection } from './redis-connection.js';
+
+/** The channel on which this instance is woken: one subscription, made at start-up, whatever it waits for. */
+export class Inbox {
+  readonly #listeners: ((resource: string | undefined) => void)[] = [];
+  readonly #opened: Promise<void>;
+
+  constructor(connection: RedisConnection, channel: string) {
+    const { commands, subscriber } = connection;
+    subscriber.on('message', (_channel: string, encoded: string) => this.#tell(decodeResource(encoded)));
+    this.#opened = new Promise((resolve) => {
+      let listening = false;
+      const check = (): void => {
+        if (listening && commands.status === 'ready') resolve();
+      };
+      // Messages of the time in between are lost: whoever waits has to look for himself now.
+      subscriber.on('ready', () => {
+        subscriber.subscribe(channel).then(
+          () => {
+            listening = true;
+            this.#tell(undefined);
+            check();
+          },
+          // The connection broke again, or an ACL forbids the channel: waiters find out by their heartbeat.
+          () => {},
+        );
+      });
+      commands.on('ready', () => {
+        this.#tell(undefined);
+        check();
+      });
+    });
+  }
+
+  onMessage(listener: (resource: string | undefined) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Resolves `true` when it is open, or `false` after `patienceMs`. */
+  async untilOpen(patienceMs: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<false>((resolve) => {
+      timer = setTimeout(() => resolve(false), patienceMs);
+    });
+    const opened = await Promise.race([this.#opened.then(() => true), timeout]);
+    clearTimeout(timer);
+    return opened;
+  }
+
+  #tell(resource: string | undefined): void {
+    for (const listener of this.#listeners) listener(resource);
+  }
+}

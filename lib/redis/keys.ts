@@ -1,0 +1,47 @@
+/**
+ * A resource as it stands inside a key: percent-encoded where it has to be. Braces would move the hash tag of a cluster,
+ * control characters would garble an operator's terminal, and `%` is encoded so that no two resources come out alike.
+ */
+export function encodeResource(resource: string): string {
+  return resource.replace(/[%{}\u0000-\u001f\u007f]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
+  });
+}
+
+/** The resource that {@link encodeResource} encoded. */
+export function decodeResource(encoded: string): string {
+  return encoded.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+}
+
+/**
+ * The names of everything in Redis. No resource can name another one's keys: what it contributes stands in braces, which
+ * it cannot contain, and everything else stands outside of them.
+ */
+export class Keys {
+  constructor(readonly prefix: string) {}
+
+  /** The lock: a string (exclusive) or a hash (reentrant). */
+  lock(resource: string): string {
+    return `${this.prefix}:{${encodeResource(resource)}}`;
+  }
+
+  /** The instances that wait for the resource. */
+  waiters(resource: string): string {
+    return `${this.lock(resource)}:waiters`;
+  }
+
+  /** The claim of one tick of a singleton job. */
+  tick(job: string, tick: string): string {
+    return `${this.prefix}:tick:{${encodeResource(job)}}:${encodeResource(tick)}`;
+  }
+
+  /** The last fencing tick: one for all resources, so that no counter is left behind for each of them. */
+  fence(): string {
+    return `${this.prefix}:fence`;
+  }
+
+  /** The channel on which an instance is woken. */
+  inbox(instanceId: string): string {
+    return `${this.prefix}:inbox:${instanceId}`;
+  }
+}

@@ -1,0 +1,108 @@
+import type { AcquireReply, LockState, LockStore, Ownership } from '../core/lock-store.js';
+import type { LockMode } from '../core/lock-options.js';
+import { toStoreError } from './failures.js';
+import { Inbox } from './inbox.js';
+import { encodeResource, Keys } from './keys.js';
+import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
+import { runScript } from './script-runner.js';
+import { ACQUIRE } from './scripts/acquire.js';
+import { INSPECT } from './scripts/inspect.js';
+import { RELEASE } from './scripts/release.js';
+import { RENEW } from './scripts/renew.js';
+import type { Script } from './scripts/script.js';
+import { SET_DEPTH } from './scripts/set-depth.js';
+import { VERIFY } from './scripts/verify.js';
+
+/** A waiting instance asks again every second or so; one that is silent for this long is taken for dead. */
+const SILENCE_MS = 5_000;
+
+export interface RedisLockStoreOptions {
+  readonly connection: RedisConnectionOption;
+  readonly keyPrefix: string;
+  readonly instanceId: string;
+  /** The default lease; reconnecting never pauses longer than a third of it. */
+  readonly leaseMs: number;
+}
+
+/** Locks on one Redis primary, each step one script. */
+export class RedisLockStore implements LockStore {
+  readonly instanceId: string;
+  readonly #connection: RedisConnection;
+  readonly #keys: Keys;
+  readonly #inbox: Inbox;
+
+  constructor(options: RedisLockStoreOptions) {
+    this.instanceId = options.instanceId;
+    this.#connection = new RedisConnection(options.connection, options.instanceId, options.leaseMs);
+    this.#keys = new Keys(this.#connection.outerKeyPrefix + options.keyPrefix);
+    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.instanceId));
+  }
+
+  /** Begins to connect. Resolves when both connections are up, or after `patienceMs`; then it goes on trying. */
+  async start(patienceMs: number): Promise<boolean> {
+    this.#connection.connect();
+    return this.#inbox.untilOpen(patienceMs);
+  }
+
+  /** Why commands cannot be sent now, for people. */
+  describeTrouble(): string {
+    return this.#connection.describeTrouble();
+  }
+
+  get keys(): Keys {
+    return this.#keys;
+  }
+
+  async acquire({ resource, owner, mode }: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply> {
+    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource), this.#keys.fence()];
+    const args = [owner, mode, leaseMs, wait ? this.instanceId : '', SILENCE_MS];
+    const [granted, value] = (await this.run(ACQUIRE, keys, args)) as [number, number];
+    return granted === 1 ? { status: 'granted', fencingToken: value } : { status: 'busy', ttlMs: value };
+  }
+
+  async setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    return (await this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs])) === 1;
+  }
+
+  async renew({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
+    return (await this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs])) === 1;
+  }
+
+  async release({ resource, owner }: Ownership, leaveQueue: boolean): Promise<boolean> {
+    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
+    const args = [owner, leaveQueue ? this.instanceId : '', this.#keys.inbox(''), encodeResource(resource)];
+    return (await this.run(RELEASE, keys, args)) === 1;
+  }
+
+  async verify({ resource, owner }: Ownership): Promise<boolean> {
+    return (await this.run(VERIFY, [this.#keys.lock(resource)], [owner])) === 1;
+  }
+
+  async inspect(resource: string): Promise<LockState> {
+    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
+    const reply = (await this.run(INSPECT, keys, [])) as [string, string, number, LockMode, number, string[]];
+    const [owner, token, depth, mode, ttlMs, waiters] = reply;
+    if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
+    // The part after the last slash is the owner's secret.
+    const instanceId = owner.slice(0, owner.lastIndexOf('/'));
+    return { resource, mode, holders: [{ instanceId, fencingToken: Number(token), ttlMs, depth }], ttlMs, waiters };
+  }
+
+  onWake(listener: (resource: string | undefined) => void): void {
+    this.#inbox.onMessage(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  /** Runs one script. @throws LockStoreError */
+  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const client = this.#connection.ready();
+    try {
+      return await runScript(client, script, keys, args);
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import { defineScript } from './script.js';
+import { HOLDER } from './shared.js';
+
+/**
+ * Sets how often a reentrant holder has entered. The caller says the depth itself, not "one more": a command that is sent
+ * again cannot count twice.
+ *
+ * KEYS  1 lock
+ * ARGV  1 owner, 2 depth, 3 leaseMs: the lease runs at least this much longer
+ * Reply 1: set. 0: not the owner; nothing was changed
+ */
+export const SET_DEPTH = defineScript(
+  'setDepth',
+  HOLDER,
+  `
+local holder, _, _, mode = readHolder(KEYS[1])
+if holder ~= ARGV[1] or mode ~= 'reentrant' then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+return 1
+`,
+);

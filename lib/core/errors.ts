@@ -132,11 +132,6 @@ export class LockReentryError extends LockError {
   }
 }
 
-/** The resource is in use in a mode that this call cannot share a key with. */
-export class LockModeMismatchError extends LockError {
-  override readonly code = 'LOCK_MODE_MISMATCH';
-}
-
 /** Redis cannot be reached, did not answer, or refuses. The cause says which. */
 export class LockUnavailableError extends LockError {
   override readonly code = 'LOCK_UNAVAILABLE';
@@ -170,8 +165,9 @@ export class InvalidLockOptionsError extends LockError {
     message: string,
     /** The name of the option, such as `leaseMs`. */
     readonly option: string,
+    options?: ErrorOptions,
   ) {
-    super(message, '');
+    super(message, '', options);
   }
 }
 

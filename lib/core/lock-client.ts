@@ -7,12 +7,12 @@ import { LockBusyError, LockError, LockReentryError, LockShutdownError, LockUnav
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
 import { type LockObserver, LockObservers } from './events.js';
 import { HeldLease, type LeaseWorkings } from './held-lease.js';
-import { Hold } from './hold.js';
+import { type Grant, Hold } from './hold.js';
 import type { Lease } from './lease.js';
 import { LockContext } from './lock-context.js';
 import { LOCK_DEFAULTS, type LockDefaults, type LockOptions, resolveLockOptions } from './lock-options.js';
 import type { ResolvedLockOptions } from './lock-options.js';
-import type { LockState, LockStore } from './lock-store.js';
+import type { LockState, LockStore, Ownership } from './lock-store.js';
 import { type Random, SystemRandom } from './random.js';
 import { checkResources, type ResourceNames } from './resource.js';
 import { Watchdog } from './watchdog.js';
@@ -63,6 +63,16 @@ export class LockClient {
     this.#contention = new Contention(store, clock, random, withdrawals, this.#closing.signal);
   }
 
+  /** A new owner id: whoever knows it can release what it owns. */
+  newOwner(): string {
+    return `${this.#store.instanceId}/${this.random.id()}`;
+  }
+
+  /** Gives up an acquisition that may have succeeded unnoticed. */
+  withdraw(ownership: Ownership, options: ResolvedLockOptions): void {
+    this.#workings.withdrawals.start(ownership, options, false);
+  }
+
   /** Aborts when the shutdown begins. */
   get closing(): AbortSignal {
     return this.#closing.signal;
@@ -86,7 +96,11 @@ export class LockClient {
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
-    const lease = await this.acquire(resource, options);
+    return this.runUnder(await this.acquire(resource, options), work);
+  }
+
+  /** Runs the work in the async context of the lease, and releases it after that, whatever comes of the work. */
+  async runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
       return await this.#workings.context.run(lease.bind(), lease.holds, () => work(lease));
     } finally {
@@ -141,12 +155,17 @@ export class LockClient {
     const held = this.#workings.context.hold(resource);
     if (held) return this.#enterAgain(held, options);
     if (this.#closing.signal.aborted) throw new LockShutdownError(resource);
-    const grant = await this.#contention.acquire(resource, options);
+    return this.hold(await this.#contention.acquire(resource, options), options);
+  }
+
+  /** Takes charge of a lock that the store has granted. */
+  hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
     const hold = new Hold(grant, options, this.clock, (lost, reason) => this.#onLost(lost, reason));
     this.#workings.active.add(hold);
     this.#workings.watchdog.watch(hold);
-    const { fencingToken, waitedMs, attempts } = grant;
-    this.observers.emit({ type: 'acquired', resource, mode: options.mode, fencingToken, waitedMs, attempts });
+    const { ownership, fencingToken, waitedMs, attempts } = grant;
+    const { resource, mode } = ownership;
+    this.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new HeldLease(hold, this.#workings);
   }
 

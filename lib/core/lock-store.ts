@@ -38,6 +38,12 @@ export interface LockState {
 }
 
 /**
+ * An instance that waits asks again every second or so. One that has been silent for this long is taken for dead and is
+ * not woken any more.
+ */
+export const WAITER_SILENCE_MS = 5_000;
+
+/**
  * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by owner: a command
  * that is sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */

@@ -6,6 +6,9 @@ const NOT_EXECUTED =
 /** Redis will go on refusing until somebody changes its configuration, its data, or ours. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 
+/** ioredis never wrote the command: the connection broke, and nobody was told yet. */
+const NOT_WRITTEN = /^Stream isn't writeable/;
+
 /** What to do about the refusals that people meet most. */
 const ADVICE: Record<string, string> = {
   NOAUTH: 'Give the password in the connection option',
@@ -23,7 +26,9 @@ const ADVICE: Record<string, string> = {
  */
 export function toStoreError(error: unknown): LockStoreError {
   const message = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return new LockStoreError('unknown', message);
+  if (!(error instanceof Error) || error.name !== 'ReplyError') {
+    return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', message);
+  }
   const code = replyCode(message);
   const advice = ADVICE[code];
   return new LockStoreError(sortReply(code), `${shorten(message)}${advice ? `. ${advice}` : ''}`);

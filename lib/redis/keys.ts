@@ -30,9 +30,9 @@ export class Keys {
     return `${this.lock(resource)}:waiters`;
   }
 
-  /** The claim of one tick of a singleton job. */
-  tick(job: string, tick: string): string {
-    return `${this.prefix}:tick:{${encodeResource(job)}}:${encodeResource(tick)}`;
+  /** The claim of one tick of a singleton job, in the slot of the job's lock. */
+  tick(resource: string, tick: string): string {
+    return `${this.lock(resource)}:tick:${encodeResource(tick)}`;
   }
 
   /** The last fencing tick: one for all resources, so that no counter is left behind for each of them. */

@@ -1,4 +1,10 @@
-import type { AcquireReply, LockState, LockStore, Ownership } from '../core/lock-store.js';
+import {
+  type AcquireReply,
+  type LockState,
+  type LockStore,
+  type Ownership,
+  WAITER_SILENCE_MS,
+} from '../core/lock-store.js';
 import type { LockMode } from '../core/lock-options.js';
 import { toStoreError } from './failures.js';
 import { Inbox } from './inbox.js';
@@ -12,9 +18,6 @@ import { RENEW } from './scripts/renew.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { VERIFY } from './scripts/verify.js';
-
-/** A waiting instance asks again every second or so; one that is silent for this long is taken for dead. */
-const SILENCE_MS = 5_000;
 
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionOption;
@@ -55,7 +58,7 @@ export class RedisLockStore implements LockStore {
 
   async acquire({ resource, owner, mode }: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply> {
     const keys = [this.#keys.lock(resource), this.#keys.waiters(resource), this.#keys.fence()];
-    const args = [owner, mode, leaseMs, wait ? this.instanceId : '', SILENCE_MS];
+    const args = [owner, mode, leaseMs, wait ? this.instanceId : '', WAITER_SILENCE_MS];
     const [granted, value] = (await this.run(ACQUIRE, keys, args)) as [number, number];
     return granted === 1 ? { status: 'granted', fencingToken: value } : { status: 'busy', ttlMs: value };
   }

@@ -1,5 +1,5 @@
 import { defineScript } from './script.js';
-import { CLOCK, FENCE, HOLDER } from './shared.js';
+import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
 
 /**
  * Takes the lock if it is free: expiry and fencing token with it, in one step, so a crash at any point leaves nothing that
@@ -16,6 +16,7 @@ export const ACQUIRE = defineScript(
   CLOCK,
   FENCE,
   HOLDER,
+  TAKE,
   `
 local holder, token = readHolder(KEYS[1])
 if holder and holder ~= ARGV[1] then
@@ -29,14 +30,7 @@ if holder then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   token = tonumber(token)
 else
-  token = mintToken(KEYS[3])
-  local text = string.format('%.0f', token)
-  if ARGV[2] == 'reentrant' then
-    redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', text, ARGV[1], 1)
-    redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  else
-    redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. text, 'PX', ARGV[3])
-  end
+  token = takeLock(KEYS[1], KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 end
 if ARGV[4] ~= '' then redis.call('ZREM', KEYS[2], ARGV[4]) end
 return { 1, token }

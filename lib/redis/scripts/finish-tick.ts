@@ -1,18 +1,17 @@
 import { defineScript } from './script.js';
 
 /**
- * Notes that a tick has run, so that nobody reruns it. The claim is remembered for as long as it was going to be.
+ * Notes that a tick has run, so that nobody reruns it.
  *
  * KEYS  1 claim
- * ARGV  1 how long to remember it, in milliseconds, where the claim itself is gone
- * Reply 1
+ * ARGV  1 owner, 2 how long to remember it, in milliseconds
+ * Reply 1, or 0 when the claim is not this owner's any more
  */
 export const FINISH_TICK = defineScript(
   'finishTick',
   `
-local ttl = redis.call('PTTL', KEYS[1])
-if ttl < 1 then ttl = ARGV[1] end
-redis.call('SET', KEYS[1], 'finished', 'PX', ttl)
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], 'finished', 'PX', ARGV[2])
 return 1
 `,
 );

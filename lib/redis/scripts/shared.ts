@@ -60,3 +60,18 @@ local function wakeNext(waitersKey, inboxPrefix, encodedResource)
   end
 end
 `;
+
+/** `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock, with a new token, which it gives. Needs FENCE. */
+export const TAKE = `
+local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
+  local token = mintToken(fenceKey)
+  local text = string.format('%.0f', token)
+  if mode == 'reentrant' then
+    redis.call('HSET', lockKey, 'owner', owner, 'token', text, owner, 1)
+    redis.call('PEXPIRE', lockKey, leaseMs)
+  else
+    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
+  end
+  return token
+end
+`;

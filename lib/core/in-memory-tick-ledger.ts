@@ -1,0 +1,51 @@
+import { InMemoryServer } from './in-memory-server.js';
+import type { Ownership } from './lock-store.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from './tick-ledger.js';
+
+/** What stands in place of the claimant once a tick has run or was dropped. */
+const FINISHED = 'finished';
+
+/**
+ * Claims of ticks in the memory of **one process**, for tests without Redis. Give it the server of the lock store: the
+ * claim of a tick takes the job's lock there in the same step.
+ */
+export class InMemoryTickLedger implements TickLedger {
+  constructor(private readonly server: InMemoryServer = new InMemoryServer()) {}
+
+  async claim(tick: Tick, { ownership, leaseMs, keepMs, overlap, rescue }: TickClaim): Promise<TickReply> {
+    const { claims, locks } = this.server;
+    const { resource } = tick;
+    const key = claimKey(tick);
+    const claimant = claims.get(key);
+    if (claimant === FINISHED || (rescue && claimant === undefined)) return { status: 'finished' };
+    const lock = locks.get(resource);
+    if (lock?.owner === ownership.owner) {
+      // The command was sent again.
+      locks.set(resource, lock, leaseMs);
+      return { status: 'granted', fencingToken: lock.fencingToken };
+    }
+    const ttlMs = locks.ttlMs(resource);
+    if (claimant !== undefined && claimant !== ownership.owner) {
+      // Whoever watches keeps the claim in memory, however long the run takes.
+      if (rescue) claims.set(key, claimant, keepMs);
+      if (lock || !rescue) return { status: 'taken', ttlMs };
+    }
+    if (lock && overlap === 'skip') {
+      claims.set(key, FINISHED, keepMs);
+      return { status: 'overlap' };
+    }
+    claims.set(key, ownership.owner, keepMs);
+    if (lock) return { status: 'claimed', ttlMs };
+    return { status: 'granted', fencingToken: this.server.take(resource, ownership.owner, 'exclusive', leaseMs) };
+  }
+
+  async finish(tick: Tick, { owner }: Ownership, keepMs: number): Promise<void> {
+    const { claims } = this.server;
+    const key = claimKey(tick);
+    if (claims.get(key) === owner) claims.set(key, FINISHED, keepMs);
+  }
+}
+
+function claimKey({ resource, tick }: Tick): string {
+  return JSON.stringify([resource, tick]);
+}

@@ -1,0 +1,171 @@
+import { answerWithin } from './answer.js';
+import { LockUnavailableError } from './errors.js';
+import type { Grant } from './hold.js';
+import type { LockClient, LockedWork } from './lock-client.js';
+import { type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
+import type { LockStoreError, Ownership } from './lock-store.js';
+import { pause } from './pause.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from './tick-ledger.js';
+import { validUntil } from './validity.js';
+
+/** How the ticks of one singleton job run. */
+export interface SingletonRunOptions {
+  /** Which job; the same name on every instance. Its runs hold the resource `cron:<job>`. */
+  readonly job: string;
+  /** Which tick of it; the same text on every instance. */
+  readonly tick: string;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  /** How long a claim is remembered, in milliseconds. */
+  readonly keepMs: number;
+  /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+}
+
+/** Pauses between two questions to the ledger: after a failure, and while an earlier run holds the lock. */
+const RETRY_PAUSE_MS = 50;
+const OVERLAP_PAUSE_MS = 250;
+
+/** One tick, on its way to be run or not. */
+interface Candidate {
+  readonly options: SingletonRunOptions;
+  readonly lock: ResolvedLockOptions;
+  readonly target: Tick;
+  readonly ownership: Ownership;
+  readonly startedAt: number;
+}
+
+/** A reply, and when the command it answers was sent. */
+interface Claimed {
+  readonly reply: TickReply;
+  readonly sentAt: number;
+}
+
+/** Starts each tick of a job on one instance of the fleet. */
+export class SingletonRuns {
+  constructor(
+    private readonly client: LockClient,
+    private readonly ledger: TickLedger,
+  ) {}
+
+  /**
+   * Runs the work if this instance gets the tick; otherwise returns nothing, silently. The work's own errors pass through.
+   *
+   * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
+   */
+  async run<T>(options: SingletonRunOptions, work: LockedWork<T>): Promise<T | undefined> {
+    const resource = `cron:${options.job}`;
+    const candidate: Candidate = {
+      options,
+      lock: resolveLockOptions(options.lock, this.client.defaults),
+      target: { resource, tick: options.tick },
+      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
+      startedAt: this.client.clock.now(),
+    };
+    let claimed = await this.#claim(candidate, false);
+    let rerun = false;
+    while (claimed) {
+      const { reply, sentAt } = claimed;
+      if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply.fencingToken, rerun, work);
+      if (reply.status === 'finished' || reply.status === 'overlap') break;
+      if (reply.status === 'taken' && options.onCrash === 'skip') break;
+      if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') return;
+      rerun = reply.status === 'taken';
+      claimed = await this.#claim(candidate, rerun);
+    }
+    if (!claimed) return undefined;
+    const reason = claimed.reply.status === 'overlap' ? 'overlap' : 'claimed';
+    this.client.observers.emit({ type: 'tickSkipped', job: options.job, tick: options.tick, reason });
+    return undefined;
+  }
+
+  /** How long until it is worth asking again. A dead runner's lock ends with its lease, so no later than that. */
+  #patience({ lock }: Candidate, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
+    const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
+    return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.client.random.fraction());
+  }
+
+  /** Asks the ledger until it answers. Gives nothing when the application shuts down meanwhile. */
+  async #claim(candidate: Candidate, rescue: boolean): Promise<Claimed | undefined> {
+    const { client, ledger } = this;
+    const { clock, closing } = client;
+    const { lock, target, ownership, options } = candidate;
+    const claim: TickClaim = {
+      ownership,
+      leaseMs: lock.leaseMs,
+      keepMs: options.keepMs,
+      overlap: options.overlap,
+      rescue,
+    };
+    const giveUpAt = clock.now() + lock.waitMs;
+    for (;;) {
+      if (closing.aborted) return undefined;
+      const sentAt = clock.now();
+      const answer = await answerWithin(clock, ledger.claim(target, claim), lock.attemptTimeoutMs, closing);
+      if (answer.outcome === 'aborted') return this.#forget(candidate);
+      if (answer.outcome === 'answered') {
+        // A grant that comes when its lease is over is asked for again: it is still this owner's.
+        if (answer.value.status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs)) {
+          return { reply: answer.value, sentAt };
+        }
+      } else if (answer.error.failure === 'refused' || clock.now() >= giveUpAt) {
+        this.#forget(candidate);
+        throw this.#unclaimed(candidate, answer.outcome, answer.error);
+      }
+      if ((await pause(clock, RETRY_PAUSE_MS, closing)) === 'aborted') return this.#forget(candidate);
+    }
+  }
+
+  /** The claim may have been granted without our knowing: do not keep the job's lock until it expires. */
+  #forget({ ownership, lock }: Candidate): undefined {
+    this.client.withdraw(ownership, lock);
+  }
+
+  #unclaimed(
+    { options, target }: Candidate,
+    outcome: 'timeout' | 'failed',
+    cause: LockStoreError,
+  ): LockUnavailableError {
+    const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
+    this.client.observers.emit({ type: 'tickFailed', job: options.job, tick: options.tick, error });
+    return error;
+  }
+
+  async #runTick<T>(
+    candidate: Candidate,
+    sentAt: number,
+    fencingToken: number,
+    rerun: boolean,
+    work: LockedWork<T>,
+  ): Promise<T> {
+    const { client } = this;
+    const { options, ownership, lock, startedAt } = candidate;
+    const { job, tick } = options;
+    const grant: Grant = { ownership, fencingToken, sentAt, attempts: 1, waitedMs: client.clock.now() - startedAt };
+    const lease = client.hold(grant, lock);
+    client.observers.emit({ type: 'tickStarted', job, tick, rerun });
+    const began = client.clock.now();
+    return client.runUnder(lease, async () => {
+      try {
+        return await work(lease);
+      } finally {
+        await this.#finish(candidate);
+        client.observers.emit({ type: 'tickFinished', job, tick, ranMs: client.clock.now() - began });
+      }
+    });
+  }
+
+  /** Before the lock is released: from then on an unfinished tick counts as one whose runner died. */
+  async #finish({ options, target, ownership, lock }: Candidate): Promise<void> {
+    if (options.onCrash === 'skip') return;
+    const { clock } = this.client;
+    const giveUpAt = clock.now() + lock.leaseMs;
+    for (;;) {
+      const command = this.ledger.finish(target, ownership, options.keepMs);
+      const answer = await answerWithin(clock, command, lock.attemptTimeoutMs);
+      if (answer.outcome === 'answered' || answer.outcome === 'aborted' || clock.now() >= giveUpAt) return;
+      if (answer.error.failure === 'refused') return;
+      await pause(clock, RETRY_PAUSE_MS);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { InMemoryLockStore } from '../core/in-memory-lock-store.js';
+import { InMemoryServer } from '../core/in-memory-server.js';
+import { InMemoryTickLedger } from '../core/in-memory-tick-ledger.js';
+import { LockClient } from '../core/lock-client.js';
+import type { LockStore } from '../core/lock-store.js';
+import { SingletonRuns } from '../core/singleton-runs.js';
+import type { TickLedger } from '../core/tick-ledger.js';
+import { RedisLockStore } from '../redis/redis-lock-store.js';
+import { RedisTickLedger } from '../redis/redis-tick-ledger.js';
+import { LockEventLog } from './lock-event-log.js';
+import { IN_MEMORY, type ResolvedModuleOptions } from './redis-lock-module-options.js';
+import { RedisLockService } from './redis-lock.service.js';
+
+/** Builds a lock service and waits a moment for Redis; an application whose Redis is down starts all the same. */
+export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
+  const { connection, defaults, observers, drainMs } = options;
+  const log = new LockEventLog();
+  const { store, ledger } = connection === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
+  const client = new LockClient({ store, defaults, observers: [log.observe, ...observers] });
+  return new RedisLockService(client, new SingletonRuns(client, ledger), drainMs);
+}
+
+interface Stores {
+  readonly store: LockStore;
+  readonly ledger: TickLedger;
+}
+
+function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
+  const server = new InMemoryServer();
+  return { store: new InMemoryLockStore({ instanceId, server }), ledger: new InMemoryTickLedger(server) };
+}
+
+async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
+  const { connection, keyPrefix, instanceId, defaults } = options;
+  const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: defaults.leaseMs });
+  if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
+  return { store, ledger: new RedisTickLedger(store) };
+}

@@ -1,0 +1,39 @@
+import { Inject } from '@nestjs/common';
+import 'reflect-metadata';
+import { InvalidLockOptionsError, LockModuleMissingError } from '../core/errors.js';
+import type { RedisLockService } from './redis-lock.service.js';
+import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
+
+/**
+ * Declares the lock service as an injected property of a class, so that Nest puts the right one on every instance: of any
+ * scope, in subclasses, and with several applications in one process. Without the module, the application does not boot.
+ *
+ * @returns how a method of the class gets at it
+ */
+export function declareLockService(
+  prototype: object,
+  name: string = DEFAULT_NAME,
+): (instance: object, where: string) => RedisLockService {
+  if (typeof prototype === 'function') {
+    throw new InvalidLockOptionsError(
+      `A static method of ${prototype.name} cannot be locked: Nest injects the lock service into instances.`,
+      'decorator',
+    );
+  }
+  // Nest shows the description of the property when it cannot inject it.
+  const property = Symbol.for(`RedisLockService ${name} (import RedisLockModule.forRoot() in your root module)`);
+  if (!Reflect.hasMetadata(property, prototype)) {
+    Inject(getRedisLockToken(name))(prototype, property);
+    Reflect.defineMetadata(property, true, prototype);
+  }
+  return (instance, where) => {
+    const service = (instance as { [property]?: RedisLockService })[property];
+    if (service) return service;
+    throw new LockModuleMissingError(
+      `${where} was called on an object that has no lock service. Nest injects it after the constructor: let Nest create ` +
+        `the object (as a provider or controller of a module), and call the method after the constructor. In a test, use ` +
+        `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }).`,
+      '',
+    );
+  };
+}

@@ -1,0 +1,33 @@
+import 'reflect-metadata';
+import { InvalidLockOptionsError } from '../core/errors.js';
+import { describeValue } from '../core/validation.js';
+
+/** Any method that a decorator may wrap. */
+export type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/**
+ * Replaces a method by one that looks the same to everybody who reflects on it: name, length, and every metadata key, so
+ * that `@Cron`, `@Get`, `@UseGuards` and the like work above and below.
+ */
+export function wrapMethod(
+  descriptor: PropertyDescriptor,
+  where: string,
+  wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => Promise<unknown>,
+): void {
+  const original = descriptor.value as unknown;
+  if (typeof original !== 'function') {
+    throw new InvalidLockOptionsError(`${where} is not a method, but ${describeValue(original)}.`, 'decorator');
+  }
+  const wrapped = wrap(original as (...args: unknown[]) => unknown);
+  for (const key of Reflect.getOwnMetadataKeys(original)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, original), wrapped);
+  }
+  Object.defineProperty(wrapped, 'name', { value: original.name, configurable: true });
+  Object.defineProperty(wrapped, 'length', { value: original.length, configurable: true });
+  descriptor.value = wrapped;
+}
+
+/** `Class.method`, for messages. */
+export function describeMethod(target: object, propertyKey: string | symbol): string {
+  return `${target.constructor.name}.${String(propertyKey)}`;
+}

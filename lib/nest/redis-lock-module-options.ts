@@ -1,0 +1,116 @@
+import { hostname } from 'node:os';
+import { InvalidLockOptionsError } from '../core/errors.js';
+import type { LockObserver } from '../core/events.js';
+import { checkLockOptions, LOCK_DEFAULTS, type LockDefaults } from '../core/lock-options.js';
+import { checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
+import type { RedisConnectionOption } from '../redis/redis-connection.js';
+
+/** The `connection` that keeps the locks in this process. */
+export const IN_MEMORY = 'memory:';
+
+/** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
+export interface RedisLockModuleOptions extends Partial<LockDefaults> {
+  /**
+   * Where Redis is: a URL, ioredis options, or an ioredis client of yours. A client is duplicated, never changed or
+   * closed. `'memory:'` keeps the locks in this process, for tests without a Redis.
+   */
+  connection: RedisConnectionOption;
+  /**
+   * What every key and channel in Redis begins with. Applications with the same prefix on the same Redis share their
+   * locks. @default 'lock'
+   */
+  keyPrefix?: string;
+  /** How this process is called where holders are shown. @default host name, process id and six random characters */
+  instanceId?: string;
+  /** Called with everything that happens to a lock. Losses and failures are logged in any case. @default none */
+  observers?: readonly LockObserver[];
+  /** What happens when the application shuts down. */
+  shutdown?: {
+    /** How long running work may hold its locks, in milliseconds: 0 to 1 h. @default 10000 */
+    drainMs?: number;
+  };
+}
+
+/** Which registration it is; not part of what an asynchronous factory gives, because Nest needs it before that. */
+export interface RedisLockModuleExtras {
+  /** Registers a second, independent lock service, injected by `@InjectRedisLock(name)`. @default the default one */
+  name?: string;
+  /** Whether other modules see the service without importing the module. @default true */
+  global?: boolean;
+}
+
+/** Options with nothing left open. */
+export interface ResolvedModuleOptions {
+  readonly connection: RedisConnectionOption;
+  readonly keyPrefix: string;
+  readonly instanceId: string;
+  readonly defaults: LockDefaults;
+  readonly observers: readonly LockObserver[];
+  readonly drainMs: number;
+}
+
+const OPTION_NAMES = [
+  'connection',
+  'keyPrefix',
+  'instanceId',
+  'leaseMs',
+  'waitMs',
+  'watchdog',
+  'attemptTimeoutMs',
+  'observers',
+  'shutdown',
+];
+const DEFAULT_DRAIN_MS = 10_000;
+const LONGEST_DRAIN_MS = 60 * 60 * 1000;
+
+/**
+ * Checks the options of a module once, at boot.
+ *
+ * @throws InvalidLockOptionsError that names the option, the value and what is allowed
+ */
+export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
+  checkKnownOptions('RedisLockModule', options, OPTION_NAMES);
+  const { connection, keyPrefix = 'lock', instanceId = defaultInstanceId(), observers = [], shutdown = {} } = options;
+  if (connection === undefined) {
+    throw new InvalidLockOptionsError(
+      'connection is missing: give a URL such as redis://localhost:6379, ioredis options, or an ioredis client.',
+      'connection',
+    );
+  }
+  checkText('keyPrefix', keyPrefix, /^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space');
+  checkText('instanceId', instanceId, /^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -');
+  if (!Array.isArray(observers)) {
+    throw new InvalidLockOptionsError(`observers must be an array, not ${describeValue(observers)}.`, 'observers');
+  }
+  observers.forEach((observer, index) => checkFunction(`observers[${index}]`, observer));
+  checkKnownOptions('shutdown', shutdown, ['drainMs']);
+  checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
+  const { leaseMs, waitMs, watchdog, attemptTimeoutMs } = options;
+  checkLockOptions({ leaseMs, waitMs, watchdog, attemptTimeoutMs }, 'RedisLockModule');
+  return {
+    connection,
+    keyPrefix,
+    instanceId,
+    defaults: {
+      leaseMs: leaseMs ?? LOCK_DEFAULTS.leaseMs,
+      waitMs: waitMs ?? LOCK_DEFAULTS.waitMs,
+      watchdog: watchdog ?? LOCK_DEFAULTS.watchdog,
+      attemptTimeoutMs: attemptTimeoutMs ?? LOCK_DEFAULTS.attemptTimeoutMs,
+    },
+    observers,
+    drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
+  };
+}
+
+function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
+  if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
+  throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
+}
+
+/** Tells an operator which process it is, and is new with every start: a dead instance never answers for a live one. */
+function defaultInstanceId(): string {
+  const host = hostname()
+    .replace(/[^\w.-]/g, '_')
+    .slice(0, 60);
+  return `${host}:${process.pid}:${Math.random().toString(36).slice(2, 8).padEnd(6, '0')}`;
+}

@@ -1,0 +1,82 @@
+import { type DynamicModule, Module, type ModuleMetadata, type Provider, type Type } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { createLockService } from './create-lock-service.js';
+import { type RedisLockModuleExtras, type RedisLockModuleOptions } from './redis-lock-module-options.js';
+import { type ResolvedModuleOptions, resolveModuleOptions } from './redis-lock-module-options.js';
+import { RedisLockService } from './redis-lock.service.js';
+import { SingletonJobExplorer } from './singleton-job.explorer.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from './tokens.js';
+
+/** What a class given to `useClass` or `useExisting` implements. */
+export interface RedisLockOptionsFactory {
+  createRedisLockOptions(): RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
+}
+
+/** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
+export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
+  /** The providers that `useFactory` is called with. */
+  inject?: (Type | string | symbol)[];
+  // The parameters are whatever `inject` names.
+  useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
+  useClass?: Type<RedisLockOptionsFactory>;
+  useExisting?: Type<RedisLockOptionsFactory>;
+}
+
+/** Distributed locks for an application. Global by default: import it once. */
+@Module({})
+export class RedisLockModule {
+  /** @throws InvalidLockOptionsError when an option cannot be right */
+  static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
+    const { name, global, ...moduleOptions } = options;
+    const useValue = resolveModuleOptions(moduleOptions);
+    return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }]);
+  }
+
+  /** Like {@link forRoot}, with options that come from other providers, such as a ConfigService. */
+  static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+    return createModule(options, options.imports ?? [], asyncOptionsProviders(options));
+  }
+}
+
+function createModule(
+  { name = DEFAULT_NAME, global = true }: RedisLockModuleExtras,
+  imports: NonNullable<ModuleMetadata['imports']>,
+  optionsProviders: Provider[],
+): DynamicModule {
+  const token = getRedisLockToken(name);
+  const service = { inject: [getRedisLockOptionsToken(name)], useFactory: createLockService };
+  // The decorators ask for the token. The default service is provided by its class too, so that it is injected by type,
+  // and overriding the class in a test overrides it for the decorators.
+  const providers: Provider[] =
+    name === DEFAULT_NAME
+      ? [
+          { provide: RedisLockService, ...service },
+          { provide: token, useExisting: RedisLockService },
+        ]
+      : [{ provide: token, ...service }];
+  return {
+    module: RedisLockModule,
+    global,
+    imports: [DiscoveryModule, ...imports],
+    providers: [...optionsProviders, ...providers, SingletonJobExplorer],
+    exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
+  };
+}
+
+function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {
+  const provide = getRedisLockOptionsToken(options.name);
+  const { useFactory, useClass, useExisting, inject = [] } = options;
+  if (useFactory) {
+    const resolve = async (...dependencies: never[]): Promise<ResolvedModuleOptions> =>
+      resolveModuleOptions(await useFactory(...dependencies));
+    return [{ provide, inject, useFactory: resolve }];
+  }
+  const factory = useExisting ?? useClass;
+  if (!factory) throw new TypeError('RedisLockModule.forRootAsync needs one of useFactory, useClass and useExisting.');
+  const fromFactory: Provider = {
+    provide,
+    inject: [factory],
+    useFactory: async (made: RedisLockOptionsFactory) => resolveModuleOptions(await made.createRedisLockOptions()),
+  };
+  return useExisting ? [fromFactory] : [fromFactory, { provide: factory, useClass: factory }];
+}

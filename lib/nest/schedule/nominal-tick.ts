@@ -1,0 +1,42 @@
+/** The parts of `CronTime` (of the package `cron`, which `@nestjs/schedule` brings) that are needed here. */
+export interface CronTimeLike {
+  readonly realDate: boolean;
+  readonly source: unknown;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
+  getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
+}
+
+/** A timer may fire this much before its time, by the wall clock. */
+const EARLY_MS = 10;
+const FIRST_LOOK_BACK_MS = 2_000;
+const LONGEST_LOOK_BACK_MS = 10 * 366 * 24 * 60 * 60 * 1000;
+
+/**
+ * The time for which a job that fires now was scheduled: the last one not after `now`. Every instance comes to the same,
+ * whatever its clock says, because each of them is fired by the same clock that it is asked by.
+ *
+ * @returns milliseconds since the Unix epoch
+ */
+export function nominalTick(cronTime: CronTimeLike, now: number): number {
+  if (cronTime.realDate) return (cronTime.source as { toMillis(): number }).toMillis();
+  const latest = now + EARLY_MS;
+  const zone = cronTime.timeZone ?? offsetZone(cronTime.utcOffset);
+  const next = (after: number): number => cronTime.getNextDateFrom(new Date(after), zone).toMillis();
+  // A cron expression only tells its next time. So look from a little back, and further back if that was too near.
+  for (let lookBackMs = FIRST_LOOK_BACK_MS; lookBackMs < LONGEST_LOOK_BACK_MS; lookBackMs *= 8) {
+    let tick = next(latest - lookBackMs);
+    if (tick > latest) continue;
+    for (let following = next(tick); following <= latest; following = next(tick)) tick = following;
+    return tick;
+  }
+  return Math.floor(now / 1000) * 1000;
+}
+
+/** As CronTime itself writes an offset in minutes. */
+function offsetZone(utcOffset: number | undefined): string | undefined {
+  if (utcOffset === undefined) return undefined;
+  const minutes = Math.abs(utcOffset);
+  const two = (value: number): string => String(Math.trunc(value)).padStart(2, '0');
+  return `UTC${utcOffset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
+}

@@ -1,0 +1,85 @@
+import { checkLockOptions, type LockOptions } from '../../core/lock-options.js';
+import { checkInteger, checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
+import { InvalidLockOptionsError } from '../../core/errors.js';
+
+/** What all singleton jobs may choose. */
+export interface SingletonJobOptions extends Pick<
+  LockOptions,
+  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
+> {
+  /** The job's name: the same on every instance, and no other job's. @default class and method */
+  name?: string;
+  /**
+   * A tick that comes while an earlier run has not ended, on any instance: `'skip'` drops it, `'wait'` runs it after
+   * that. @default 'skip'
+   */
+  overlap?: 'skip' | 'wait';
+  /** The `name` of the lock service. @default the default one */
+  lockService?: string;
+}
+
+/** What `@SingletonCron` may choose besides. */
+export interface SingletonTickOptions extends SingletonJobOptions {
+  /**
+   * A run that does not finish because its process dies: `'skip'` leaves it at that, `'retry'` lets another instance run
+   * the tick again, within a lease. @default 'skip'
+   */
+  onCrash?: 'skip' | 'retry';
+  /**
+   * No two clocks of the fleet differ by more than this, in milliseconds: 1 s to 24 h. For so long it is remembered that
+   * a tick was taken. @default 600000
+   */
+  maxClockSkewMs?: number;
+}
+
+export const JOB_OPTION_NAMES = [
+  'name',
+  'overlap',
+  'lockService',
+  'leaseMs',
+  'waitMs',
+  'maxHoldMs',
+  'attemptTimeoutMs',
+] as const satisfies readonly (keyof SingletonJobOptions)[];
+
+export const TICK_OPTION_NAMES = [...JOB_OPTION_NAMES, 'onCrash', 'maxClockSkewMs'] as const;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const DEFAULT_MAX_CLOCK_SKEW_MS = 10 * 60 * 1000;
+
+/** Checked options with nothing left open. */
+export interface ResolvedJobOptions {
+  readonly name: string | undefined;
+  readonly lockService: string | undefined;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  readonly maxClockSkewMs: number;
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+}
+
+/**
+ * Checks what a singleton decorator was given, when the class is defined.
+ *
+ * @param known the names of the options that this decorator takes
+ * @throws InvalidLockOptionsError
+ */
+export function resolveJobOptions(
+  options: SingletonTickOptions,
+  where: string,
+  known: readonly string[],
+): ResolvedJobOptions {
+  checkKnownOptions(`The schedule of ${where}`, options, known);
+  const { name, lockService, overlap = 'skip', onCrash = 'skip' } = options;
+  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = options;
+  for (const [option, value] of Object.entries({ name, lockService })) {
+    if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= 200)) continue;
+    throw new InvalidLockOptionsError(`${option} must be 1 to 200 characters, not ${describeValue(value)}.`, option);
+  }
+  checkOneOf('overlap', overlap, ['skip', 'wait']);
+  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
+  checkInteger('maxClockSkewMs', options.maxClockSkewMs, 1_000, DAY_MS);
+  const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs };
+  checkLockOptions(lock, `The schedule of ${where}`);
+  const maxClockSkewMs = options.maxClockSkewMs ?? DEFAULT_MAX_CLOCK_SKEW_MS;
+  return { name, lockService, overlap, onCrash, maxClockSkewMs, lock };
+}

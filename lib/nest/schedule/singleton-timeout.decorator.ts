@@ -1,0 +1,36 @@
+import { Timeout } from '@nestjs/schedule';
+import { checkInteger } from '../../core/validation.js';
+import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
+import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+
+/** What `@SingletonTimeout` takes besides the time-out. */
+export interface SingletonTimeoutOptions extends SingletonJobOptions {
+  /**
+   * For so long after a run no other instance runs it, in milliseconds: 1 s to 24 h. Longer than a deployment takes, and
+   * shorter than the time between two. @default 600000
+   */
+  onceWithinMs?: number;
+}
+
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const DEFAULT_ONCE_WITHIN_MS = 10 * 60 * 1000;
+
+/**
+ * `@Timeout`, but of the instances that start together (within `onceWithinMs`) only one runs it. Needs
+ * `ScheduleModule.forRoot()`.
+ *
+ * @param timeoutMs milliseconds after the start of the application, 0 to 2147483647
+ * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right
+ */
+export function SingletonTimeout(timeoutMs: number, options: SingletonTimeoutOptions = {}): JobMethodDecorator {
+  checkInteger('timeoutMs', timeoutMs ?? NaN, 0, LONGEST_TIMEOUT_MS);
+  checkInteger('onceWithinMs', options.onceWithinMs, 1_000, DAY_MS);
+  const keepMs = options.onceWithinMs ?? DEFAULT_ONCE_WITHIN_MS;
+  const schedule = options.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
+  return singletonMethod(
+    (where) => resolveJobOptions(options, where, [...JOB_OPTION_NAMES, 'onceWithinMs']),
+    schedule,
+    () => () => ({ tick: 'timeout', keepMs }),
+  );
+}

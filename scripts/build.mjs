@@ -1,5 +1,5 @@
 // Builds the package twice from the same source: dist/esm (import) and dist/cjs (require).
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,9 @@ for (const [format, type] of [
 ]) {
   const outDir = join(root, 'dist', format);
   rmSync(outDir, { recursive: true, force: true });
-  execFileSync(process.execPath, [tsc, '-p', join(root, `tsconfig.${format}.json`)], { stdio: 'inherit' });
+  const project = join(root, `tsconfig.${format}.json`);
+  const { status } = spawnSync(process.execPath, [tsc, '-p', project], { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1); // tsc has said why
   mkdirSync(outDir, { recursive: true });
   // Without this file, Node would read dist/cjs by the "type" of the root package.json.
   writeFileSync(join(outDir, 'package.json'), `${JSON.stringify({ type })}\n`);

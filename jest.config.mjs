@@ -1,0 +1,46 @@
+// Jest runs TypeScript as ES modules, because Nest 12 is ESM only. Needs NODE_OPTIONS=--experimental-vm-modules.
+/** @type {import('jest').Config} */
+const shared = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^nestjs-redis-lock$': '<rootDir>/lib/index.ts',
+    '^nestjs-redis-lock/schedule$': '<rootDir>/lib/schedule.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2022',
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+};
+
+const project = (name, ...folders) => ({
+  ...shared,
+  displayName: name,
+  rootDir: import.meta.dirname ?? process.cwd(),
+  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.test.ts`),
+});
+
+export default {
+  projects: [
+    project('unit', 'test/unit'),
+    project('contract', 'test/contract'),
+    project('integration', 'test/integration'),
+    project('nest', 'test/nest'),
+    { ...project('sample-app', 'sample-app/test'), globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs' },
+    project('docs', 'test/docs'),
+  ],
+  testTimeout: 30_000,
+};

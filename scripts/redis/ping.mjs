@@ -1,0 +1,19 @@
+// One PING over a bare socket: is a Redis serving on this port? (No client library: this runs before `npm ci` has.)
+import { connect } from 'node:net';
+
+const ATTEMPT_MS = 1_000;
+
+/** True also for a server that wants a password first: it serves. False while it loads its data, or nobody listens. */
+export function answersPing(port) {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port }, () => socket.write('PING\r\n'));
+    const end = (answer) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(ATTEMPT_MS, () => end(false));
+    socket.on('data', (reply) => end(/^(\+PONG|-NOAUTH)/.test(reply.toString())));
+    socket.on('error', () => end(false));
+    socket.on('close', () => end(false));
+  });
+}

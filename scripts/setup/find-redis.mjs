@@ -1,0 +1,29 @@
+// Where a Redis can come from without changing the machine, best source first.
+import { answers, findOnPath } from './programs.mjs';
+
+const DEFAULT_IMAGE = 'redis:8-alpine';
+
+/**
+ * @typedef {(
+ *   { kind: 'url', url: string } | { kind: 'binary', path: string } | { kind: 'image', image: string }
+ * )} RedisSource
+ */
+
+/** What the person, or our own set-up, chose by an environment variable. */
+export function chosenRedis(env) {
+  if (env.REDIS_SERVER_BIN) return { kind: 'binary', path: env.REDIS_SERVER_BIN };
+  if (env.REDIS_SERVER_IMAGE) return { kind: 'image', image: env.REDIS_SERVER_IMAGE };
+  return undefined;
+}
+
+/** A server program on PATH. */
+export async function installedRedis(env) {
+  const path = (await findOnPath('redis-server', env)) ?? (await findOnPath('valkey-server', env));
+  return path === undefined ? undefined : { kind: 'binary', path };
+}
+
+/** Docker counts only when its daemon answers: many machines have the client alone. */
+export async function dockerRedis(env) {
+  const isRunning = await answers('docker', ['info'], { env });
+  return isRunning ? { kind: 'image', image: DEFAULT_IMAGE } : undefined;
+}

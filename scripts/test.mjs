@@ -1,0 +1,28 @@
+// npm test                 every test, then the package as its users get it
+// npm test -- <jest args>  a part of them: `npm test -- unit`, `npm test -- -t watchdog`
+import { join } from 'node:path';
+import { inForeground, runCommand } from './command.mjs';
+import { root, setUp } from './setup.mjs';
+
+const JEST = [
+  '--experimental-vm-modules', // Nest 12 is ESM only
+  '--disable-warning=ExperimentalWarning',
+  join(root, 'node_modules/jest/bin/jest.js'),
+  '--maxWorkers=2',
+];
+
+await runCommand(async () => {
+  const selection = process.argv.slice(2);
+  const redis = await setUp({ ownServer: true });
+  const env = {
+    ...process.env,
+    ...(redis.path ? { REDIS_SERVER_BIN: redis.path } : { REDIS_SERVER_IMAGE: redis.image }),
+  };
+
+  const run = (...args) => inForeground(process.execPath, args, { cwd: root, env });
+  const results = { jest: await run(...JEST, ...selection) };
+  if (selection.length === 0) results.package = await run(join(root, 'test/package/run.mjs'));
+
+  for (const [name, code] of Object.entries(results)) console.log(`${name}: ${code === 0 ? 'passed' : 'FAILED'}`);
+  return Math.max(...Object.values(results));
+});

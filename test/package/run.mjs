@@ -1,0 +1,61 @@
+// Packs the package and proves it in fresh projects, each as a user would set one up: see consumers/.
+//   node test/package/run.mjs [name of a consumer ...]
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCommand } from '../../scripts/command.mjs';
+import { startRedisServer } from '../../scripts/redis-server.mjs';
+import { root } from '../../scripts/setup.mjs';
+import { ensureBuilt } from '../../scripts/setup/dist.mjs';
+import { checkConsumer } from './check-consumer.mjs';
+import { npm } from './npm.mjs';
+
+const CONSUMERS = [
+  { name: 'nest12-esm-jest', parts: ['app'] },
+  { name: 'nest11-cjs-jest', parts: ['app'] },
+  { name: 'nest12-cjs', parts: ['app'] },
+  { name: 'without-schedule', parts: [] },
+];
+const AT_ONCE = 2;
+
+const chosen = process.argv.slice(2);
+
+await runCommand(async () => {
+  await ensureBuilt(root);
+  const folder = temporaryFolder();
+  const redis = await startRedisServer();
+  const tarball = await pack(folder);
+  const waiting = CONSUMERS.filter(({ name }) => chosen.length === 0 || chosen.includes(name));
+  if (waiting.length === 0) throw new Error(`No consumer is called ${chosen.join(' or ')}`);
+  const failed = [];
+  const work = async () => {
+    for (let consumer = waiting.shift(); consumer !== undefined; consumer = waiting.shift()) {
+      const passed = await checkConsumer(consumer, {
+        folder: join(folder, consumer.name),
+        tarball,
+        redisUrl: redis.url,
+      });
+      if (!passed) failed.push(consumer.name);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await redis.stop();
+  return failed.length === 0 ? 0 : 1;
+});
+
+/** Gone when this process ends, also by Ctrl-C. */
+function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'nestjs-redis-lock-package-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+  return folder;
+}
+
+async function pack(folder) {
+  // dist/ is current: `prepare` would build it once more.
+  const packed = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: root });
+  if (packed.code !== 0) throw new Error(`npm pack failed:\n${packed.output}`);
+  const tarball = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
+  return join(folder, tarball);
+}

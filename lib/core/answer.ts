@@ -4,7 +4,8 @@ import { LockStoreError, asStoreError } from './lock-store.js';
 /** What became of a command. `timeout` means unknown: it may have been executed, or still be. */
 export type Answer<T> =
   | { readonly outcome: 'answered'; readonly value: T }
-  | { readonly outcome: 'timeout' | 'failed'; readonly error: LockStoreError }
+  | { readonly outcome: 'timeout'; readonly error: LockStoreError }
+  | { readonly outcome: 'failed'; readonly error: LockStoreError }
   | { readonly outcome: 'aborted' };
 
 /** Waits for a command's reply, but no longer than `timeoutMs` or until the signal aborts. Never rejects. */

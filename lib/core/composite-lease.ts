@@ -1,8 +1,10 @@
 import type { HeldLease } from './held-lease.js';
 import type { Lease } from './lease.js';
+import { PrintableLease } from './printable-lease.js';
+import { notAmong } from './resource.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */
-export class CompositeLease implements Lease {
+export class CompositeLease extends PrintableLease implements Lease {
   readonly resource: string;
   readonly resources: readonly string[];
   #controller: AbortController | undefined;
@@ -11,6 +13,7 @@ export class CompositeLease implements Lease {
     /** One lease a resource, sorted by resource, each with its own fencing token. */
     readonly leases: readonly HeldLease[],
   ) {
+    super();
     this.resources = leases.map(({ resource }) => resource);
     this.resource = this.resources.join(', ');
   }
@@ -21,6 +24,12 @@ export class CompositeLease implements Lease {
 
   get fencingToken(): number {
     return Math.max(...this.leases.map(({ fencingToken }) => fencingToken));
+  }
+
+  fencingTokenOf(resource: string): number {
+    const lease = this.leases.find((part) => part.resource === resource);
+    if (!lease) throw notAmong(this.resources, resource);
+    return lease.fencingToken;
   }
 
   get holds() {

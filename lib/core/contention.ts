@@ -1,12 +1,18 @@
-import { answerWithin, type Answer } from './answer.js';
+import { answerWithin } from './answer.js';
+import { AttemptLog } from './attempt-log.js';
 import { type Bell, Bells } from './bells.js';
 import type { Clock } from './clock.js';
-import { type AttemptOutcome, LockAbortedError, LockBusyError, LockShutdownError } from './errors.js';
-import { LockTimeoutError, LockUnavailableError } from './errors.js';
+import {
+  LockAbortedError,
+  LockBusyError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './errors.js';
 import type { Grant } from './hold.js';
 import { LocalLines, type Place } from './local-line.js';
 import type { ResolvedLockOptions } from './lock-options.js';
-import type { AcquireReply, LockStore, LockStoreError, Ownership } from './lock-store.js';
+import type { LockStore, Ownership } from './lock-store.js';
 import { mergeSignals } from './merged-signal.js';
 import { pause } from './pause.js';
 import type { Random } from './random.js';
@@ -25,20 +31,11 @@ interface Contender {
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
   readonly giveUpAt: number;
-  /** Waits in line and is woken; otherwise it asks once, or polls by the caller's strategy. */
-  readonly queues: boolean;
+  /** Its place, if it waits in line and is woken; otherwise it asks once, or polls by the caller's strategy. */
+  readonly place: Place | undefined;
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
-  attempts: number;
-  /** Failed attempts in a row. */
-  failures: number;
-  lastAttempt: AttemptOutcome;
-  lastError: LockStoreError | undefined;
-  holderTtlMs: number;
-  /** Whether Redis ever said that somebody else holds it. */
-  wasBusy: boolean;
-  /** An attempt may have been, or may still be, executed without our knowing. */
-  ambiguous: boolean;
+  readonly log: AttemptLog;
 }
 
 /** Acquires one resource at a time from the store: attempts, waiting, and leaving nothing behind. */
@@ -66,43 +63,38 @@ export class Contention {
   async acquire(resource: string, options: ResolvedLockOptions): Promise<Grant> {
     const { signal, dispose } = mergeSignals(this.closing, options.signal);
     const startedAt = this.clock.now();
+    const queues = options.waitMs > 0 && options.retry === undefined;
     const contender: Contender = {
       ownership: { resource, owner: `${this.store.instanceId}/${this.random.id()}`, mode: options.mode },
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,
-      queues: options.waitMs > 0 && options.retry === undefined,
+      place: queues ? this.#lines.join(resource) : undefined,
       signal,
-      attempts: 0,
-      failures: 0,
-      lastAttempt: 'busy',
-      lastError: undefined,
-      holderTtlMs: 0,
-      wasBusy: false,
-      ambiguous: false,
+      log: new AttemptLog(),
     };
-    const place = contender.queues ? this.#lines.join(resource) : undefined;
-    const bell = contender.queues ? this.#bells.open(resource) : undefined;
+    const bell = queues ? this.#bells.open(resource) : undefined;
     let grant: Grant | undefined;
     try {
       if (signal.aborted) throw this.#abortError(contender);
-      if (place) await this.#waitForTurn(contender, place);
+      await this.#waitForTurn(contender);
       grant = await this.#contend(contender, bell);
       return grant;
     } finally {
       bell?.close();
-      const othersWait = place?.leave() ?? false;
+      const othersWait = contender.place?.leave() ?? false;
       dispose();
       if (!grant) this.#leaveNothingBehind(contender, othersWait);
     }
   }
 
-  async #waitForTurn(contender: Contender, place: Place): Promise<void> {
-    if (place.isFirst) return;
-    contender.wasBusy = true;
+  async #waitForTurn(contender: Contender): Promise<void> {
+    const { place } = contender;
+    if (!place || place.isFirst) return;
     const left = contender.giveUpAt - this.clock.now();
     const why = await pause(this.clock, left, contender.signal, (wake) => place.onFirst(wake));
     if (why === 'aborted') throw this.#abortError(contender);
+    if (place.latest) contender.log.inherit(place.latest);
     if (why === 'time') throw this.#timeoutError(contender);
   }
 
@@ -119,68 +111,52 @@ export class Contention {
     }
   }
 
-  /** One command. Gives nothing when the resource was not granted; what it came to is noted in the contender. */
+  /** One command. Gives nothing when the resource was not granted; what it came to is noted in the contender's log. */
   async #attempt(contender: Contender): Promise<Grant | undefined> {
-    const { ownership, options, giveUpAt, signal } = contender;
+    const { ownership, options, giveUpAt, signal, place, log } = contender;
     const sentAt = this.clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
-    contender.attempts++;
+    log.attempts++;
+    if (place) place.latest = log;
     const answer = await answerWithin(
       this.clock,
-      this.store.acquire(ownership, options.leaseMs, contender.queues),
+      this.store.acquire(ownership, options.leaseMs, place !== undefined),
       Math.min(options.attemptTimeoutMs, patience),
       signal,
     );
     if (answer.outcome === 'aborted') {
-      contender.ambiguous = true;
+      log.isAmbiguous = true;
       throw this.#abortError(contender);
     }
     const now = this.clock.now();
-    if (answer.outcome === 'answered' && answer.value.status === 'granted') {
-      if (now < validUntil(sentAt, options.leaseMs)) {
-        const waitedMs = now - contender.startedAt;
-        return { ownership, fencingToken: answer.value.fencingToken, sentAt, attempts: contender.attempts, waitedMs };
-      }
-    }
-    this.#note(contender, answer, patience);
-    return undefined;
-  }
-
-  #note(contender: Contender, answer: Exclude<Answer<AcquireReply>, { outcome: 'aborted' }>, patience: number): void {
-    if (answer.outcome === 'answered' && answer.value.status === 'busy') {
-      contender.lastAttempt = 'busy';
-      contender.failures = 0;
-      contender.wasBusy = true;
-      contender.holderTtlMs = answer.value.ttlMs;
-      return;
-    }
-    contender.failures++;
     if (answer.outcome === 'failed') {
-      contender.lastAttempt = 'failed';
-      contender.lastError = answer.error;
-      if (answer.error.failure === 'unknown') contender.ambiguous = true;
+      log.failed(answer.error);
       if (answer.error.failure === 'refused') throw this.#unavailableError(contender);
-      return;
+    } else if (answer.outcome === 'timeout') {
+      log.unanswered(answer.error, patience < options.attemptTimeoutMs);
+    } else if (answer.value.status === 'busy') {
+      log.busy(answer.value.ttlMs);
+    } else if (now < validUntil(sentAt, options.leaseMs)) {
+      log.granted();
+      const { fencingToken } = answer.value;
+      return { ownership, fencingToken, sentAt, attempts: log.attempts, waitedMs: now - contender.startedAt };
+    } else {
+      log.unanswered(undefined, false);
     }
-    // No reply in time, or one that came when the lease it grants was already over.
-    contender.ambiguous = true;
-    const cutShort = patience < contender.options.attemptTimeoutMs;
-    if (cutShort && contender.wasBusy) return;
-    contender.lastAttempt = 'timeout';
-    contender.lastError = answer.outcome === 'timeout' ? answer.error : undefined;
+    return undefined;
   }
 
   /** @throws LockError when this contender asks no more */
   #nextPause(contender: Contender): number {
-    const { options, lastAttempt, holderTtlMs } = contender;
+    const { options, log } = contender;
     if (options.waitMs === 0) throw this.#exhaustedError(contender);
     if (options.retry) {
       const pauseMs = checkPause(
         options.retry.next({
-          attempt: contender.attempts,
+          attempt: log.attempts,
           elapsedMs: this.clock.now() - contender.startedAt,
-          lastAttempt,
-          holderTtlMs,
+          lastAttempt: log.last,
+          holderTtlMs: log.holderTtlMs,
           random: () => this.random.fraction(),
         }),
       );
@@ -188,16 +164,15 @@ export class Contention {
       return pauseMs;
     }
     const jitter = 1 + this.random.fraction() / 4;
-    if (lastAttempt === 'busy') return Math.min(HEARTBEAT_MS, holderTtlMs + 1) * jitter;
-    const doubled = FAILURE_PAUSE_MS.first * 2 ** Math.min(contender.failures - 1, 10);
+    if (log.last === 'busy') return Math.min(HEARTBEAT_MS, log.holderTtlMs + 1) * jitter;
+    const doubled = FAILURE_PAUSE_MS.first * 2 ** Math.min(log.failures - 1, 10);
     return Math.min(FAILURE_PAUSE_MS.longest, doubled) * jitter;
   }
 
   /** No orphan lock, and no wake-up that is meant for a waiter who has left. */
-  #leaveNothingBehind(contender: Contender, othersWait: boolean): void {
-    const registered = contender.queues && contender.attempts > 0;
-    if (!contender.ambiguous && (!registered || othersWait)) return;
-    this.withdrawals.start(contender.ownership, contender.options, !othersWait);
+  #leaveNothingBehind({ ownership, options, place, log }: Contender, othersWait: boolean): void {
+    const leaveQueue = !othersWait && place?.latest !== undefined;
+    if (log.isAmbiguous || leaveQueue) this.withdrawals.start(ownership, options, leaveQueue);
   }
 
   #abortError(contender: Contender): LockAbortedError | LockShutdownError {
@@ -208,21 +183,21 @@ export class Contention {
 
   /** `waitMs` is over. */
   #timeoutError(contender: Contender): LockTimeoutError | LockUnavailableError {
-    if (!contender.wasBusy) return this.#unavailableError(contender);
-    const waited = this.clock.now() - contender.startedAt;
-    const { ownership, attempts, lastAttempt, holderTtlMs } = contender;
-    return new LockTimeoutError(ownership.resource, waited, attempts, lastAttempt, holderTtlMs);
+    const { ownership, startedAt, log } = contender;
+    if (!log.wasBusy) return this.#unavailableError(contender);
+    const waitedMs = this.clock.now() - startedAt;
+    return new LockTimeoutError(ownership.resource, waitedMs, log.attempts, log.last, log.holderTtlMs);
   }
 
   /** There is no further attempt. */
   #exhaustedError(contender: Contender): LockBusyError | LockUnavailableError {
-    const { ownership, attempts, lastAttempt, holderTtlMs } = contender;
-    if (lastAttempt === 'busy') return new LockBusyError(ownership.resource, attempts, holderTtlMs);
+    const { ownership, log } = contender;
+    if (log.last === 'busy') return new LockBusyError(ownership.resource, log.attempts, log.holderTtlMs);
     return this.#unavailableError(contender);
   }
 
-  #unavailableError(contender: Contender): LockUnavailableError {
-    const cause = contender.lastError ?? new Error(`no usable answer in ${contender.attempts} attempts`);
-    return new LockUnavailableError(contender.ownership.resource, 'acquire', contender.lastAttempt, cause);
+  #unavailableError({ ownership, log }: Contender): LockUnavailableError {
+    const cause = log.lastError ?? new Error(`no usable answer in ${log.attempts} attempts`);
+    return new LockUnavailableError(ownership.resource, 'acquire', log.last, cause);
   }
 }

@@ -6,7 +6,7 @@ export type LockEvent =
   | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
   | { type: 'notAcquired'; resource: string; error: LockError }
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
-  /** The lease ended while it was held. Its `signal` has aborted. */
+  /** The lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
   | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
   /** A lease that was lost before was released: whoever holds the resource now was not touched. */
   | { type: 'releasedAfterLoss'; resource: string; fencingToken: number }
@@ -19,10 +19,10 @@ export type LockEvent =
   | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
   /** A tick of a singleton job does not run here: another instance has it, or the run before it has not ended. */
   | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
-  /** A tick could not be claimed because Redis did not answer in time. */
+  /** A tick could not be claimed because Redis did not answer in time, or refused. */
   | { type: 'tickFailed'; job: string; tick: string; error: LockError };
 
-/** Listens to lock events. What it throws is dropped: an observer can never break a lock. */
+/** Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. */
 export type LockObserver = (event: LockEvent) => void;
 
 /** Who listens, in the order they came. */
@@ -42,7 +42,9 @@ export class LockObservers {
   emit(event: LockEvent): void {
     for (const observer of this.#observers) {
       try {
-        observer(event);
+        const result: unknown = observer(event);
+        // An async one: TypeScript allows it where nothing is expected back.
+        if (result instanceof Promise) result.catch(() => {});
       } catch {
         // See LockObserver.
       }

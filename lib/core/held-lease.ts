@@ -7,7 +7,9 @@ import type { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 import type { LockContext } from './lock-context.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
-import type { LockStore } from './lock-store.js';
+import { asStoreError, type LockStore } from './lock-store.js';
+import { PrintableLease } from './printable-lease.js';
+import { notAmong } from './resource.js';
 import { checkInteger } from './validation.js';
 import type { Watchdog } from './watchdog.js';
 import type { Withdrawals } from './withdrawals.js';
@@ -24,14 +26,16 @@ export interface LeaseWorkings {
 }
 
 /** The lease of one resource. */
-export class HeldLease implements Lease {
+export class HeldLease extends PrintableLease implements Lease {
   #ending: Promise<void> | undefined;
   #isBound = false;
 
   constructor(
     readonly hold: Hold,
     private readonly workings: LeaseWorkings,
-  ) {}
+  ) {
+    super();
+  }
 
   get resource() {
     return this.hold.ownership.resource;
@@ -47,6 +51,11 @@ export class HeldLease implements Lease {
 
   get fencingToken() {
     return this.hold.fencingToken;
+  }
+
+  fencingTokenOf(resource: string): number {
+    if (resource !== this.resource) throw notAmong(this.resources, resource);
+    return this.fencingToken;
   }
 
   get signal() {
@@ -82,11 +91,15 @@ export class HeldLease implements Lease {
     const { hold, workings } = this;
     const sentAt = workings.clock.now();
     const renewalMs = hold.renewalMs(leaseMs);
-    if (await this.#ask('extend', () => workings.store.renew(hold.ownership, renewalMs))) {
-      hold.confirm(sentAt, renewalMs);
-    } else {
-      hold.lose('takenOver');
-    }
+    const undo = hold.foreshorten(sentAt, renewalMs);
+    workings.watchdog.watch(hold);
+    const renewing = workings.store.renew(hold.ownership, renewalMs);
+    // Also when nobody waits for the reply any more.
+    renewing.catch((error: unknown) => {
+      if (asStoreError(error).failure !== 'unknown') undo();
+    });
+    if (await this.#ask('extend', () => renewing)) hold.confirm(sentAt, renewalMs);
+    else hold.lose('takenOver');
     this.assertHeld();
     hold.leaseMs = leaseMs;
     hold.nextRenewalAt = sentAt + leaseMs / 3;
@@ -107,6 +120,7 @@ export class HeldLease implements Lease {
   /** From now on the lease belongs to the async context it was entered in. */
   bind(): this {
     this.#isBound = true;
+    if (this.hold.isHeld()) this.workings.active.add(this.hold);
     return this;
   }
 
@@ -133,7 +147,7 @@ export class HeldLease implements Lease {
     const { hold, workings } = this;
     await hold.inOrder(async () => {
       if (!hold.isHeld()) return;
-      const command = workings.store.setDepth(hold.ownership, hold.depth, hold.leaseMs);
+      const command = workings.store.setDepth(hold.ownership, hold.depth, hold.renewalMs());
       const answer = await answerWithin(workings.clock, command, hold.attemptTimeoutMs);
       if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
     });

@@ -3,7 +3,7 @@ import type { Due } from './due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
-import { validUntil } from './validity.js';
+import { leaseFor, validUntil } from './validity.js';
 
 /** A grant, as the store answered it. */
 export interface Grant {
@@ -82,9 +82,9 @@ export class Hold implements Due {
     return this.isHeld() ? Math.max(0, this.#deadline - this.clock.now()) : 0;
   }
 
-  /** How long a renewal that is sent now may last: the lock should not stay in the store after `maxHoldMs`. */
+  /** How long a renewal that is sent now is to last: the store should not keep the lock after `maxHoldMs`. */
   renewalMs(leaseMs = this.leaseMs): number {
-    return Math.max(1, Math.ceil(Math.min(leaseMs, this.#endsAt - this.clock.now())));
+    return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
   }
 
   /** A renewal sent at `sentAt` was confirmed. One that comes after the deadline revives nothing: the lease is lost. */
@@ -92,6 +92,24 @@ export class Hold implements Due {
     if (!this.isHeld() || sentAt < this.#confirmedSentAt) return;
     this.#confirmedSentAt = sentAt;
     this.#deadline = Math.min(validUntil(sentAt, leaseMs), this.#endsAt);
+  }
+
+  /**
+   * A renewal that may shorten the lease is about to be sent: until it is answered, the lock may end at the earlier of both
+   * times. Gives the way back, for when it was not executed.
+   */
+  foreshorten(sentAt: number, leaseMs: number): () => void {
+    const { nextRenewalAt } = this;
+    const later = this.#deadline;
+    const earlier = validUntil(sentAt, leaseMs);
+    if (earlier >= later) return () => {};
+    this.#deadline = earlier;
+    this.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
+    return () => {
+      if (this.#deadline !== earlier) return;
+      this.#deadline = later;
+      this.nextRenewalAt = nextRenewalAt;
+    };
   }
 
   get signal(): AbortSignal {

@@ -27,7 +27,7 @@ export class InMemoryServer {
   readonly locks: ExpiringMap<InMemoryLock>;
   /** Who claimed which tick of which job, or that it has finished. */
   readonly claims: ExpiringMap<string>;
-  /** For each resource the instances that wait, the one that waits longest first, and until when each counts as alive. */
+  /** For each resource the instances that wait, the one not heard of for longest first, and until when each counts as alive. */
   readonly #waiters = new Map<string, Map<string, number>>();
   readonly #inboxes = new Map<string, Set<WakeListener>>();
   #lastTick = 0;
@@ -63,7 +63,7 @@ export class InMemoryServer {
     return waiters.filter(([, aliveUntil]) => aliveUntil >= this.clock.now()).map(([instanceId]) => instanceId);
   }
 
-  /** Tells the instance that waits longest that the resource is free. One that is silent or gone is passed over. */
+  /** Tells the waiting instance not heard of for longest that the resource is free. One that is silent or gone is passed over. */
   wakeNext(resource: string): void {
     for (const [instanceId, aliveUntil] of this.#waiters.get(resource) ?? []) {
       this.leaveWaiters(resource, instanceId);

@@ -18,6 +18,12 @@ export interface Lease extends AsyncDisposable {
    * largest it has seen. Of several resources: the largest of their tokens.
    */
   readonly fencingToken: number;
+  /**
+   * The token of one of several resources: the strictest one to send with a write that concerns that resource alone.
+   *
+   * @throws InvalidLockOptionsError when this lease does not hold the resource
+   */
+  fencingTokenOf(resource: string): number;
   /** Aborts, with a `LeaseLostError` as reason, no later than the moment the lease may have gone to somebody else. */
   readonly signal: AbortSignal;
   /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */

@@ -1,5 +1,9 @@
+import type { AttemptLog } from './attempt-log.js';
+
 /** One place in a line. */
 export interface Place {
+  /** What the last one in this line who asked the store found out; nothing if nobody has asked yet. */
+  latest: AttemptLog | undefined;
   readonly isFirst: boolean;
   /** Calls back when this place becomes the first; gives the function that stops listening. */
   onFirst(callback: () => void): () => void;
@@ -12,13 +16,13 @@ export interface Place {
  * local waiters cost Redis no more than one.
  */
 export class LocalLines {
-  readonly #lines = new Map<string, Set<LinePlace>>();
+  readonly #lines = new Map<string, Line>();
 
   join(resource: string): Place {
     let line = this.#lines.get(resource);
-    if (line === undefined) this.#lines.set(resource, (line = new Set()));
-    const place = new LinePlace(line, () => this.#lines.delete(resource));
-    line.add(place);
+    if (line === undefined) this.#lines.set(resource, (line = new Line(() => this.#lines.delete(resource))));
+    const place = new LinePlace(line);
+    line.places.add(place);
     return place;
   }
 
@@ -28,16 +32,32 @@ export class LocalLines {
   }
 }
 
+class Line {
+  readonly places = new Set<LinePlace>();
+  latest: AttemptLog | undefined;
+
+  constructor(readonly close: () => void) {}
+
+  get first(): LinePlace | undefined {
+    return this.places.values().next().value;
+  }
+}
+
 class LinePlace implements Place {
   #callback: (() => void) | undefined;
 
-  constructor(
-    readonly line: Set<LinePlace>,
-    readonly close: () => void,
-  ) {}
+  constructor(readonly line: Line) {}
+
+  get latest(): AttemptLog | undefined {
+    return this.line.latest;
+  }
+
+  set latest(log: AttemptLog | undefined) {
+    this.line.latest = log;
+  }
 
   get isFirst(): boolean {
-    return this.line.values().next().value === this;
+    return this.line.first === this;
   }
 
   onFirst(callback: () => void): () => void {
@@ -47,10 +67,10 @@ class LinePlace implements Place {
 
   leave(): boolean {
     const wasFirst = this.isFirst;
-    this.line.delete(this);
-    const next = this.line.values().next().value;
+    this.line.places.delete(this);
+    const next = this.line.first;
     if (next === undefined) {
-      this.close();
+      this.line.close();
       return false;
     }
     if (wasFirst) next.#callback?.();

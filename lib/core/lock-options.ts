@@ -21,8 +21,8 @@ export interface LockOptions {
   /** How long Redis keeps the lock without a renewal, in milliseconds: 50 to 24 h. @default 30000 */
   leaseMs?: number;
   /**
-   * How long to wait for a busy resource, in milliseconds. 0: at once or `LockBusyError`. `Infinity`: until it is
-   * granted. @default 10000
+   * How long to wait for a busy resource, in milliseconds, 0 and more. 0: at once or `LockBusyError`. `Infinity`: until it
+   * is granted. @default 10000
    */
   waitMs?: number;
   /**
@@ -30,11 +30,11 @@ export interface LockOptions {
    * `leaseMs`. @default true
    */
   watchdog?: boolean;
-  /** The watchdog keeps the lease no longer than this, in milliseconds; then it is lost. @default no limit */
+  /** The watchdog keeps the lease no longer than this, in milliseconds, 50 and more; then it is lost. @default no limit */
   maxHoldMs?: number;
   /** How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. @default 1000 */
   attemptTimeoutMs?: number;
-  /** Polls by this strategy in place of waiting to be woken. */
+  /** Polls by this strategy in place of waiting to be woken. Not used where `waitMs` is 0. */
   retry?: RetryStrategy;
   /** Gives up waiting (`LockAbortedError`). It does not touch a lease that was granted. */
   signal?: AbortSignal;

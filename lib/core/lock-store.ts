@@ -33,7 +33,7 @@ export interface LockState {
   readonly holders: readonly LockHolder[];
   /** When the lock ends unless it is renewed, in milliseconds; 0 where nobody holds it. */
   readonly ttlMs: number;
-  /** The instances that wait for it and want to be woken, the first in line first. */
+  /** The instances that wait for it and want to be woken, the one that is woken next first. */
   readonly waiters: readonly string[];
 }
 

@@ -28,7 +28,8 @@ function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function checkResource(name: unknown, source: string): string {
+/** Checks one name. @throws InvalidLockOptionsError */
+export function checkResource(name: unknown, source: string): string {
   if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`);
   if (name === '') throw invalid(source, 'the name is empty');
   // The quick check spares the byte count for nearly every name: no character takes more than three bytes a unit.
@@ -44,6 +45,14 @@ function invalid(source: string, why: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `The resource given to ${source} cannot be used: ${why}. ` +
       `A resource is a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes, or a non-empty array of them.`,
+    'resource',
+  );
+}
+
+/** A lease was asked for a resource that is none of its own. */
+export function notAmong(held: readonly string[], resource: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `This lease does not hold ${describeValue(resource)}, but ${held.map(describeValue).join(', ')}.`,
     'resource',
   );
 }

@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from './errors.js';
 import { InvalidLockOptionsError } from './errors.js';
-import { checkInteger, checkKnownOptions, describeValue } from './validation.js';
+import { checkBoolean, checkInteger, checkKnownOptions, describeValue } from './validation.js';
 
 /** What a {@link RetryStrategy} knows when it is asked for the next pause. */
 export interface RetryState {
@@ -66,10 +66,11 @@ export function exponentialBackoff(
   const { initialMs = 25, maxMs = 2000, factor = 2, jitter = true } = options;
   requirePause('exponentialBackoff.initialMs', initialMs);
   requirePause('exponentialBackoff.maxMs', maxMs);
-  if (!(factor >= 1 && factor <= 10)) {
+  checkBoolean('exponentialBackoff.jitter', jitter);
+  if (!(typeof factor === 'number' && factor >= 1 && factor <= 10)) {
     throw new InvalidLockOptionsError(
       `exponentialBackoff.factor must be a number from 1 to 10, not ${describeValue(factor)}.`,
-      'factor',
+      'exponentialBackoff.factor',
     );
   }
   const maxAttempts = checkAttempts('exponentialBackoff.maxAttempts', options.maxAttempts);

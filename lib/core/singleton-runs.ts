@@ -1,11 +1,15 @@
 import { answerWithin } from './answer.js';
-import { LockUnavailableError } from './errors.js';
+import type { Timer } from './clock.js';
+import { LockReentryError, LockUnavailableError } from './errors.js';
+import type { HeldLease } from './held-lease.js';
 import type { Grant } from './hold.js';
 import type { LockClient, LockedWork } from './lock-client.js';
 import { type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
 import type { LockStoreError, Ownership } from './lock-store.js';
 import { pause } from './pause.js';
+import { checkResources } from './resource.js';
 import type { Tick, TickClaim, TickLedger, TickReply } from './tick-ledger.js';
+import { checkInteger, checkOneOf } from './validation.js';
 import { validUntil } from './validity.js';
 
 /** How the ticks of one singleton job run. */
@@ -16,7 +20,7 @@ export interface SingletonRunOptions {
   readonly tick: string;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
-  /** How long a claim is remembered, in milliseconds. */
+  /** How long a claim is remembered, in milliseconds. With `onCrash: 'retry'` no less than two leases. */
   readonly keepMs: number;
   /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
   readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
@@ -30,6 +34,7 @@ const OVERLAP_PAUSE_MS = 250;
 interface Candidate {
   readonly options: SingletonRunOptions;
   readonly lock: ResolvedLockOptions;
+  readonly keepMs: number;
   readonly target: Tick;
   readonly ownership: Ownership;
   readonly startedAt: number;
@@ -52,16 +57,12 @@ export class SingletonRuns {
    * Runs the work if this instance gets the tick; otherwise returns nothing, silently. The work's own errors pass through.
    *
    * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
+   * @throws LockReentryError when the tick would wait for the end of the run that it is called in
+   * @throws InvalidLockOptionsError when an option cannot be right
    */
   async run<T>(options: SingletonRunOptions, work: LockedWork<T>): Promise<T | undefined> {
-    const resource = `cron:${options.job}`;
-    const candidate: Candidate = {
-      options,
-      lock: resolveLockOptions(options.lock, this.client.defaults),
-      target: { resource, tick: options.tick },
-      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
-      startedAt: this.client.clock.now(),
-    };
+    const candidate = this.#candidate(options);
+    const { resource } = candidate.target;
     let claimed = await this.#claim(candidate, false);
     let rerun = false;
     while (claimed) {
@@ -69,6 +70,9 @@ export class SingletonRuns {
       if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply.fencingToken, rerun, work);
       if (reply.status === 'finished' || reply.status === 'overlap') break;
       if (reply.status === 'taken' && options.onCrash === 'skip') break;
+      if (this.client.current(resource)?.isHeld()) {
+        throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
+      }
       if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') return;
       rerun = reply.status === 'taken';
       claimed = await this.#claim(candidate, rerun);
@@ -77,6 +81,25 @@ export class SingletonRuns {
     const reason = claimed.reply.status === 'overlap' ? 'overlap' : 'claimed';
     this.client.observers.emit({ type: 'tickSkipped', job: options.job, tick: options.tick, reason });
     return undefined;
+  }
+
+  #candidate(options: SingletonRunOptions): Candidate {
+    checkOptions(options);
+    const { job, tick, onCrash, keepMs } = options;
+    const resource = `cron:${job}`;
+    checkResources(resource, 'runSingleton as its job');
+    checkResources(tick, 'runSingleton as its tick');
+    // Runs may be long whatever the default: maxHoldMs is what limits one.
+    const lock = { ...resolveLockOptions(options.lock, this.client.defaults), watchdog: true };
+    return {
+      options,
+      lock,
+      // A claim that was forgotten before its lock expires could never be rescued.
+      keepMs: onCrash === 'retry' ? Math.max(keepMs, 2 * lock.leaseMs) : keepMs,
+      target: { resource, tick },
+      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
+      startedAt: this.client.clock.now(),
+    };
   }
 
   /** How long until it is worth asking again. A dead runner's lock ends with its lease, so no later than that. */
@@ -89,14 +112,8 @@ export class SingletonRuns {
   async #claim(candidate: Candidate, rescue: boolean): Promise<Claimed | undefined> {
     const { client, ledger } = this;
     const { clock, closing } = client;
-    const { lock, target, ownership, options } = candidate;
-    const claim: TickClaim = {
-      ownership,
-      leaseMs: lock.leaseMs,
-      keepMs: options.keepMs,
-      overlap: options.overlap,
-      rescue,
-    };
+    const { lock, target, ownership, keepMs, options } = candidate;
+    const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, rescue };
     const giveUpAt = clock.now() + lock.waitMs;
     for (;;) {
       if (closing.aborted) return undefined;
@@ -145,27 +162,62 @@ export class SingletonRuns {
     const lease = client.hold(grant, lock);
     client.observers.emit({ type: 'tickStarted', job, tick, rerun });
     const began = client.clock.now();
+    const cutOff = this.#finishBeforeCutOff(candidate, lease);
     return client.runUnder(lease, async () => {
+      let failed = true;
       try {
-        return await work(lease);
+        const result = await work(lease);
+        failed = false;
+        return result;
       } finally {
-        await this.#finish(candidate);
-        client.observers.emit({ type: 'tickFinished', job, tick, ranMs: client.clock.now() - began });
+        const ranMs = client.clock.now() - began;
+        cutOff?.cancel();
+        if (!failed || !diedWith(lease)) await this.#finish(candidate, lease);
+        client.observers.emit({ type: 'tickFinished', job, tick, ranMs });
       }
     });
   }
 
+  /**
+   * A run that exceeds `maxHoldMs` has not crashed, and is not run again: its tick counts as finished while the lock is
+   * still there, because after that a rescuer may come first.
+   */
+  #finishBeforeCutOff(candidate: Candidate, lease: HeldLease): Timer | undefined {
+    const { options, lock } = candidate;
+    if (options.onCrash === 'skip' || lock.maxHoldMs === Infinity) return undefined;
+    const delayMs = lock.maxHoldMs - lock.leaseMs / 3;
+    return this.client.clock.setTimer(() => void this.#finish(candidate, lease), delayMs, { background: true });
+  }
+
   /** Before the lock is released: from then on an unfinished tick counts as one whose runner died. */
-  async #finish({ options, target, ownership, lock }: Candidate): Promise<void> {
+  async #finish({ options, target, ownership, lock, keepMs }: Candidate, { hold }: HeldLease): Promise<void> {
     if (options.onCrash === 'skip') return;
-    const { clock } = this.client;
+    const { clock, closing } = this.client;
     const giveUpAt = clock.now() + lock.leaseMs;
+    // There is time for more than one try, however patient each may be.
+    const attemptTimeoutMs = Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3);
     for (;;) {
-      const command = this.ledger.finish(target, ownership, options.keepMs);
-      const answer = await answerWithin(clock, command, lock.attemptTimeoutMs);
+      const command = this.ledger.finish(target, ownership, keepMs);
+      const answer = await answerWithin(clock, command, attemptTimeoutMs);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted' || clock.now() >= giveUpAt) return;
       if (answer.error.failure === 'refused') return;
+      // The shutdown did not wait for this run: the connections are closed.
+      if (closing.aborted && !hold.isHeld()) return;
       await pause(clock, RETRY_PAUSE_MS);
     }
   }
+}
+
+/** Whether a run that failed may have failed because its lease was taken from it: as good as a crash. */
+function diedWith({ hold }: HeldLease): boolean {
+  if (hold.isHeld()) return false;
+  const { reason } = hold.lossError();
+  return reason !== 'released' && reason !== 'maxHold';
+}
+
+/** What the decorators checked when the class was defined, for those who call `runSingleton` themselves. */
+function checkOptions({ overlap, onCrash, keepMs }: SingletonRunOptions): void {
+  checkOneOf('overlap', overlap, ['skip', 'wait']);
+  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
+  checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
 }

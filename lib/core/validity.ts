@@ -7,3 +7,8 @@
 export function validUntil(sentAt: number, leaseMs: number): number {
   return sentAt + leaseMs - (leaseMs * 0.01 + 2);
 }
+
+/** The lease to ask for where it is to be trusted for `validMs`. */
+export function leaseFor(validMs: number): number {
+  return Math.ceil((validMs + 2) / 0.99);
+}

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { answerWithin } from './answer.js';
 import type { Clock } from './clock.js';
 import type { ResolvedLockOptions } from './lock-options.js';
@@ -18,7 +19,9 @@ export class Withdrawals {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    setMaxListeners(0, this.#stop.signal);
+  }
 
   get size(): number {
     return this.#pending.size;

@@ -62,7 +62,8 @@ export function DistributedLock<A extends readonly unknown[]>(
         async function (this: object, ...args: unknown[]) {
           const service = lockServiceOf(this, where);
           const resources = decoration.resources(this, args as unknown as A);
-          if (isLockedByInterceptor(service, resources, this, String(propertyKey))) return original.apply(this, args);
+          const handler = { type: this.constructor, name: String(propertyKey) };
+          if (isLockedByInterceptor(service, resources, handler)) return original.apply(this, args);
           return runLocked(service, decoration, resources, decoration.lockOptions, () => original.apply(this, args));
         },
     );

@@ -15,16 +15,15 @@ export function markHandlerLease(lease: Lease, handler: Handler): void {
   handlers.set(lease, handler);
 }
 
-/** Whether the interceptor holds all the resources for this very method already: then it is not locked twice. */
+/** Whether the interceptor holds all the resources for this very handler already: then it is not locked twice. */
 export function isLockedByInterceptor(
   service: RedisLockService,
   resources: readonly string[],
-  instance: object,
-  method: string,
+  { type, name }: Handler,
 ): boolean {
   const lease = service.current?.(resources[0]);
-  const handler = lease && handlers.get(lease);
-  if (!lease || !handler) return false;
-  const isSameMethod = handler.name === method && instance.constructor === handler.type;
-  return isSameMethod && resources.every((resource) => lease.resources.includes(resource));
+  const holder = lease && handlers.get(lease);
+  // A lease that was lost meanwhile protects nothing any more.
+  if (!holder || !lease.isHeld()) return false;
+  return holder.name === name && holder.type === type && resources.every((name) => lease.resources.includes(name));
 }

@@ -17,7 +17,7 @@ export type OnBusy =
 export interface LockDecoratorOptions<A extends readonly unknown[]> extends Omit<LockOptions, 'signal'> {
   /** The resource or resources, or a function that gives them. */
   key: ResourceNames | ((...args: A) => ResourceNames);
-  /** @default 'throw' */
+  /** With `'skip'` the default of `waitMs` is 0: who does not care to run does not care to wait. @default 'throw' */
   onBusy?: OnBusy;
   /**
    * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the method's own result
@@ -69,6 +69,7 @@ export function readLockDecoration<A extends readonly unknown[]>(
     typeof key === 'function'
       ? (self: unknown, args: A) => checkResources(callKeyFunction(key, self, args, where), `the lock of ${where}`)
       : constant(checkResources(key, `the lock of ${where}`));
+  if (onBusy === 'skip') lockOptions.waitMs ??= lockOptions.retry ? undefined : 0;
   const hasLockOptions = Object.keys(lockOptions).length > 0;
   return { onBusy, onLost, lockService, lockOptions: hasLockOptions ? lockOptions : undefined, resources };
 }

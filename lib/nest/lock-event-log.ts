@@ -25,7 +25,11 @@ export class LockEventLog {
 
   unreachable(trouble: string): void {
     this.#logger.warn(
-      `${trouble}. The application starts without it; locks fail until it is reached, which is tried on.`,
+      `The application starts, but it is ${trouble}. It goes on trying to connect; until then, locks fail with LockUnavailableError.`,
     );
+  }
+
+  noWakeUps(why: string): void {
+    this.#logger.warn(`Waiters cannot be woken by message and ask again every second instead: ${why}.`);
   }
 }

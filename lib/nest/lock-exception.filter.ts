@@ -1,6 +1,13 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus } from '@nestjs/common';
-import { LeaseLostError, LockBusyError, LockError, LockShutdownError } from '../core/errors.js';
-import { LockTimeoutError, LockUnavailableError } from '../core/errors.js';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } from '@nestjs/common';
+import { type Observable, throwError } from 'rxjs';
+import {
+  LeaseLostError,
+  LockBusyError,
+  LockError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from '../core/errors.js';
 
 /** 423 Locked is not in Nest's HttpStatus of every version. */
 const LOCKED = 423;
@@ -18,7 +25,14 @@ interface Reply {
   end?(): unknown;
 }
 
-/** How an error is told to an HTTP client: nothing of our insides, such as host names or resources. */
+/** A WebSocket client: of Socket.IO, or of `ws`, which has a state. */
+interface Client {
+  emit?(event: string, data: unknown): unknown;
+  send?(message: string): unknown;
+  readonly readyState?: number;
+}
+
+/** How an error is told to a client: nothing of our insides, such as host names or resources. */
 interface Verdict {
   readonly status: number;
   readonly error: string;
@@ -28,7 +42,8 @@ interface Verdict {
 
 /**
  * Answers a lock error over HTTP: 423 Locked when the resource is not free, 503 when locks cannot be had at all, both with
- * Retry-After. Elsewhere than HTTP the error passes through.
+ * Retry-After. Microservices and WebSockets get the same message and code in the form Nest uses there; elsewhere, such as
+ * in GraphQL, the error passes through.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter());
@@ -36,18 +51,37 @@ interface Verdict {
  */
 @Catch(LockError)
 export class LockExceptionFilter implements ExceptionFilter<LockError> {
-  catch(exception: LockError, host: ArgumentsHost): void {
-    if (host.getType() !== 'http') throw exception;
-    const reply = host.switchToHttp().getResponse<Reply>();
-    // A stream that has begun cannot change its status any more.
-    if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
-    const { status, error, message, retryAfterMs } = judge(exception);
-    if (retryAfterMs !== undefined) {
-      reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
-    }
-    reply.status(status).header('Content-Type', 'application/json; charset=utf-8');
-    reply.send({ statusCode: status, error, message, code: exception.code });
+  readonly #logger = new Logger('LockExceptionFilter');
+
+  catch(exception: LockError, host: ArgumentsHost): void | Observable<never> {
+    const type = host.getType<string>();
+    if (type !== 'http' && type !== 'rpc' && type !== 'ws') throw exception;
+    const verdict = judge(exception);
+    this.#log(exception, verdict);
+    if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, verdict);
+    // Thrown out of a filter it would reach nobody, and the caller would wait for ever.
+    const data = { status: 'error', message: verdict.message, code: exception.code };
+    if (type === 'rpc') return throwError(() => data);
+    const client = host.switchToWs().getClient<Client>();
+    if (client.readyState === undefined) client.emit?.('exception', data);
+    else client.send?.(JSON.stringify({ event: 'exception', data }));
   }
+
+  /** What is no one's normal day. The answer to the client does not say it. */
+  #log(exception: LockError, { status }: Verdict): void {
+    if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(exception.message, exception.stack);
+    else if (exception instanceof LockUnavailableError) this.#logger.warn(exception.message);
+  }
+}
+
+function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: Verdict): void {
+  // A stream that has begun cannot change its status any more.
+  if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
+  if (retryAfterMs !== undefined) {
+    reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  }
+  reply.status(status).header('Content-Type', 'application/json; charset=utf-8');
+  reply.send({ statusCode: status, error, message, code });
 }
 
 function judge(exception: LockError): Verdict {

@@ -2,7 +2,7 @@ import { applyDecorators, type ExecutionContext, SetMetadata, UseInterceptors } 
 import type { ResourceNames } from '../core/resource.js';
 import { type LockDecoratorOptions, readLockDecoration } from './lock-decorator-options.js';
 import { declareLockService } from './lock-service-property.js';
-import { LOCK_HANDLER, LockInterceptor } from './lock.interceptor.js';
+import { LOCK_HANDLER, lockInterceptorFor } from './lock.interceptor.js';
 import { describeMethod } from './method-wrapping.js';
 
 /** What `@LockHandler` takes in place of a key. */
@@ -23,9 +23,10 @@ export function LockHandler(
 ): MethodDecorator {
   return (target, propertyKey, descriptor) => {
     const decoration = readLockDecoration<[ExecutionContext]>(given, describeMethod(target, propertyKey));
-    // Only so that an application without the module does not boot; the interceptor finds the service itself.
+    // Only so that an application without the module says what is missing; the interceptor has the service itself.
     declareLockService(target, decoration.lockService);
-    applyDecorators(SetMetadata(LOCK_HANDLER, decoration), UseInterceptors(LockInterceptor))(
+    const interceptor = lockInterceptorFor(decoration.lockService);
+    applyDecorators(SetMetadata(LOCK_HANDLER, decoration), UseInterceptors(interceptor))(
       target,
       propertyKey,
       descriptor,

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import type { LockObserver } from '../core/events.js';
 import { checkLockOptions, LOCK_DEFAULTS, type LockDefaults } from '../core/lock-options.js';
-import { checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
+import { checkBoolean, checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
 import type { RedisConnectionOption } from '../redis/redis-connection.js';
 
 /** The `connection` that keeps the locks in this process. */
@@ -11,7 +11,7 @@ export const IN_MEMORY = 'memory:';
 /** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults> {
   /**
-   * Where Redis is: a URL, ioredis options, or an ioredis client of yours. A client is duplicated, never changed or
+   * Where Redis is: a URL, the path of a socket, ioredis options, or an ioredis client of yours. A client is duplicated, never changed or
    * closed. `'memory:'` keeps the locks in this process, for tests without a Redis.
    */
   connection: RedisConnectionOption;
@@ -20,7 +20,10 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults> {
    * locks. @default 'lock'
    */
   keyPrefix?: string;
-  /** How this process is called where holders are shown. @default host name, process id and six random characters */
+  /**
+   * How this process is called where holders are shown: 1 to 100 of `A-Z a-z 0-9 _ . : @ -`, different for each process.
+   * @default host name, process id and six random characters
+   */
   instanceId?: string;
   /** Called with everything that happens to a lock. Losses and failures are logged in any case. @default none */
   observers?: readonly LockObserver[];
@@ -33,7 +36,10 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults> {
 
 /** Which registration it is; not part of what an asynchronous factory gives, because Nest needs it before that. */
 export interface RedisLockModuleExtras {
-  /** Registers a second, independent lock service, injected by `@InjectRedisLock(name)`. @default the default one */
+  /**
+   * Registers a second, independent lock service, injected by `@InjectRedisLock(name)`: 1 to 100 characters.
+   * @default the default one
+   */
   name?: string;
   /** Whether other modules see the service without importing the module. @default true */
   global?: boolean;
@@ -60,8 +66,26 @@ const OPTION_NAMES = [
   'observers',
   'shutdown',
 ];
+const EXTRA_NAMES = ['name', 'global'] as const satisfies readonly (keyof RedisLockModuleExtras)[];
 const DEFAULT_DRAIN_MS = 10_000;
 const LONGEST_DRAIN_MS = 60 * 60 * 1000;
+
+/**
+ * Checks which registration it is, and that the options have no others than these.
+ *
+ * @param where the method that was given them, for messages
+ * @param known the names of its other options
+ */
+export function checkExtras(
+  where: string,
+  options: RedisLockModuleExtras,
+  known: readonly string[] = OPTION_NAMES,
+): void {
+  checkKnownOptions(where, options, [...known, ...EXTRA_NAMES]);
+  const { name, global } = options;
+  if (name !== undefined) checkText('name', name, /^.{1,100}$/u, '1 to 100 characters');
+  checkBoolean('global', global);
+}
 
 /**
  * Checks the options of a module once, at boot.
@@ -69,7 +93,8 @@ const LONGEST_DRAIN_MS = 60 * 60 * 1000;
  * @throws InvalidLockOptionsError that names the option, the value and what is allowed
  */
 export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
-  checkKnownOptions('RedisLockModule', options, OPTION_NAMES);
+  checkNoExtras(options);
+  checkKnownOptions('What the factory of RedisLockModule.forRootAsync gives', options, OPTION_NAMES);
   const { connection, keyPrefix = 'lock', instanceId = defaultInstanceId(), observers = [], shutdown = {} } = options;
   if (connection === undefined) {
     throw new InvalidLockOptionsError(
@@ -100,6 +125,15 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     observers,
     drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
   };
+}
+
+function checkNoExtras(options: RedisLockModuleOptions & RedisLockModuleExtras): void {
+  const extra = EXTRA_NAMES.find((name) => options?.[name] !== undefined);
+  if (!extra) return;
+  throw new InvalidLockOptionsError(
+    `${extra} is given to RedisLockModule.forRootAsync itself, not by the factory: Nest needs it first.`,
+    extra,
+  );
 }
 
 function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {

@@ -1,8 +1,21 @@
-import { type DynamicModule, Module, type ModuleMetadata, type Provider, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Module,
+  type ModuleMetadata,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { InvalidLockOptionsError } from '../core/errors.js';
 import { createLockService } from './create-lock-service.js';
-import { type RedisLockModuleExtras, type RedisLockModuleOptions } from './redis-lock-module-options.js';
-import { type ResolvedModuleOptions, resolveModuleOptions } from './redis-lock-module-options.js';
+import {
+  checkExtras,
+  type RedisLockModuleExtras,
+  type RedisLockModuleOptions,
+  type ResolvedModuleOptions,
+  resolveModuleOptions,
+} from './redis-lock-module-options.js';
 import { RedisLockService } from './redis-lock.service.js';
 import { SingletonJobExplorer } from './singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from './tokens.js';
@@ -15,18 +28,21 @@ export interface RedisLockOptionsFactory {
 /** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
 export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
   /** The providers that `useFactory` is called with. */
-  inject?: (Type | string | symbol)[];
+  inject?: FactoryProvider['inject'];
   // The parameters are whatever `inject` names.
   useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
   useClass?: Type<RedisLockOptionsFactory>;
   useExisting?: Type<RedisLockOptionsFactory>;
 }
 
+const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
+
 /** Distributed locks for an application. Global by default: import it once. */
 @Module({})
 export class RedisLockModule {
   /** @throws InvalidLockOptionsError when an option cannot be right */
   static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
+    checkExtras('RedisLockModule.forRoot', options);
     const { name, global, ...moduleOptions } = options;
     const useValue = resolveModuleOptions(moduleOptions);
     return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }]);
@@ -34,6 +50,7 @@ export class RedisLockModule {
 
   /** Like {@link forRoot}, with options that come from other providers, such as a ConfigService. */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+    checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
     return createModule(options, options.imports ?? [], asyncOptionsProviders(options));
   }
 }
@@ -72,7 +89,12 @@ function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[]
     return [{ provide, inject, useFactory: resolve }];
   }
   const factory = useExisting ?? useClass;
-  if (!factory) throw new TypeError('RedisLockModule.forRootAsync needs one of useFactory, useClass and useExisting.');
+  if (!factory) {
+    throw new InvalidLockOptionsError(
+      'RedisLockModule.forRootAsync needs one of useFactory, useClass and useExisting.',
+      'useFactory',
+    );
+  }
   const fromFactory: Provider = {
     provide,
     inject: [factory],

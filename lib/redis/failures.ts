@@ -6,6 +6,9 @@ const NOT_EXECUTED =
 /** Redis will go on refusing until somebody changes its configuration, its data, or ours. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 
+/** The one ERR that goes away by itself. */
+const TOO_MANY_CLIENTS = /^ERR max number of clients/;
+
 /** ioredis never wrote the command: the connection broke, and nobody was told yet. */
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
@@ -25,17 +28,23 @@ const ADVICE: Record<string, string> = {
  * ioredis holds the arguments of the command, and with them owner ids and passwords.
  */
 export function toStoreError(error: unknown): LockStoreError {
-  const message = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof Error) || error.name !== 'ReplyError') {
-    return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', message);
-  }
+  // Not instanceof: under Jest, an error of the network is made by another realm's Error.
+  const { name, message = String(error) } = (error ?? {}) as Partial<Error>;
+  if (name === 'MaxRetriesPerRequestError')
+    return new LockStoreError('unknown', 'the connection broke before the reply');
+  if (name !== 'ReplyError') return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', message);
   const code = replyCode(message);
   const advice = ADVICE[code];
-  return new LockStoreError(sortReply(code), `${shorten(message)}${advice ? `. ${advice}` : ''}`);
+  const failure = TOO_MANY_CLIENTS.test(message) ? 'notExecuted' : sortReply(code);
+  return new LockStoreError(failure, `${shorten(message)}${advice ? `. ${advice}` : ''}`);
 }
 
 /** The error code of a reply. Before Redis 7 an error inside a script is wrapped, and its own code follows later. */
 export function replyCode(message: string): string {
+  // What Redis 7.0 says inside a script, where others say NOPERM.
+  if (message.startsWith("ERR The user executing the script can't")) return 'NOPERM';
+  // What Redis says to a long command on a connection without a password; ioredis 5 sends one, not having asked before.
+  if (message.includes('unauthenticated')) return 'NOAUTH';
   const code = /^[A-Z]+/.exec(message)?.[0] ?? '';
   if (code !== 'ERR') return code;
   return /user_script: ?\d+: (?:-?ERR )?-?([A-Z]{3,})\b/.exec(message)?.[1] ?? code;
@@ -46,7 +55,10 @@ function sortReply(code: string): StoreFailure {
   return REFUSED.test(code) ? 'refused' : 'unknown';
 }
 
-/** Without the script position that Redis appends. */
+/** Without the script position that Redis appends, and without the arguments it repeats for a command it does not know. */
 function shorten(message: string): string {
-  return message.replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '');
+  return message
+    .replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '')
+    .replace(/,? with args beginning with:.*$/s, '')
+    .replace(/\.$/, '');
 }

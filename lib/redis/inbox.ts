@@ -1,3 +1,4 @@
+import { toStoreError } from './failures.js';
 import { decodeResource } from './keys.js';
 import type { RedisConnection } from './redis-connection.js';
 
@@ -5,6 +6,7 @@ import type { RedisConnection } from './redis-connection.js';
 export class Inbox {
   readonly #listeners: ((resource: string | undefined) => void)[] = [];
   readonly #opened: Promise<void>;
+  #refusal: string | undefined;
 
   constructor(connection: RedisConnection, channel: string) {
     const { commands, subscriber } = connection;
@@ -14,16 +16,21 @@ export class Inbox {
       const check = (): void => {
         if (listening && commands.status === 'ready') resolve();
       };
+      const settle = (refusal?: string): void => {
+        this.#refusal = refusal;
+        listening = true;
+        this.#tell(undefined);
+        check();
+      };
       // Messages of the time in between are lost: whoever waits has to look for himself now.
       subscriber.on('ready', () => {
         subscriber.subscribe(channel).then(
-          () => {
-            listening = true;
-            this.#tell(undefined);
-            check();
+          () => settle(),
+          (error: unknown) => {
+            const { failure, message } = toStoreError(error);
+            // Otherwise the connection broke again, and there will be another try.
+            if (failure === 'refused') settle(message);
           },
-          // The connection broke again, or an ACL forbids the channel: waiters find out by their heartbeat.
-          () => {},
         );
       });
       commands.on('ready', () => {
@@ -31,6 +38,11 @@ export class Inbox {
         check();
       });
     });
+  }
+
+  /** Why Redis does not let this instance listen. Then its waiters find out by their heartbeat, more slowly. */
+  get refusal(): string | undefined {
+    return this.#refusal;
   }
 
   onMessage(listener: (resource: string | undefined) => void): void {

@@ -2,6 +2,7 @@ import { type Cluster, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { LockStoreError } from '../core/lock-store.js';
 import { describeValue } from '../core/validation.js';
+import { toStoreError } from './failures.js';
 
 /** Where Redis is: a URL, ioredis options, or a client of yours, which is duplicated and never changed or closed. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
@@ -15,10 +16,18 @@ const LONGEST_RECONNECT_MS = 1_000;
  */
 function safeOptions(connectionName: string, leaseMs: number): RedisOptions {
   const longest = Math.min(LONGEST_RECONNECT_MS, Math.floor(leaseMs / 3));
+  const reconnectPause = (times: number): number =>
+    Math.min(longest, 20 * 2 ** Math.min(times - 1, 8)) * (0.75 + Math.random() / 4);
   return {
     lazyConnect: true,
     connectionName,
     keyPrefix: '',
+    // Scripts reply with numbers, and every attempt has a time-out of its own.
+    stringNumbers: false,
+    commandTimeout: undefined,
+    // Locks live on the primary, whatever the user's client reads from.
+    role: 'master',
+    readOnly: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
@@ -29,7 +38,11 @@ function safeOptions(connectionName: string, leaseMs: number): RedisOptions {
     connectTimeout: 3_000,
     // A connection on which replies stay away for this long is given up and made anew.
     socketTimeout: 5_000,
-    retryStrategy: (times) => Math.min(longest, 20 * 2 ** Math.min(times - 1, 8)) * (0.75 + Math.random() / 4),
+    // A subscriber that only listens finds out in this way, within 20 s, that the other end is gone.
+    keepAlive: 10_000,
+    disconnectTimeout: 250,
+    retryStrategy: reconnectPause,
+    sentinelRetryStrategy: reconnectPause,
     // Reconnect, but do not send the command again.
     reconnectOnError: (error) => (error.message.includes('READONLY') ? 1 : false),
   };
@@ -41,18 +54,27 @@ export class RedisConnection {
   readonly subscriber: Redis;
   /** The `keyPrefix` of the user's own client or options, which our keys and channels begin with too. */
   readonly outerKeyPrefix: string;
-  #lastError: string | undefined;
+  #lastError: LockStoreError | undefined;
+  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
+  #isRefused = false;
 
   /** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
   constructor(connection: RedisConnectionOption, instanceId: string, leaseMs: number) {
     const options = safeOptions(`nestjs-redis-lock:${instanceId}`.replace(/[^\x21-\x7e]/g, '_'), leaseMs);
-    this.commands = createClient(connection, options);
-    this.subscriber = createClient(connection, options);
-    this.outerKeyPrefix = readKeyPrefix(connection);
-    for (const client of [this.commands, this.subscriber]) {
-      client.on('error', (error: Error) => (this.#lastError = error.message));
-      client.on('ready', () => (this.#lastError = undefined));
-    }
+    const model = modelClient(connection);
+    this.commands = model.duplicate(options);
+    this.subscriber = model.duplicate(options);
+    this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
+    this.commands.on('connect', () => (this.#isRefused = false));
+    this.commands.on('error', (error: Error) => {
+      this.#lastError = toStoreError(error);
+      this.#isRefused ||= error.name === 'ReplyError';
+    });
+    this.commands.on('ready', () => {
+      if (!this.#isRefused) this.#lastError = undefined;
+    });
+    // It has the same troubles as the other one, which tells about them.
+    this.subscriber.on('error', () => {});
   }
 
   /** Begins to connect, and goes on trying by itself until it is closed. */
@@ -63,14 +85,15 @@ export class RedisConnection {
 
   /** The client for commands. @throws LockStoreError while there is no connection: the command was not sent */
   ready(): Redis {
-    if (this.commands.status === 'ready') return this.commands;
-    throw new LockStoreError('notExecuted', this.describeTrouble());
+    if (this.commands.status === 'ready' && !this.#isRefused) return this.commands;
+    const isFatal = this.#lastError?.failure === 'refused';
+    throw new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describeTrouble());
   }
 
   describeTrouble(): string {
     const { host = 'localhost', port = 6379, path, name } = this.commands.options;
     const where = path ?? (name ? `the primary ${JSON.stringify(name)} of the sentinels` : `${host}:${port}`);
-    return `not connected to Redis at ${where}${this.#lastError ? ` (${this.#lastError})` : ''}`;
+    return `not connected to Redis at ${where}${this.#lastError ? ` (${this.#lastError.message})` : ''}`;
   }
 
   close(): void {
@@ -78,24 +101,23 @@ export class RedisConnection {
   }
 }
 
-function createClient(connection: RedisConnectionOption, options: RedisOptions): Redis {
+/** A client whose options say where Redis is: the user's own, or one that never connects. */
+function modelClient(connection: RedisConnectionOption): Redis {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
       throw invalidConnection('a string that is no redis:// or rediss:// URL');
     }
-    return new Redis(connection, options);
+    try {
+      return new Redis(connection.replace(/^valkey/, 'redis'), { lazyConnect: true });
+    } catch {
+      throw invalidConnection('a URL that cannot be read');
+    }
   }
   if (connection === null || typeof connection !== 'object') throw invalidConnection(describeValue(connection));
   // By what it can do, not by its class: the application may have another copy of ioredis.
   if ((connection as unknown as Cluster).isCluster) throw invalidConnection('a Cluster, which is not supported yet');
-  if (typeof (connection as Redis).duplicate === 'function') return (connection as Redis).duplicate(options);
-  return new Redis({ ...(connection as RedisOptions), ...options });
-}
-
-function readKeyPrefix(connection: RedisConnectionOption): string {
-  if (typeof connection === 'string') return '';
-  const options = 'options' in connection ? connection.options : (connection as RedisOptions);
-  return options.keyPrefix?.toString() ?? '';
+  if (typeof (connection as Redis).duplicate === 'function') return connection as Redis;
+  return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
 }
 
 /** Without the value: it may hold a password. */

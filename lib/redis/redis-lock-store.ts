@@ -52,6 +52,11 @@ export class RedisLockStore implements LockStore {
     return this.#connection.describeTrouble();
   }
 
+  /** Why this instance cannot be woken and has to look for itself, for people; nothing where it can. */
+  get inboxRefusal(): string | undefined {
+    return this.#inbox.refusal;
+  }
+
   get keys(): Keys {
     return this.#keys;
   }

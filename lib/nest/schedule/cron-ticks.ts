@@ -26,11 +26,13 @@ export function declareCronTicks(prototype: object, schedule: CronSchedule): (in
 
   return (instance) => {
     const now = Date.now();
+    const registry = (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
+    const current = currentCronTime(registry, schedule.name);
+    if (current) return nominalTick(current, now);
     const once = oneShotTime(schedule.cronTime);
     if (once !== undefined) return once;
-    const registry = (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
-    const cronTime = currentCronTime(registry, schedule.name) ?? (computed ??= parse(registry, schedule));
-    return cronTime ? nominalTick(cronTime, now) : Math.floor(now / 1000) * 1000;
+    computed ??= parse(registry, schedule);
+    return computed ? nominalTick(computed, now) : Math.floor(now / 1000) * 1000;
   };
 }
 

@@ -11,6 +11,8 @@ export interface CronTimeLike {
 const EARLY_MS = 10;
 const FIRST_LOOK_BACK_MS = 2_000;
 const LONGEST_LOOK_BACK_MS = 10 * 366 * 24 * 60 * 60 * 1000;
+/** Cron expressions count in seconds. */
+const RESOLUTION_MS = 1_000;
 
 /**
  * The time for which a job that fires now was scheduled: the last one not after `now`. Every instance comes to the same,
@@ -22,15 +24,31 @@ export function nominalTick(cronTime: CronTimeLike, now: number): number {
   if (cronTime.realDate) return (cronTime.source as { toMillis(): number }).toMillis();
   const latest = now + EARLY_MS;
   const zone = cronTime.timeZone ?? offsetZone(cronTime.utcOffset);
-  const next = (after: number): number => cronTime.getNextDateFrom(new Date(after), zone).toMillis();
+  /** The first tick after a time, if it is not after `latest`. */
+  const tickAfter = (time: number): number | undefined => {
+    const tick = cronTime.getNextDateFrom(new Date(time), zone).toMillis();
+    // Where a zone repeats half an hour (Lord Howe), `cron` gives a time that is past.
+    return tick > time && tick <= latest ? tick : undefined;
+  };
   // A cron expression only tells its next time. So look from a little back, and further back if that was too near.
   for (let lookBackMs = FIRST_LOOK_BACK_MS; lookBackMs < LONGEST_LOOK_BACK_MS; lookBackMs *= 8) {
-    let tick = next(latest - lookBackMs);
-    if (tick > latest) continue;
-    for (let following = next(tick); following <= latest; following = next(tick)) tick = following;
-    return tick;
+    const tick = tickAfter(latest - lookBackMs);
+    if (tick !== undefined) return lastTick(tick, latest, tickAfter);
   }
   return Math.floor(now / 1000) * 1000;
+}
+
+/** The last of the ticks from `first` to `latest`. By halves: there may be thousands. */
+function lastTick(first: number, latest: number, tickAfter: (time: number) => number | undefined): number {
+  let tick = first;
+  let noneAfter = latest;
+  while (noneAfter - tick >= RESOLUTION_MS) {
+    const middle = Math.floor((tick + noneAfter) / 2);
+    const later = tickAfter(middle);
+    if (later === undefined) noneAfter = middle;
+    else tick = later;
+  }
+  return tick;
 }
 
 /** As CronTime itself writes an offset in minutes. */

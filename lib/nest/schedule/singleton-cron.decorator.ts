@@ -1,8 +1,12 @@
 import { Cron, type CronOptions } from '@nestjs/schedule';
 import { declareCronTicks } from './cron-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import { type ResolvedJobOptions, resolveJobOptions } from './singleton-options.js';
-import { type SingletonTickOptions, TICK_OPTION_NAMES } from './singleton-options.js';
+import {
+  type ResolvedJobOptions,
+  resolveJobOptions,
+  type SingletonTickOptions,
+  TICK_OPTION_NAMES,
+} from './singleton-options.js';
 
 /** What `@SingletonCron` takes: the options of `@Cron`, and how it runs over the fleet. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;

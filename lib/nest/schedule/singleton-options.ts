@@ -16,6 +16,18 @@ export interface SingletonJobOptions extends Pick<
   overlap?: 'skip' | 'wait';
   /** The `name` of the lock service. @default the default one */
   lockService?: string;
+  /**
+   * The lease of a run, in milliseconds: 50 to 24 h. It is renewed while the job runs; so long the next run waits when the
+   * runner dies. @default 30000
+   */
+  leaseMs?: number;
+  /**
+   * How long a tick is tried to be claimed while Redis does not answer, in milliseconds, 0 and more, or `Infinity`.
+   * @default 10000
+   */
+  waitMs?: number;
+  /** The lock of a run is kept no longer than this, in milliseconds, 50 and more; then it is lost. @default no limit */
+  maxHoldMs?: number;
 }
 
 /** What `@SingletonCron` may choose besides. */

@@ -18,6 +18,8 @@ export const ACQUIRE = defineScript(
   HOLDER,
   TAKE,
   `
+-- Read before anything is written: whatever is wrong with this key must not leave a lock behind.
+local isWaiting = ARGV[4] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[4])
 local holder, token = readHolder(KEYS[1])
 if holder and holder ~= ARGV[1] then
   if ARGV[4] ~= '' then
@@ -32,7 +34,7 @@ if holder then
 else
   token = takeLock(KEYS[1], KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 end
-if ARGV[4] ~= '' then redis.call('ZREM', KEYS[2], ARGV[4]) end
+if isWaiting then redis.call('ZREM', KEYS[2], ARGV[4]) end
 return { 1, token }
 `,
 );

@@ -15,7 +15,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 export const FENCE = `
 local function mintToken(fenceKey)
   local tick = (clock[1] - 1577836800) * 100000 + math.floor(clock[2] / 10)
-  local last = tonumber(redis.call('GET', fenceKey) or 0)
+  -- No number: somebody else's key. LLEN raises Redis's own WRONGTYPE for it.
+  local last = tonumber(redis.call('GET', fenceKey) or 0) or redis.call('LLEN', fenceKey)
   if last >= tick then tick = last + 1 end
   redis.call('SET', fenceKey, string.format('%.0f', tick))
   return tick * 32
@@ -40,14 +41,16 @@ local function readHolder(lockKey)
     owner, token = fields[1], fields[2]
     if owner then return owner, token, tonumber(redis.call('HGET', lockKey, owner)), 'reentrant' end
   end
-  -- Not a lock, and not a list either: this raises Redis's own WRONGTYPE, in every version.
-  return redis.call('LLEN', lockKey)
+  -- Not a lock, so one of these raises Redis's own error, in every version: WRONGTYPE, or the NOPERM of the GET above.
+  redis.call('LLEN', lockKey)
+  return redis.call('GET', lockKey)
 end
 `;
 
 /**
- * `wakeNext(waitersKey, inboxPrefix, encodedResource)`: tells the instance that waits longest that the lock is free. One whose inbox nobody
- * listens to is dead and is passed over; one that has not been heard of for a while is, too.
+ * `wakeNext(waitersKey, inboxPrefix, encodedResource)`: tells the waiting instance not heard of for longest that the lock is free. One whose inbox nobody
+ * listens to is dead and is passed over; one that has not been heard of for a while is, too. Where an ACL forbids the
+ * channel, the lock is freed all the same, and the waiters find out by their heartbeat.
  */
 export const WAKE = `
 local function wakeNext(waitersKey, inboxPrefix, encodedResource)
@@ -55,7 +58,8 @@ local function wakeNext(waitersKey, inboxPrefix, encodedResource)
     local waiter = redis.call('ZPOPMIN', waitersKey)
     if not waiter[1] then return end
     if tonumber(waiter[2]) >= now then
-      if redis.call('PUBLISH', inboxPrefix .. waiter[1], encodedResource) > 0 then return end
+      local receivers = redis.pcall('PUBLISH', inboxPrefix .. waiter[1], encodedResource)
+      if type(receivers) == 'table' or receivers > 0 then return end
     end
   end
 end
@@ -67,6 +71,8 @@ local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
   local token = mintToken(fenceKey)
   local text = string.format('%.0f', token)
   if mode == 'reentrant' then
+    -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
+    redis.call('PEXPIRE', lockKey, leaseMs)
     redis.call('HSET', lockKey, 'owner', owner, 'token', text, owner, 1)
     redis.call('PEXPIRE', lockKey, leaseMs)
   else

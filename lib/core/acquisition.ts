@@ -1,0 +1,109 @@
+import { answerWithin } from './answer.js';
+import { CompositeLease } from './composite-lease.js';
+import type { Contention } from './contention.js';
+import {
+  type LeaseLossReason,
+  LeaseLostError,
+  LockError,
+  LockReentryError,
+  LockShutdownError,
+  LockUnavailableError,
+} from './errors.js';
+import { HeldLease, type LeaseWorkings } from './held-lease.js';
+import { type Grant, Hold } from './hold.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+
+/** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
+export class Acquisition {
+  constructor(
+    private readonly workings: LeaseWorkings,
+    private readonly contention: Contention,
+    /** Aborts when the application shuts down. */
+    private readonly closing: AbortSignal,
+  ) {}
+
+  /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
+  async acquire(names: readonly string[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
+    try {
+      return names.length === 1 ? await this.#acquireOne(names[0]!, options) : await this.#acquireAll(names, options);
+    } catch (error) {
+      if (error instanceof LockError) {
+        this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
+      }
+      throw error;
+    }
+  }
+
+  async #acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
+    const held = this.workings.context.hold(resource);
+    if (held) return this.#enterAgain(held, options);
+    if (this.closing.aborted) throw new LockShutdownError(resource);
+    return this.hold(await this.contention.acquire(resource, options), options);
+  }
+
+  /** Takes charge of a lock that the store has granted. */
+  hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
+    const hold = new Hold(grant, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason));
+    // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
+    if (hold.renewable) this.workings.active.add(hold);
+    this.workings.watchdog.watch(hold);
+    const { ownership, fencingToken, waitedMs, attempts } = grant;
+    const { resource, mode } = ownership;
+    this.workings.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
+    return new HeldLease(hold, this.workings);
+  }
+
+  /** In the order of the names, which is the same everywhere: no two callers can wait for each other. */
+  async #acquireAll(names: readonly string[], options: ResolvedLockOptions): Promise<CompositeLease> {
+    for (const name of names) this.#checkReentry(this.workings.context.hold(name), options);
+    const giveUpAt = this.workings.clock.now() + options.waitMs;
+    const leases: HeldLease[] = [];
+    try {
+      for (const name of names) {
+        const waitMs = options.waitMs === 0 ? 0 : Math.max(1, giveUpAt - this.workings.clock.now());
+        leases.push(await this.#acquireOne(name, { ...options, waitMs }));
+      }
+      for (const lease of leases) lease.assertHeld();
+      return new CompositeLease(leases);
+    } catch (error) {
+      await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
+      throw error;
+    }
+  }
+
+  /** @throws LockReentryError when this context holds the resource and cannot enter again */
+  #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
+    if (!hold || (hold.ownership.mode === 'reentrant' && options.mode === 'reentrant')) return;
+    throw LockReentryError.waitingForItself(hold.ownership.resource, hold.ownership.mode, options.mode);
+  }
+
+  async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<HeldLease> {
+    const { resource } = hold.ownership;
+    this.#checkReentry(hold, options);
+    hold.depth++;
+    const lease = new HeldLease(hold, this.workings);
+    const answer = await hold.inOrder(async () => {
+      const sentAt = this.workings.clock.now();
+      const leaseMs = hold.renewalMs();
+      const command = this.workings.store.setDepth(hold.ownership, hold.depth, leaseMs);
+      const result = await answerWithin(this.workings.clock, command, options.attemptTimeoutMs);
+      if (result.outcome === 'answered' && result.value) hold.confirm(sentAt, leaseMs);
+      return result;
+    });
+    if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
+    if (answer.outcome === 'answered' && hold.isHeld()) return lease;
+    await lease.end().catch(() => {});
+    if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
+      throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
+    }
+    throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
+  }
+
+  #onLost(hold: Hold, reason: LeaseLossReason): void {
+    const { active, watchdog, observers } = this.workings;
+    watchdog.unwatch(hold);
+    // At a shutdown the work may still release in the time of grace; otherwise nobody may ever do it.
+    if (reason !== 'shutdown') active.delete(hold);
+    observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
+  }
+}

@@ -1,0 +1,154 @@
+import { LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
+import { eventually, rejection } from '../../support/eventually.js';
+import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { useRedis } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+describe('acquire in one atomic script', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  /** The fence key is the one that stays; it is one for the whole prefix. */
+  const expectOnlyKeysThatExpire = async (): Promise<void> => {
+    const { 'lock:fence': fence, ...others } = await keysWithTtl(admin());
+    expect(fence ?? -1).toBe(-1);
+    for (const ttl of Object.values(others)) expect(ttl).toBeGreaterThan(0);
+  };
+
+  it('sets owner, fencing token and expiry together, with a single command', async () => {
+    const { locks, instanceId } = await start();
+    await (await locks.acquire('warm-up')).release();
+    await resetCounts(admin());
+    const lease = await locks.acquire('order:1', { leaseMs: 5_000 });
+    expect(await commandCounts(admin())).toMatchObject({ evalsha: 1, set: 2 });
+
+    const [owner, token] = (await admin().get('lock:{order:1}'))!.split(' ');
+    expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{22}$`));
+    expect(Number(token)).toBe(lease.fencingToken);
+    const ttl = await admin().pttl('lock:{order:1}');
+    expect(ttl).toBeGreaterThan(0);
+    expect(ttl).toBeLessThanOrEqual(5_000);
+  });
+
+  it('costs two commands a lease, and leaves no key but the fence behind', async () => {
+    const { locks } = await start();
+    await (await locks.acquire('warm-up')).release();
+    await resetCounts(admin());
+    for (let i = 0; i < 10; i++) await (await locks.acquire(`order:${i}`)).release();
+    const { evalsha, eval: evals, publish } = await commandCounts(admin());
+    expect([evalsha, evals, publish]).toEqual([20, undefined, undefined]);
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it.each(['exclusive', 'reentrant'] as const)(
+    'a holder that is killed leaves only what expires (%s)',
+    async (mode) => {
+      const holder = await startProcess(400);
+      await holder.ask('acquire', 'a', { mode });
+      await holder.kill();
+      await expectOnlyKeysThatExpire();
+      const { locks } = await start();
+      const lease = await locks.acquire('a');
+      expect(lease.isHeld()).toBe(true);
+    },
+  );
+
+  it('a waiter that is killed leaves only what expires, and holds nobody up', async () => {
+    const { locks } = await start();
+    const lease = await locks.acquire('a');
+    const waiter = await startProcess();
+    void waiter.ask('acquire', 'a').catch(() => undefined);
+    await eventually(async () => expect((await locks.inspect('a')).waiters).toHaveLength(1));
+    await waiter.kill();
+    await expectOnlyKeysThatExpire();
+    await lease.release();
+    await (await locks.acquire('a')).release();
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('a process that is killed between the script and its reply leaves only what expires', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const victim = await startProcess(400, proxy.url);
+    await victim.ask('acquire', 'warm-up');
+    await victim.ask('release', 'warm-up');
+    proxy.blackHole('toClient', 'commands');
+    const outcome = rejection(victim.ask('acquire', 'a'));
+    await eventually(async () => expect(await admin().exists('lock:{a}')).toBe(1));
+    await victim.kill();
+    await outcome;
+    await expectOnlyKeysThatExpire();
+    const { locks } = await start();
+    expect((await locks.acquire('a')).isHeld()).toBe(true);
+  });
+
+  it('a command that is sent again is granted once, with the same token', async () => {
+    const { store } = await start();
+    const contender = { resource: 'a', owner: `${store.instanceId}/secret`, mode: 'exclusive' } as const;
+    const first = await store.acquire(contender, 5_000, false);
+    const again = await store.acquire(contender, 9_000, false);
+    expect(again).toEqual(first);
+    expect(await admin().pttl('lock:{a}')).toBeGreaterThan(5_000);
+  });
+});
+
+describe('waiting for a busy resource', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  it('tryAcquire never waits: one command, and null', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x');
+    await resetCounts(admin());
+    expect(await b.locks.tryAcquire('x')).toBeNull();
+    expect((await commandCounts(admin())).evalsha).toBe(1);
+    expect((await a.locks.inspect('x')).waiters).toEqual([]);
+  });
+
+  it('acquire with waitMs 0 says that it is busy, and for how long', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x', { leaseMs: 5_000 });
+    const error = await rejection<LockBusyError>(b.locks.acquire('x', { waitMs: 0 }));
+    expect(error).toBeInstanceOf(LockBusyError);
+    expect(error.retryAfterMs).toBeGreaterThan(0);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(5_000);
+  });
+
+  it('acquire gives up after waitMs, leaves the queue, and does not touch the lock of the holder', async () => {
+    const [a, b] = [await start(), await start()];
+    const lease = await a.locks.acquire('x');
+    const error = await rejection<LockTimeoutError>(b.locks.acquire('x', { waitMs: 500 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(error.lastAttempt).toBe('busy');
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([]));
+    expect(await lease.verify()).toBe(true);
+  });
+
+  it('acquire that is aborted leaves the queue', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x');
+    const controller = new AbortController();
+    const outcome = rejection<Error>(b.locks.acquire('x', { signal: controller.signal }));
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([b.instanceId]));
+    controller.abort(new Error('closing time'));
+    expect(await outcome).toMatchObject({ code: 'LOCK_ABORTED', cause: { message: 'closing time' } });
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([]));
+  });
+
+  it('acquires as soon as a holder that died has expired', async () => {
+    const { locks, store } = await start();
+    const dead = { resource: 'x', owner: 'dead/secret', mode: 'exclusive' } as const;
+    await store.acquire(dead, 300, false);
+    await locks.acquire('x');
+    expect(await store.verify(dead)).toBe(false);
+  });
+
+  it('the script is the one whose hash is sent', async () => {
+    await start().then(({ locks }) => locks.tryAcquire('x'));
+    expect(await admin().script('EXISTS', ACQUIRE.sha)).toEqual([1]);
+  });
+});

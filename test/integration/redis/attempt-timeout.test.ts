@@ -1,0 +1,144 @@
+import { LockBusyError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { exponentialBackoff, fixedInterval } from '../../../lib/core/retry.js';
+import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
+import { eventually, rejection } from '../../support/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+describe('an attempt that times out leaves no orphan lock', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const throughProxy = async () => {
+    const proxy = await TcpProxy.start(redis().port);
+    const instance = await start({ connection: proxy.url, defaults: { leaseMs: 60_000, attemptTimeoutMs: 500 } });
+    await (await instance.locks.acquire('warm-up')).release();
+    await resetCounts(admin());
+    return { proxy, ...instance };
+  };
+  const expectNoLock = () =>
+    eventually(async () => expect(await admin().exists('lock:{a}', 'lock:{a}:waiters')).toBe(0));
+
+  it('when the reply comes too late: the attempt was executed, and is withdrawn', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    proxy.blackHole('toClient', 'commands');
+    const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 0 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.lastAttempt).toBe('timeout');
+    proxy.heal();
+    await expectNoLock();
+  });
+
+  it('when the reply is lost with its connection', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    const lost = proxy.loseReplyTo(ACQUIRE.sha);
+    const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 0 }));
+    await lost;
+    expect(error.lastAttempt).toBe('failed');
+    await expectNoLock();
+  });
+
+  it('when the command reaches Redis only after the caller gave up', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    proxy.blackHole('toServer', 'commands');
+    await rejection(locks.acquire('a', { waitMs: 0 }));
+    proxy.heal();
+    await eventually(async () => expect((await commandCounts(admin())).evalsha).toBeGreaterThanOrEqual(2));
+    await expectNoLock();
+  });
+
+  it('when Redis stands still and executes it later', async () => {
+    const { locks } = await start({ defaults: { leaseMs: 60_000, attemptTimeoutMs: 100 } });
+    await redis().pause();
+    await rejection(locks.acquire('a', { waitMs: 0 }));
+    await redis().resume();
+    await expectNoLock();
+  });
+
+  it('when the caller aborts while the command is on its way', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    proxy.blackHole('toClient', 'commands');
+    const controller = new AbortController();
+    const outcome = rejection(locks.acquire('a', { signal: controller.signal }));
+    await eventually(async () => expect(await admin().exists('lock:{a}')).toBe(1));
+    controller.abort();
+    expect(await outcome).toMatchObject({ code: 'LOCK_ABORTED' });
+    proxy.heal();
+    await expectNoLock();
+  });
+
+  it('when the reply of a slow network grants a lease whose time is over', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    proxy.delayMs = 150;
+    const outcome = locks.acquire('a', { leaseMs: 100, waitMs: 0, attemptTimeoutMs: 5_000 });
+    await expect(outcome).rejects.toBeInstanceOf(LockUnavailableError);
+    proxy.delayMs = 0;
+    await expectNoLock();
+  });
+
+  it('and the next attempt of the same caller is granted, with the lock it already has', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    const lost = proxy.loseReplyTo(ACQUIRE.sha);
+    const lease = await locks.acquire('a');
+    await lost;
+    expect(await lease.verify()).toBe(true);
+    expect(await admin().get('lock:{a}')).toMatch(new RegExp(` ${lease.fencingToken}$`));
+    await lease.release();
+    await expectNoLock();
+  });
+
+  it('a slow network counts from when the command was sent', async () => {
+    const { proxy, locks } = await throughProxy();
+    await using _ = proxy;
+    proxy.delayMs = 300;
+    const lease = await locks.acquire('a', { leaseMs: 2_000, attemptTimeoutMs: 5_000, watchdog: false });
+    expect(lease.remainingMs()).toBeLessThan(1_400 + 1);
+    proxy.delayMs = 0;
+    await lease.release();
+  });
+});
+
+describe('retry strategies', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  it('fixedInterval asks maxAttempts times, does not queue, and says that the last attempt was busy', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x');
+    await resetCounts(admin());
+    const retry = fixedInterval({ intervalMs: 5, maxAttempts: 4 });
+    const error = await rejection<LockBusyError>(b.locks.acquire('x', { retry }));
+    expect(error).toBeInstanceOf(LockBusyError);
+    expect([error.attempts, error.lastAttempt]).toEqual([4, 'busy']);
+    expect((await commandCounts(admin())).evalsha).toBe(4);
+    expect(await admin().exists('lock:{x}:waiters')).toBe(0);
+  });
+
+  it('exponentialBackoff is granted when the lock is free again', async () => {
+    const [a, b] = [await start(), await start()];
+    const lease = await a.locks.acquire('x');
+    const waiting = b.locks.acquire('x', { retry: exponentialBackoff({ initialMs: 5, maxMs: 50 }) });
+    await lease.release();
+    expect((await waiting).isHeld()).toBe(true);
+  });
+
+  it('says that the last attempt timed out, or failed', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { locks } = await start({ connection: proxy.url, defaults: { attemptTimeoutMs: 50 } });
+    const retry = fixedInterval({ intervalMs: 5, maxAttempts: 2 });
+    proxy.blackHole('toClient', 'commands');
+    expect(await rejection(locks.acquire('x', { retry }))).toMatchObject({ lastAttempt: 'timeout' });
+    proxy.cut();
+    expect(await rejection(locks.acquire('x', { retry }))).toMatchObject({ lastAttempt: 'failed' });
+    proxy.heal();
+  });
+});

@@ -1,0 +1,124 @@
+import type { Lease } from '../../../lib/core/lease.js';
+import { LeaseLostError } from '../../../lib/core/errors.js';
+import { eventually, untilAborted } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { useRedis } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+/** Ample for a timer on a busy machine, and below every time-out of a connection (3 s and more). */
+const LATE_MS = 2_000;
+
+describe('the loss of a lease', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  /** The signal may not fire later than the deadline that the lease has now. */
+  const expectAbortAtDeadline = async (lease: Lease, leaseMs: number): Promise<void> => {
+    const remainingMs = lease.remainingMs();
+    expect(remainingMs).toBeLessThanOrEqual(leaseMs);
+    const from = performance.now();
+    await untilAborted(lease.signal);
+    expect(performance.now() - from).toBeLessThanOrEqual(remainingMs + LATE_MS);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.remainingMs()).toBe(0);
+    const reason: unknown = lease.signal.reason;
+    expect(reason).toBeInstanceOf(LeaseLostError);
+    expect(reason).toMatchObject({ reason: 'notRenewed', fencingToken: lease.fencingToken });
+    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+  };
+
+  it('is signalled by the deadline while Redis stands still', async () => {
+    const { locks } = await start();
+    const lease = await locks.acquire('a', { leaseMs: 600 });
+    await redis().pause();
+    await expectAbortAtDeadline(lease, 600);
+    await redis().resume();
+  });
+
+  it('is signalled by the deadline when the replies never come', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { locks } = await start({ connection: proxy.url });
+    const lease = await locks.acquire('a', { leaseMs: 600 });
+    proxy.blackHole('toClient');
+    await expectAbortAtDeadline(lease, 600);
+    proxy.heal();
+  });
+
+  it('is signalled by the deadline when Redis is gone', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { locks } = await start({ connection: proxy.url });
+    const lease = await locks.acquire('a', { leaseMs: 600 });
+    proxy.blackHole('toServer');
+    proxy.cut();
+    await expectAbortAtDeadline(lease, 600);
+    proxy.heal();
+  });
+
+  it('a renewal that is confirmed after the deadline revives nothing, and the lock is released', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { locks } = await start({ connection: proxy.url });
+    const lease = await locks.acquire('a', { leaseMs: 500 });
+    // Renewed again and again in Redis, and the replies come when the lease is over.
+    proxy.blackHole('toClient', 'commands');
+    await untilAborted(lease.signal);
+    proxy.heal();
+    await lease.release();
+    expect(lease.isHeld()).toBe(false);
+    await eventually(async () => expect(await admin().exists('lock:{a}')).toBe(0));
+  });
+
+  it('is the first thing a stopped process sees when it is continued', async () => {
+    const stopped = await startProcess(300);
+    const { fencingToken } = await stopped.ask('acquire', 'x');
+    const onContinue = stopped.ask('stop', 'x');
+    const { locks } = await start();
+    const next = await locks.acquire('x'); // only possible once the lease in Redis is over
+    expect(await stopped.continue(onContinue)).toEqual({
+      isHeld: false,
+      aborted: true,
+      reason: 'notRenewed',
+      fencingToken,
+    });
+    expect(next.fencingToken).toBeGreaterThan(fencingToken);
+    expect(await next.verify()).toBe(true);
+  });
+
+  it('a process stopped for less than its lease goes on holding it', async () => {
+    const stopped = await startProcess(60_000);
+    await stopped.ask('acquire', 'x');
+    const onContinue = stopped.ask('stop', 'x');
+    expect(await stopped.continue(onContinue)).toMatchObject({ isHeld: true, aborted: false });
+  });
+
+  it('an event loop that is blocked past the lease sees the loss before any timer runs', async () => {
+    const { locks, store } = await start();
+    const lease = await locks.acquire('x', { leaseMs: 200 });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.aborted).toBe(true);
+    expect(await store.inspect('x')).toMatchObject({ holders: [] });
+  });
+
+  it('a lock that was deleted, or lost with the data of Redis, is noticed by the next renewal', async () => {
+    const { locks } = await start();
+    const lease = await locks.acquire('x', { leaseMs: 600 });
+    const aborted = untilAborted(lease.signal);
+    await admin().flushall();
+    await aborted;
+    expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
+  });
+
+  it('of one part is the loss of a lease of several resources', async () => {
+    const { locks } = await start();
+    const lease = await locks.acquire(['x', 'y'], { leaseMs: 600 });
+    const aborted = untilAborted(lease.signal);
+    await admin().del('lock:{y}');
+    await aborted;
+    expect(lease.isHeld()).toBe(false);
+    await lease.release();
+    expect(await admin().exists('lock:{x}')).toBe(0);
+  });
+});

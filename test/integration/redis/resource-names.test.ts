@@ -1,0 +1,119 @@
+import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
+import { eventually } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+
+const HOSTILE = [
+  'plain',
+  'Plain',
+  'with space',
+  ' ',
+  'a:b',
+  'a:b:waiters',
+  'a}:waiters',
+  '{a}',
+  'a',
+  '}{',
+  '{}',
+  '%7B',
+  '%257B',
+  '{',
+  '%',
+  'new\nline',
+  'new\r\nline',
+  'nul\0byte',
+  'nul',
+  '\u007f',
+  'emoji 🔒',
+  'e\u0301',
+  '\u00e9',
+  '__proto__',
+  'constructor',
+  'fence',
+  'inbox:x',
+  'undefined',
+  '*',
+  '"quoted\'',
+  '\u2028',
+  'ü'.repeat(256), // 512 bytes
+  'x'.repeat(511),
+  'x'.repeat(512),
+];
+
+describe('hostile resource names', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  it('are different locks, each with a key and a waiters key of its own', async () => {
+    const { locks, store } = await start();
+    const keys = HOSTILE.flatMap((name) => [store.keys.lock(name), store.keys.waiters(name)]);
+    expect(new Set([...keys, store.keys.fence()]).size).toBe(2 * HOSTILE.length + 1);
+
+    const leases = [];
+    for (const name of HOSTILE) leases.push((await locks.tryAcquire(name, { waitMs: 0 }))!);
+    expect(leases.every((lease) => lease?.isHeld())).toBe(true);
+    expect(await admin().dbsize()).toBe(HOSTILE.length + 1);
+    for (const name of HOSTILE) expect(await locks.tryAcquire(name)).toBeNull();
+    for (const [i, name] of HOSTILE.entries()) {
+      const { resource, holders } = await locks.inspect(name);
+      expect([resource, holders[0]!.fencingToken]).toEqual([name, leases[i]!.fencingToken]);
+    }
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('hash to one slot each: the tag is the whole encoded name', async () => {
+    const { store } = await start();
+    for (const name of HOSTILE) {
+      for (const key of [store.keys.lock(name), store.keys.waiters(name)]) {
+        expect(key.indexOf('{')).toBe(key.lastIndexOf('{'));
+        expect(key.indexOf('}')).toBe(key.lastIndexOf('}'));
+        expect(key.indexOf('}')).toBeGreaterThan(key.indexOf('{') + 1);
+      }
+    }
+  });
+
+  it('are waited for and woken by their own release', async () => {
+    const [a, b] = [await start(), await start()];
+    const leases = await Promise.all(HOSTILE.map((name) => a.locks.acquire(name, { leaseMs: 60_000 })));
+    const waiting = HOSTILE.map((name) => b.locks.acquire(name, { waitMs: 60_000 }));
+    await eventually(async () => {
+      for (const name of HOSTILE) expect((await a.locks.inspect(name)).waiters).toEqual([b.instanceId]);
+    });
+    const woken: (string | undefined)[] = [];
+    b.store.onWake((resource) => woken.push(resource));
+    for (const lease of leases) await lease.release();
+    const granted = await Promise.all(waiting);
+    expect(granted.map(({ resource }) => resource)).toEqual(HOSTILE);
+    expect(new Set(woken)).toEqual(new Set(HOSTILE));
+    await Promise.all(granted.map((lease) => lease.release()));
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('work in reentrant mode too', async () => {
+    const { locks } = await start();
+    for (const name of HOSTILE) {
+      await locks.using(name, { mode: 'reentrant' }, async () => {
+        await locks.using(name, { mode: 'reentrant' }, async () => {
+          expect(await locks.inspect(name)).toMatchObject({ holders: [{ depth: 2 }] });
+        });
+      });
+    }
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it.each([
+    ['513 bytes', 'x'.repeat(513)],
+    ['513 bytes of UTF-8', 'ü'.repeat(256) + 'x'],
+    ['empty', ''],
+    ['a lone surrogate', 'a\ud800'],
+    ['undefined', undefined],
+    ['an object', {}],
+    ['an empty array', []],
+  ])('are refused before Redis is asked: %s', async (_what, name) => {
+    const { locks } = await start();
+    await expect(locks.acquire(name as string)).rejects.toBeInstanceOf(InvalidLockOptionsError);
+    expect(await admin().dbsize()).toBe(0);
+  });
+});

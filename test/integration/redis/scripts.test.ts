@@ -1,0 +1,68 @@
+import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
+import { RELEASE } from '../../../lib/redis/scripts/release.js';
+import { rejection } from '../../support/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+
+describe('scripts run by their hash', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  it('are loaded by the first call, on a server that does not know them', async () => {
+    await admin().script('FLUSH');
+    await resetCounts(admin());
+    const { locks } = await start();
+    for (let i = 0; i < 3; i++) await (await locks.acquire('a')).release();
+    expect(await commandCounts(admin())).toMatchObject({ evalsha: 6, eval: 2 });
+    expect(await admin().script('EXISTS', ACQUIRE.sha, RELEASE.sha)).toEqual([1, 1]);
+  });
+
+  it('SCRIPT FLUSH in a loop is invisible', async () => {
+    const { locks, events } = await start();
+    let isDone = false;
+    let flushes = 0;
+    const flush = async (): Promise<void> => {
+      for (; !isDone; flushes++) await admin().script('FLUSH');
+    };
+    const flushing = flush();
+    const work = async (name: string): Promise<void> => {
+      for (let i = 0; i < 25; i++) {
+        await locks.using(name, { mode: 'reentrant', leaseMs: 3_000 }, async (lease) => {
+          await locks.using(name, { mode: 'reentrant' }, async () => expect(await lease.verify()).toBe(true));
+          await lease.extend();
+          expect(await locks.inspect(name)).toMatchObject({ mode: 'reentrant' });
+        });
+      }
+    };
+    await Promise.all(['a', 'a', 'b'].map(work));
+    isDone = true;
+    await flushing;
+    expect(flushes).toBeGreaterThan(25);
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['acquired', 'released']));
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('a flush under a held lease does not end it', async () => {
+    const { locks } = await start();
+    const lease = await locks.acquire('a', { leaseMs: 900 });
+    await admin().script('FLUSH');
+    await resetCounts(admin());
+    for (let renewed = 0; renewed < 4; renewed = (await commandCounts(admin())).pexpire ?? 0) await lease.verify();
+    expect(lease.isHeld()).toBe(true);
+    await lease.release();
+  });
+});
+
+describe('a server without EVALSHA', () => {
+  const redis = useRedis({ args: ['--rename-command', 'EVALSHA', ''] });
+  const start = useInstances(() => redis().url);
+
+  it('is a typed error that does not repeat what Redis repeats: the arguments of the command', async () => {
+    const { locks } = await start({ keyPrefix: 'p' });
+    const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 5_000 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toMatch(/unknown command 'evalsha'$/i);
+  });
+});

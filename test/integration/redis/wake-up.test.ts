@@ -1,0 +1,132 @@
+import { eventually } from '../../support/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { useRedis } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+
+describe('waking the waiters', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  const untilWaiting = (locks: Awaited<ReturnType<typeof start>>['locks'], count: number) =>
+    eventually(async () => expect((await locks.inspect('x')).waiters).toHaveLength(count));
+
+  it('a waiter in another process is granted by the release, long before its next heartbeat', async () => {
+    const { locks } = await start();
+    const other = await startProcess();
+    let fastest = Infinity;
+    for (let i = 0; i < 5; i++) {
+      const lease = await locks.acquire('x', { leaseMs: 60_000 });
+      const waiting = other.ask('acquire', 'x');
+      await untilWaiting(locks, 1);
+      const from = performance.now();
+      await lease.release();
+      expect(await waiting).toMatchObject({ isHeld: true });
+      fastest = Math.min(fastest, performance.now() - from);
+      await other.ask('release', 'x');
+    }
+    // By heartbeats alone, five waits of 0 to 1.25 s would all have to be this short.
+    expect(fastest).toBeLessThan(250);
+  });
+
+  it('a release wakes one waiter, not all of them', async () => {
+    const instances = await Promise.all(Array.from({ length: 6 }, () => start()));
+    const [holder, ...waiters] = instances;
+    const lease = await holder!.locks.acquire('x', { leaseMs: 60_000 });
+    const woken: string[] = [];
+    const granted: string[] = [];
+    for (const { store, instanceId } of waiters) store.onWake((resource) => resource && woken.push(instanceId));
+    const leases = waiters.map(async ({ locks, instanceId }) => {
+      const own = await locks.acquire('x', { leaseMs: 60_000, waitMs: 60_000 });
+      granted.push(instanceId);
+      return own;
+    });
+    await untilWaiting(holder!.locks, 5);
+    await lease.release();
+    const first = await Promise.race(leases);
+    expect([woken.length, granted.length]).toEqual([1, 1]);
+    await first.release();
+    await Promise.all(leases.map(async (next) => (await next).release()));
+    expect(new Set(granted).size).toBe(5);
+  });
+
+  it('a waiter whose process died is passed over', async () => {
+    const [a, b] = [await start(), await start()];
+    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
+    const dead = await startProcess();
+    void dead.ask('acquire', 'x').catch(() => undefined);
+    await untilWaiting(a.locks, 1);
+    const waiting = b.locks.acquire('x', { waitMs: 60_000 });
+    await untilWaiting(a.locks, 2);
+    await dead.kill();
+    await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(2));
+    await lease.release();
+    await (await waiting).release();
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('a wake-up that is lost costs a heartbeat', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const [a, b] = [await start(), await start({ connection: proxy.url })];
+    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
+    proxy.blackHole('toClient', 'subscriber');
+    const waiting = b.locks.acquire('x', { waitMs: 60_000 });
+    await untilWaiting(a.locks, 1);
+    const from = performance.now();
+    await lease.release();
+    await waiting;
+    expect(performance.now() - from).toBeLessThan(1_250 + 2_000);
+  });
+
+  it('a wake-up for a waiter that has left goes to the next one', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
+    const controller = new AbortController();
+    const leaving = b.locks.acquire('x', { signal: controller.signal }).catch(() => undefined);
+    await untilWaiting(a.locks, 1);
+    const waiting = c.locks.acquire('x', { waitMs: 60_000 });
+    await untilWaiting(a.locks, 2);
+    controller.abort();
+    await leaving;
+    await lease.release();
+    expect((await waiting).isHeld()).toBe(true);
+  });
+
+  it('50 waiters of one process cost Redis no more than one, and do not poll', async () => {
+    const [a, b] = [await start(), await start()];
+    const lease = await a.locks.acquire('x', { leaseMs: 60_000, watchdog: false });
+    const order: number[] = [];
+    const callers = Array.from({ length: 50 }, (_, i) =>
+      b.locks.using('x', { waitMs: 60_000 }, () => void order.push(i)),
+    );
+    await untilWaiting(a.locks, 1);
+    await resetCounts(admin());
+    const from = performance.now();
+    // Two heartbeats, and nothing else.
+    await eventually(async () => expect((await commandCounts(admin())).evalsha).toBeGreaterThanOrEqual(2));
+    const heartbeats = (performance.now() - from) / 1_000 + 1;
+    expect((await commandCounts(admin())).evalsha).toBeLessThanOrEqual(heartbeats);
+    await resetCounts(admin());
+    await lease.release();
+    await Promise.all(callers);
+    expect(order).toEqual(Array.from({ length: 50 }, (_, i) => i));
+    // Each asks when it becomes the first, is woken, acquires, and releases. Some room for a heartbeat on a slow machine.
+    expect((await commandCounts(admin())).evalsha).toBeLessThanOrEqual(3 * 50 + 10);
+  });
+
+  it('20 waiters in 20 instances cost a few commands a lease', async () => {
+    const holder = await start();
+    const instances = await Promise.all(Array.from({ length: 20 }, () => start()));
+    const lease = await holder.locks.acquire('x', { leaseMs: 60_000 });
+    const callers = instances.map(({ locks }) => locks.using('x', { waitMs: 60_000 }, () => undefined));
+    await untilWaiting(holder.locks, 20);
+    await resetCounts(admin());
+    await lease.release();
+    await Promise.all(callers);
+    const { evalsha } = await commandCounts(admin());
+    expect(evalsha).toBeLessThanOrEqual(20 * 5);
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+});

@@ -1,0 +1,118 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { eventually } from './eventually.js';
+import type { JobMessage, JobSetup } from './job-process-main.js';
+
+const file = (name: string): string => new URL(name, import.meta.url).href;
+const main = fileURLToPath(file('job-process-main.ts'));
+
+type Told<T extends JobMessage['type']> = Extract<JobMessage, { type: T }>;
+
+/** One run of the job: by whom, of which tick, and its fencing token, which grows with Redis's clock. */
+export interface JobRun {
+  readonly by: JobProcess;
+  readonly tick: string;
+  readonly rerun: boolean;
+  readonly beganAt: number;
+  readonly endedAt: number | undefined;
+  readonly fencingToken: number;
+}
+
+/** An application in a process of its own, with one singleton job. */
+export class JobProcess {
+  readonly messages: JobMessage[] = [];
+  /** What it wrote to stdout and stderr: the log of Nest. */
+  output = '';
+  readonly #child: ChildProcess;
+
+  constructor(setup: JobSetup, clockSkewMs: number) {
+    const execArgv = ['--import', file('skewed-clock.mjs'), '--import', file('typescript-loader.mjs')];
+    const env = { ...process.env, NODE_OPTIONS: '', CLOCK_SKEW_MS: String(clockSkewMs) };
+    this.#child = fork(main, [JSON.stringify(setup)], { execArgv, env, silent: true });
+    this.#child.on('message', (message) => this.messages.push(message as JobMessage));
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
+      stream.on('data', (text: Buffer) => (this.output += String(text)));
+    }
+  }
+
+  told<T extends JobMessage['type']>(...types: T[]): Told<T>[] {
+    return this.messages.filter((message): message is Told<T> => (types as string[]).includes(message.type));
+  }
+
+  /** The runs of its job. Of those that a process has begun, each starts after the one before. */
+  get runs(): JobRun[] {
+    const ended = this.told('ended');
+    const began = this.told('began');
+    return this.told('tickStarted').flatMap(({ tick, rerun }, index) => {
+      const beginning = began[index];
+      if (!beginning) return [];
+      const { at: beganAt, fencingToken } = beginning;
+      const endedAt = ended.find((end) => end.fencingToken === fencingToken)?.at;
+      return [{ by: this, tick, rerun, beganAt, endedAt, fencingToken }];
+    });
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async signal(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    if (!this.isRunning) return;
+    const exited = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    await exited;
+  }
+}
+
+/** The processes of one test, which share a job. */
+export class JobFleet {
+  readonly processes: JobProcess[] = [];
+
+  constructor(private readonly setup: JobSetup) {}
+
+  /** Starts a process for each clock, by how much it is ahead, and waits until all of them are ready. */
+  start(...clockSkewsMs: number[]): Promise<JobProcess[]> {
+    return this.#start(clockSkewsMs, this.setup);
+  }
+
+  /** Starts one whose job takes that long. */
+  async startSlow(clockSkewMs: number, jobLastsMs: number): Promise<JobProcess> {
+    const [started] = await this.#start([clockSkewMs], { ...this.setup, jobLastsMs });
+    return started!;
+  }
+
+  async #start(clockSkewsMs: number[], setup: JobSetup): Promise<JobProcess[]> {
+    const started = clockSkewsMs.map((skewMs) => new JobProcess(setup, skewMs));
+    this.processes.push(...started);
+    await eventually(() => {
+      for (const { messages, output } of started) expect([output, messages[0]?.type]).toEqual(['', 'ready']);
+    }, 30_000);
+    return started;
+  }
+
+  /** The runs of the whole fleet, in the order in which Redis granted them. */
+  get runs(): JobRun[] {
+    return this.processes.flatMap(({ runs }) => runs).sort((a, b) => a.fencingToken - b.fencingToken);
+  }
+
+  /** What all of them logged. */
+  get output(): string {
+    return this.processes.map(({ output }) => output).join('');
+  }
+}
+
+/** Gives fleets of processes, and kills them after each test. */
+export function useJobFleets(url: () => string): (setup: Omit<JobSetup, 'url' | 'keyPrefix'>) => JobFleet {
+  const fleets: JobFleet[] = [];
+  let prefixes = 0;
+  afterEach(async () => {
+    const processes = fleets.splice(0).flatMap((fleet) => fleet.processes);
+    await Promise.all(processes.map((jobProcess) => jobProcess.signal('SIGKILL')));
+  });
+  return (setup) => {
+    const fleet = new JobFleet({ ...setup, url: url(), keyPrefix: `fleet-${++prefixes}` });
+    fleets.push(fleet);
+    return fleet;
+  };
+}

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { Clock } from '../../lib/core/clock.js';
+import type { LockEvent } from '../../lib/core/events.js';
+import { LockClient } from '../../lib/core/lock-client.js';
+import type { LockDefaults } from '../../lib/core/lock-options.js';
+import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
+import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+
+/** What one process of an application would have: a lock client on connections of its own. */
+export interface LockInstance {
+  readonly instanceId: string;
+  readonly locks: LockClient;
+  readonly store: RedisLockStore;
+  readonly events: LockEvent[];
+}
+
+export interface LockInstanceOptions {
+  connection?: RedisConnectionOption;
+  keyPrefix?: string;
+  defaults?: Partial<LockDefaults>;
+  clock?: Clock;
+  /** How long to wait for the connections; 0 for a Redis that is down. */
+  patienceMs?: number;
+}
+
+/** Starts instances, and shuts all of them down after each test. */
+export function useInstances(
+  connection: () => RedisConnectionOption,
+): (options?: LockInstanceOptions) => Promise<LockInstance> {
+  const running: LockInstance[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(({ locks }) => locks.shutdown(0)));
+  });
+  return async (options = {}) => {
+    const instanceId = `test-${randomUUID().slice(0, 8)}`;
+    const defaults = { leaseMs: 10_000, waitMs: 10_000, ...options.defaults };
+    const events: LockEvent[] = [];
+    const store = new RedisLockStore({
+      connection: options.connection ?? connection(),
+      keyPrefix: options.keyPrefix ?? 'lock',
+      instanceId,
+      leaseMs: defaults.leaseMs,
+    });
+    const { clock } = options;
+    const observers = [(event: LockEvent) => events.push(event)];
+    const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });
+    const instance = { instanceId, locks, store, events };
+    running.push(instance);
+    await store.start(options.patienceMs ?? 5_000);
+    return instance;
+  };
+}
+
+/** A plain client to look at Redis from the side, which is empty before each test. */
+export function useAdmin(url: () => string): () => Redis {
+  let admin: Redis;
+  beforeAll(() => {
+    // The server may be gone before us: then there is no orderly end to wait for.
+    admin = new Redis(url(), { disconnectTimeout: 0 });
+    admin.on('error', () => undefined);
+  });
+  beforeEach(async () => void (await admin.flushall()));
+  afterAll(() => admin.disconnect());
+  return () => admin;
+}
+
+/** How often each command was called since {@link resetCounts}, those inside scripts too. */
+export async function commandCounts(admin: Redis): Promise<Record<string, number>> {
+  const lines = (await admin.info('commandstats')).matchAll(/^cmdstat_(\w+):calls=(\d+)/gm);
+  return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
+}
+
+export async function resetCounts(admin: Redis): Promise<void> {
+  await admin.config('RESETSTAT');
+}
+
+/** Every key with its time to live: -1 where it never expires. */
+export async function keysWithTtl(admin: Redis): Promise<Record<string, number>> {
+  const keys = await admin.keys('*');
+  return Object.fromEntries(await Promise.all(keys.sort().map(async (key) => [key, await admin.pttl(key)])));
+}

@@ -1,0 +1,128 @@
+import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
+import type { Lease } from '../../lib/core/lease.js';
+import type { LockClientOptions } from '../../lib/core/lock-client.js';
+import type { Ownership } from '../../lib/core/lock-store.js';
+import { type SingletonRunOptions, SingletonRuns } from '../../lib/core/singleton-runs.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from '../../lib/core/tick-ledger.js';
+import { type Instance, LockWorld } from './lock-world.js';
+import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
+import { track, type Tracked } from './tracked.js';
+
+/** A ledger in front of another one: the test decides what becomes of each command. */
+export class ScriptedLedger implements TickLedger {
+  readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
+  readonly finishes: Ownership[] = [];
+  readonly fates: { claim: Fate; finish: Fate } = { claim: answered, finish: answered };
+  readonly #next: { claim: Fate[]; finish: Fate[] } = { claim: [], finish: [] };
+
+  constructor(
+    private readonly inner: TickLedger,
+    private readonly now: () => number,
+  ) {}
+
+  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  next(verb: 'claim' | 'finish', ...fates: Fate[]): void {
+    this.#next[verb].push(...fates);
+  }
+
+  claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
+    this.claims.push({ claim, sentAt: this.now() });
+    return (this.#next.claim.shift() ?? this.fates.claim)(() => this.inner.claim(tick, claim));
+  }
+
+  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    this.finishes.push(ownership);
+    return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, ownership, keepMs));
+  }
+}
+
+/** One run of a tick, as the fleet saw it. `endedAt`: undefined as long as it runs, and when its process died. */
+export interface Run {
+  readonly tick: string;
+  readonly on: string;
+  readonly startedAt: number;
+  readonly fencingToken: number;
+  endedAt?: number;
+}
+
+/** One process of the fleet, and what its scheduler calls. */
+export class Member {
+  readonly ledger: ScriptedLedger;
+  readonly singletons: SingletonRuns;
+  isDead = false;
+
+  constructor(
+    readonly name: string,
+    readonly instance: Instance,
+    private readonly fleet: Fleet,
+  ) {
+    const { clock, server } = fleet.world;
+    this.ledger = new ScriptedLedger(new InMemoryTickLedger(server), () => clock.now());
+    this.singletons = new SingletonRuns(instance.locks, this.ledger);
+  }
+
+  /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */
+  fire(tick: string, lastingMs = 5, changes: Partial<SingletonRunOptions> = {}): Tracked<string | undefined> {
+    return this.run(tick, (lease) => this.fleet.work(this, tick, lease, lastingMs), changes);
+  }
+
+  run<T>(
+    tick: string,
+    work: (lease: Lease) => Promise<T>,
+    changes: Partial<SingletonRunOptions> = {},
+  ): Tracked<T | undefined> {
+    return track(this.singletons.run({ ...this.fleet.job, tick, ...changes }, work));
+  }
+
+  /** SIGKILL: nothing that it sends arrives from now on, and nobody hears of it again. */
+  kill(): void {
+    this.isDead = true;
+    this.instance.store.all(lostOnTheWay);
+    this.ledger.fates.claim = lostOnTheWay;
+    this.ledger.fates.finish = lostOnTheWay;
+  }
+}
+
+export const LEASE_MS = 9_000;
+export const WAIT_MS = 3_000;
+
+/** Instances that share one singleton job, on one in-memory server with one clock that the test moves. */
+export class Fleet {
+  readonly world = new LockWorld();
+  readonly clock = this.world.clock;
+  readonly runs: Run[] = [];
+  readonly job: Omit<SingletonRunOptions, 'tick'>;
+
+  constructor(changes: Partial<SingletonRunOptions> = {}) {
+    const lock = { leaseMs: LEASE_MS, waitMs: WAIT_MS };
+    this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
+  }
+
+  member(name: string, options?: Partial<LockClientOptions>): Member {
+    return new Member(name, this.world.instance(name, options), this);
+  }
+
+  members(...names: string[]): Member[] {
+    return names.map((name) => this.member(name));
+  }
+
+  runsOf(tick: string): Run[] {
+    return this.runs.filter((run) => run.tick === tick);
+  }
+
+  /** Who holds the job's lock; undefined when it is free. */
+  get holder(): string | undefined {
+    return this.world.server.locks.get(`cron:${this.job.job}`)?.owner.split('/')[0];
+  }
+
+  async work(member: Member, tick: string, lease: Lease, lastingMs: number): Promise<string> {
+    const { clock } = this;
+    const run: Run = { tick, on: member.name, startedAt: clock.now(), fencingToken: lease.fencingToken };
+    this.runs.push(run);
+    await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+    // A dead process ends nothing.
+    if (member.isDead) return new Promise<never>(() => {});
+    run.endedAt = clock.now();
+    return `${tick} by ${member.name}`;
+  }
+}

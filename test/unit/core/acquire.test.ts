@@ -1,0 +1,185 @@
+import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { executedWhen, repliedWhen } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('acquiring', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('takes a free resource with one command', async () => {
+    const lease = await a.locks.acquire('stock');
+    expect(lease).toMatchObject({ resource: 'stock', resources: ['stock'], mode: 'exclusive' });
+    expect(lease.isHeld()).toBe(true);
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
+  });
+
+  it('gives every lease a larger fencing token', async () => {
+    const tokens: number[] = [];
+    for (const { locks } of [a, b, a, a, b]) {
+      const lease = await locks.acquire('stock');
+      tokens.push(lease.fencingToken);
+      await lease.release();
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((x, y) => x - y));
+  });
+
+  it('lets a second instance wait until the first one releases', async () => {
+    const lease = await a.locks.acquire('stock');
+    const waiting = track(b.locks.acquire('stock'));
+    await world.clock.advance(3_000);
+    expect(waiting.state).toBe('pending');
+    await lease.release();
+    await settle();
+    expect(waiting.value.isHeld()).toBe(true);
+    expect(eventsOf(b, 'acquired')).toMatchObject([{ resource: 'stock', waitedMs: 3_000 }]);
+  });
+
+  it('waits no longer than waitMs', async () => {
+    await a.locks.acquire('stock');
+    const waiting = track(b.locks.acquire('stock', { waitMs: 2_500 }));
+    await world.clock.advance(2_499);
+    expect(waiting.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(waiting.error).toBeInstanceOf(LockTimeoutError);
+    expect(waiting.error).toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      resource: 'stock',
+      waitedMs: 2_500,
+      lastAttempt: 'busy',
+    });
+    expect((waiting.error as Error).message).toContain('"stock" was not free within 2500 ms');
+  });
+
+  it('waits for ever with waitMs: Infinity', async () => {
+    const lease = await a.locks.acquire('stock');
+    const waiting = track(b.locks.acquire('stock', { waitMs: Infinity }));
+    await world.clock.advance(3_600_000);
+    expect(waiting.state).toBe('pending');
+    await lease.release();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+  });
+
+  it('does not wait at all with waitMs: 0', async () => {
+    await a.locks.acquire('stock');
+    const refused = track(b.locks.acquire('stock', { waitMs: 0 }));
+    await settle();
+    expect(refused.error).toBeInstanceOf(LockBusyError);
+    expect(refused.error).toMatchObject({ code: 'LOCK_BUSY', attempts: 1, retryAfterMs: 30_000 });
+    expect(b.store.commands).toHaveLength(1);
+  });
+
+  it('takes the lock of a dead holder when its lease has expired', async () => {
+    await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
+    const waiting = track(b.locks.acquire('stock'));
+    await world.clock.advance(999);
+    expect(waiting.state).toBe('pending');
+    await world.clock.advance(300);
+    expect(waiting.state).toBe('fulfilled');
+  });
+
+  it('counts the lease from the moment the command was sent, not from the reply', async () => {
+    const reply = gate();
+    a.store.next('acquire', repliedWhen(reply.opened));
+    const acquiring = track(a.locks.acquire('stock', { leaseMs: 1_000, watchdog: false }));
+    await world.clock.advance(400);
+    reply.open();
+    await settle();
+    expect(acquiring.value.remainingMs()).toBe(1_000 - 400 - 12); // the drift allowance is 1 % + 2 ms
+  });
+
+  it('does not believe a grant that comes when its lease is over, and asks again', async () => {
+    const reply = gate();
+    a.store.next('acquire', repliedWhen(reply.opened));
+    const acquiring = track(a.locks.acquire('stock', { leaseMs: 100, attemptTimeoutMs: 500 }));
+    await world.clock.advance(99);
+    reply.open();
+    await settle();
+    expect(acquiring.state).toBe('pending');
+    await world.clock.advance(100);
+    expect(acquiring.value.isHeld()).toBe(true);
+    expect(a.store.sent('acquire')).toHaveLength(2);
+    const [first, second] = a.store.sent('acquire');
+    expect(second!.owner).toBe(first!.owner);
+  });
+
+  describe('tryAcquire', () => {
+    it('gives null at once where somebody else holds it', async () => {
+      await a.locks.acquire('stock');
+      const trying = track(b.locks.tryAcquire('stock'));
+      await settle();
+      expect(trying.value).toBeNull();
+      expect(b.store.sent('acquire')).toHaveLength(1);
+      expect(world.server.listWaiters('stock')).toEqual([]);
+    });
+
+    it('does not wait even when it is told to', async () => {
+      await a.locks.acquire('stock');
+      const trying = track(b.locks.tryAcquire('stock', { waitMs: 10_000, retry: { next: () => 10 } }));
+      await settle();
+      expect(trying.value).toBeNull();
+    });
+
+    it('gives the lease of a free resource', async () => {
+      expect((await a.locks.tryAcquire('stock'))?.isHeld()).toBe(true);
+    });
+
+    it('throws where Redis does not answer: that is not the same as busy', async () => {
+      a.store.next('acquire', executedWhen(gate().opened));
+      const trying = track(a.locks.tryAcquire('stock'));
+      await world.clock.advance(1_000);
+      expect(trying.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+    });
+  });
+
+  describe("with the caller's AbortSignal", () => {
+    it('gives up waiting at once, with the reason as cause', async () => {
+      await a.locks.acquire('stock');
+      const controller = new AbortController();
+      const waiting = track(b.locks.acquire('stock', { signal: controller.signal }));
+      await world.clock.advance(1_500);
+      controller.abort('client went away');
+      await settle();
+      expect(waiting.error).toBeInstanceOf(LockAbortedError);
+      expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED', cause: 'client went away' });
+      expect(world.server.listWaiters('stock')).toEqual([]);
+    });
+
+    it('asks nothing where it has aborted before', async () => {
+      const aborted = track(a.locks.acquire('stock', { signal: AbortSignal.abort() }));
+      await settle();
+      expect(aborted.error).toBeInstanceOf(LockAbortedError);
+      expect(a.store.commands).toEqual([]);
+    });
+
+    it('leaves a granted lease alone', async () => {
+      const controller = new AbortController();
+      const lease = await a.locks.acquire('stock', { signal: controller.signal });
+      controller.abort();
+      expect(lease.isHeld()).toBe(true);
+      expect(lease.signal.aborted).toBe(false);
+    });
+
+    it('leaves no timer and no waiter behind', async () => {
+      await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 });
+      const timers = world.clock.timers;
+      const controller = new AbortController();
+      const waiting = [1, 2, 3].map(() => track(b.locks.acquire('stock', { signal: controller.signal })));
+      await world.clock.advance(10);
+      controller.abort();
+      await settle();
+      expect(waiting.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected']);
+      expect(world.clock.timers).toBe(timers);
+      expect(world.server.listWaiters('stock')).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,138 @@
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing } from '../../support/scripted-store.js';
+import { track } from '../../support/tracked.js';
+
+describe('several resources at once', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('are taken in one order, each once, whatever order they are named in', async () => {
+    const lease = await a.locks.acquire(['to', 'from', 'to']);
+    expect(lease.resources).toEqual(['from', 'to']);
+    expect(lease.resource).toBe('from, to');
+    expect(a.store.sent('acquire').map(({ resource }) => resource)).toEqual(['from', 'to']);
+  });
+
+  it('never wait for each other crosswise', async () => {
+    const runs: string[] = [];
+    const transfers = [1, 2, 3, 4, 5].flatMap(() => [
+      track(a.locks.using(['x', 'y'], undefined, async () => void runs.push('a'))),
+      track(b.locks.using(['y', 'x'], undefined, async () => void runs.push('b'))),
+    ]);
+    await world.clock.advance(8_000);
+    expect(transfers.map(({ state }) => state)).toEqual(Array(10).fill('fulfilled'));
+    expect(runs).toHaveLength(10);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('each have a token of their own', async () => {
+    const lease = await a.locks.acquire(['x', 'y']);
+    expect(lease.fencingTokenOf('x')).toBeLessThan(lease.fencingTokenOf('y'));
+    expect(lease.fencingTokenOf('y')).toBe(lease.fencingToken);
+    expect(() => lease.fencingTokenOf('z')).toThrow('This lease does not hold "z", but "x", "y".');
+    const single = await a.locks.acquire('single');
+    expect(single.fencingTokenOf('single')).toBe(single.fencingToken);
+    expect(() => single.fencingTokenOf('x')).toThrow('This lease does not hold "x"');
+  });
+
+  it('are one lease: the largest token, the shortest time, one release', async () => {
+    const lease = await a.locks.acquire(['x', 'y', 'z']);
+    const tokens = (await Promise.all(lease.resources.map((name) => a.locks.inspect(name)))).map(
+      ({ holders }) => holders[0]!.fencingToken,
+    );
+    expect(lease.fencingToken).toBe(Math.max(...tokens));
+    expect(lease.isHeld()).toBe(true);
+    expect(await lease.verify()).toBe(true);
+    await lease.release();
+    expect(lease.isHeld()).toBe(false);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('are all or nothing: what was taken is given back when one is busy', async () => {
+    await b.locks.acquire('y');
+    expect(await a.locks.tryAcquire(['x', 'y', 'z'])).toBeNull();
+    expect((await b.locks.inspect('x')).mode).toBeNull();
+    expect((await b.locks.inspect('z')).mode).toBeNull();
+    expect((await b.locks.inspect('y')).holders).toMatchObject([{ instanceId: 'b' }]);
+  });
+
+  it('are all or nothing: what was taken is given back when Redis fails half way', async () => {
+    a.store.next('acquire', (execute) => execute(), failing('refused', 'OOM'));
+    await expect(a.locks.acquire(['x', 'y'])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
+    expect((await b.locks.inspect('x')).mode).toBeNull();
+    expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'x, y' }]);
+  });
+
+  it('are all or nothing: what was taken is given back when the wait is over', async () => {
+    await b.locks.acquire('y');
+    const acquiring = track(a.locks.acquire(['x', 'y'], { waitMs: 1_000 }));
+    await world.clock.advance(999);
+    expect((await b.locks.inspect('x')).holders).toMatchObject([{ instanceId: 'a' }]);
+    await world.clock.advance(1);
+    expect(acquiring.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'y' });
+    expect((await b.locks.inspect('x')).mode).toBeNull();
+    expect(world.server.listWaiters('y')).toEqual([]);
+  });
+
+  it('wait no longer than waitMs in all', async () => {
+    const x = await b.locks.acquire('x');
+    await b.locks.acquire('y');
+    const acquiring = track(a.locks.acquire(['x', 'y'], { waitMs: 1_000 }));
+    await world.clock.advance(900);
+    await x.release();
+    await world.clock.advance(99);
+    expect(acquiring.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(acquiring.state).toBe('rejected');
+  });
+
+  it('keep what they have alive while they wait for the rest', async () => {
+    const y = await b.locks.acquire('y');
+    const acquiring = track(a.locks.acquire(['x', 'y'], { leaseMs: 300, waitMs: 20_000 }));
+    await world.clock.advance(5_000);
+    await y.release();
+    await settle();
+    expect(acquiring.value.isHeld()).toBe(true);
+  });
+
+  it('are lost as soon as one of them is', async () => {
+    const lease = await a.locks.acquire(['x', 'y'], { leaseMs: 3_000 });
+    const reasons: unknown[] = [];
+    lease.signal.addEventListener('abort', () => reasons.push(lease.signal.reason));
+    world.server.locks.delete('y');
+    await world.clock.advance(1_000);
+    expect(reasons).toMatchObject([{ code: 'LEASE_LOST', resource: 'y', reason: 'takenOver' }]);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.remainingMs()).toBe(0);
+    expect(() => lease.assertHeld()).toThrow(/"y"/);
+    await lease.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('are all released also when one release fails', async () => {
+    const lease = await a.locks.acquire(['x', 'y']);
+    a.store.next('release', failing('refused'));
+    await expect(lease.release()).rejects.toMatchObject({ operation: 'release' });
+    expect([(await b.locks.inspect('x')).mode, (await b.locks.inspect('y')).mode]).toContain(null);
+    expect(a.store.sent('release').map(({ resource }) => resource)).toEqual(expect.arrayContaining(['x', 'y']));
+  });
+
+  it('are extended together', async () => {
+    const lease = await a.locks.acquire(['x', 'y'], { watchdog: false, leaseMs: 1_000 });
+    await lease.extend(5_000);
+    expect(lease.remainingMs()).toBe(5_000 - 52);
+  });
+
+  it('of one name are a plain lease', async () => {
+    const lease = await a.locks.acquire(['x', 'x']);
+    expect(lease.resource).toBe('x');
+  });
+});

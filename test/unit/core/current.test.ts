@@ -1,0 +1,43 @@
+import { settle } from '../../support/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/lock-world.js';
+
+describe('current', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  it('is the innermost lease of the async context, or the one of a resource', async () => {
+    expect(a.locks.current()).toBeUndefined();
+    await a.locks.using('outer', undefined, async (outer) => {
+      await a.locks.using(['x', 'y'], undefined, async (inner) => {
+        await settle();
+        expect(a.locks.current()).toBe(inner);
+        expect(a.locks.current('y')).toBe(inner);
+        expect(a.locks.current('outer')).toBe(outer);
+        expect(a.locks.current('other')).toBeUndefined();
+      });
+      expect(a.locks.current()).toBe(outer);
+    });
+    expect(a.locks.current()).toBeUndefined();
+  });
+
+  it('is nothing for work that outlives the lease', async () => {
+    let child!: Promise<unknown>;
+    await a.locks.using('stock', undefined, async () => {
+      child = new Promise((resolve) => setImmediate(() => setImmediate(resolve))).then(() => a.locks.current());
+    });
+    expect(await child).toBeUndefined();
+  });
+
+  it('still shows a lease that was lost, so that work can find out', async () => {
+    await a.locks.using('stock', { watchdog: false, leaseMs: 100 }, async () => {
+      await world.clock.advance(100);
+      expect(a.locks.current()?.isHeld()).toBe(false);
+      expect(a.locks.current()?.signal.aborted).toBe(true);
+    });
+  });
+});

@@ -1,0 +1,214 @@
+import { LeaseLostError } from '../../../lib/core/errors.js';
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('a lease', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  describe('release', () => {
+    it('frees the resource and leaves nothing behind', async () => {
+      const lease = await a.locks.acquire('stock');
+      await world.clock.advance(40);
+      await lease.release();
+      expect(world.server.isEmpty).toBe(true);
+      expect(lease.isHeld()).toBe(false);
+      expect(lease.remainingMs()).toBe(0);
+      expect(() => lease.assertHeld()).toThrow(/was released before/);
+      expect(eventsOf(a, 'released')).toEqual([
+        { type: 'released', resource: 'stock', fencingToken: lease.fencingToken, heldMs: 40 },
+      ]);
+    });
+
+    it('does nothing the second time', async () => {
+      const lease = await a.locks.acquire('stock');
+      await Promise.all([lease.release(), lease.release()]);
+      await b.locks.acquire('stock');
+      await lease.release();
+      expect(a.store.sent('release')).toHaveLength(1);
+      expect(await b.locks.inspect('stock')).toMatchObject({ holders: [{ instanceId: 'b' }] });
+    });
+
+    it('is over here at once, before Redis has answered', async () => {
+      const lease = await a.locks.acquire('stock');
+      a.store.fates.release = lostOnTheWay;
+      track(lease.release());
+      expect(lease.isHeld()).toBe(false);
+    });
+
+    it('that fails says so, is told to the observers, and is sent again until it is answered', async () => {
+      const lease = await a.locks.acquire('stock');
+      a.store.next('release', failing('notExecuted', 'READONLY'), failing('notExecuted'), failing('unknown'));
+      await expect(lease.release()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'release' });
+      expect(eventsOf(a, 'releaseFailed')).toHaveLength(1);
+      await world.clock.advance(200);
+      expect(world.server.isEmpty).toBe(true);
+      expect(a.store.sent('release')).toHaveLength(4);
+    });
+
+    it('that is never answered is given up when the lock has expired by itself', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 5_000 });
+      a.store.fates.release = lostOnTheWay;
+      const releasing = track(lease.release());
+      await world.clock.advance(60_000);
+      expect(releasing.state).toBe('rejected');
+      expect(a.store.sent('release').length).toBeLessThan(10);
+      expect(world.clock.timers).toBe(0);
+    });
+
+    it('notices that Redis did not have the lock any more', async () => {
+      const lease = await a.locks.acquire('stock');
+      world.server.locks.delete('stock');
+      await lease.release();
+      expect(eventsOf(a, 'released')).toEqual([]);
+      expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
+    });
+  });
+
+  describe('verify', () => {
+    it('asks Redis', async () => {
+      const lease = await a.locks.acquire('stock');
+      expect(await lease.verify()).toBe(true);
+      expect(a.store.sent('verify')).toHaveLength(1);
+    });
+
+    it('ends a lease that Redis does not know any more', async () => {
+      const lease = await a.locks.acquire('stock');
+      world.server.locks.delete('stock');
+      expect(await lease.verify()).toBe(false);
+      expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
+    });
+
+    it('throws where Redis does not answer; the lease goes on', async () => {
+      const lease = await a.locks.acquire('stock');
+      a.store.fates.verify = lostOnTheWay;
+      const verifying = track(lease.verify());
+      await world.clock.advance(1_000);
+      expect(verifying.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'verify' });
+      expect(lease.isHeld()).toBe(true);
+    });
+
+    it('asks nothing after the release', async () => {
+      const lease = await a.locks.acquire('stock');
+      await lease.release();
+      expect(await lease.verify()).toBe(false);
+      expect(a.store.sent('verify')).toEqual([]);
+    });
+  });
+
+  describe('extend', () => {
+    it('starts a fixed lease anew', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
+      await world.clock.advance(900);
+      await lease.extend();
+      expect(lease.remainingMs()).toBe(988);
+      await world.clock.advance(500);
+      expect(await b.locks.tryAcquire('stock')).toBeNull();
+    });
+
+    it('gives the watchdog a new length', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+      await lease.extend(3_000);
+      await world.clock.advance(3_000);
+      expect(a.store.sent('renew').map(({ leaseMs }) => leaseMs)).toEqual([3_000, 3_000, 3_000, 3_000]);
+      expect(lease.isHeld()).toBe(true);
+    });
+
+    it.each([49, 86_400_001, 1.5, NaN, '100'])('refuses %p', async (leaseMs) => {
+      const lease = await a.locks.acquire('stock');
+      await expect(lease.extend(leaseMs as number)).rejects.toMatchObject({
+        code: 'INVALID_LOCK_OPTIONS',
+        option: 'leaseMs',
+      });
+      expect(lease.isHeld()).toBe(true);
+    });
+
+    it('throws when the lease is over, and revives nothing', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 100 });
+      await world.clock.advance(100);
+      await expect(lease.extend()).rejects.toBeInstanceOf(LeaseLostError);
+      expect(a.store.sent('renew')).toEqual([]);
+    });
+
+    it('throws when the reply comes after the old deadline', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
+      const reply = gate();
+      a.store.next('renew', repliedWhen(reply.opened));
+      await world.clock.advance(500);
+      const extending = track(lease.extend(5_000));
+      await world.clock.advance(600);
+      reply.open();
+      await settle();
+      expect(extending.error).toBeInstanceOf(LeaseLostError);
+      expect(lease.isHeld()).toBe(false);
+    });
+
+    it('throws where Redis does not answer; the lease runs on to its old end', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 10_000 });
+      a.store.fates.renew = lostOnTheWay;
+      const extending = track(lease.extend(20_000));
+      await world.clock.advance(1_000);
+      expect(extending.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'extend' });
+      expect(lease.remainingMs()).toBe(10_000 - 102 - 1_000);
+    });
+
+    it('to a shorter lease is believed at once: its reply may be lost, and the lock ends early', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 30_000 });
+      a.store.fates.renew = replyLost;
+      const extending = track(lease.extend(500));
+      await world.clock.advance(500);
+      expect(lease.isHeld()).toBe(false);
+      expect(await b.locks.tryAcquire('stock')).not.toBeNull();
+      await world.clock.advance(500);
+      expect(extending.state).toBe('rejected');
+    });
+
+    it('to a shorter lease that Redis did not execute leaves the lease as it was', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+      a.store.next('renew', failing('notExecuted'));
+      await expect(lease.extend(500)).rejects.toMatchObject({ operation: 'extend' });
+      await world.clock.advance(9_999);
+      expect(lease.isHeld()).toBe(true);
+      expect(a.store.sent('renew')).toHaveLength(1);
+    });
+
+    it('to a shorter lease that is not answered is put right by the watchdog', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+      a.store.next('renew', replyLost);
+      track(lease.extend(500));
+      await world.clock.advance(2_000);
+      expect(lease.isHeld()).toBe(true);
+    });
+  });
+
+  describe('inspect', () => {
+    it('shows who holds and who waits', async () => {
+      const lease = await a.locks.acquire('stock');
+      track(b.locks.acquire('stock'));
+      await settle();
+      expect(await b.locks.inspect('stock')).toEqual({
+        resource: 'stock',
+        mode: 'exclusive',
+        holders: [{ instanceId: 'a', fencingToken: lease.fencingToken, ttlMs: 30_000, depth: 1 }],
+        ttlMs: 30_000,
+        waiters: ['b'],
+      });
+    });
+
+    it('throws where Redis does not answer', async () => {
+      a.store.fates.inspect = lostOnTheWay;
+      const inspecting = track(a.locks.inspect('stock'));
+      await world.clock.advance(1_000);
+      expect(inspecting.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'inspect', resource: 'stock' });
+    });
+  });
+});

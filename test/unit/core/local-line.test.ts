@@ -1,0 +1,111 @@
+import { settle } from '../../support/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { lostOnTheWay } from '../../support/scripted-store.js';
+import { track } from '../../support/tracked.js';
+
+describe('waiters of one instance', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('stand in line, and only the first one talks to Redis', async () => {
+    await a.locks.acquire('stock');
+    for (let i = 0; i < 50; i++) track(b.locks.acquire('stock', { waitMs: Infinity }));
+    await settle();
+    expect(b.store.commands).toHaveLength(1);
+    await world.clock.advance(10_000);
+    expect(b.store.commands.length).toBeLessThanOrEqual(11);
+  });
+
+  it('are served first come, first served', async () => {
+    const order: number[] = [];
+    const held = await b.locks.acquire('stock');
+    const all = [0, 1, 2, 3, 4].map((number) =>
+      track(b.locks.using('stock', undefined, async () => void order.push(number))),
+    );
+    await world.clock.advance(100);
+    await held.release();
+    await world.clock.advance(100);
+    expect(all.every(({ state }) => state === 'fulfilled')).toBe(true);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('move up when the first one gives up', async () => {
+    const held = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    const first = track(b.locks.acquire('stock', { signal: controller.signal }));
+    const second = track(b.locks.acquire('stock'));
+    await settle();
+    controller.abort();
+    await settle();
+    expect(first.state).toBe('rejected');
+    expect(b.store.sent('acquire').map(({ owner }) => owner)).toHaveLength(2);
+    expect(world.server.listWaiters('stock')).toEqual(['b']);
+    await held.release();
+    await settle();
+    expect(second.state).toBe('fulfilled');
+  });
+
+  it('may give up in the middle of the line', async () => {
+    const held = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    const line = [
+      track(b.locks.acquire('stock')),
+      track(b.locks.acquire('stock', { signal: controller.signal })),
+      track(b.locks.acquire('stock')),
+    ];
+    await settle();
+    controller.abort();
+    await held.release();
+    await settle();
+    expect(line.map(({ state }) => state)).toEqual(['fulfilled', 'rejected', 'pending']);
+    await line[0]!.value.release();
+    await settle();
+    expect(line[2]!.state).toBe('fulfilled');
+  });
+
+  it('each wait no longer than their own waitMs', async () => {
+    await a.locks.acquire('stock');
+    const line = [
+      track(b.locks.acquire('stock', { waitMs: 3_000 })),
+      track(b.locks.acquire('stock', { waitMs: 1_000 })),
+    ];
+    await world.clock.advance(1_000);
+    expect(line.map(({ state }) => state)).toEqual(['pending', 'rejected']);
+    expect(line[1]!.error).toMatchObject({ code: 'LOCK_TIMEOUT', waitedMs: 1_000 });
+  });
+
+  it('do not stop waiters for other resources', async () => {
+    await a.locks.acquire('stock');
+    track(b.locks.acquire('stock'));
+    const other = track(b.locks.acquire('other'));
+    await settle();
+    expect(other.state).toBe('fulfilled');
+  });
+
+  it('share with the waiters of other instances', async () => {
+    const runs: string[] = [];
+    const rush = [a, b].flatMap(({ locks, store }) =>
+      Array.from({ length: 10 }, () =>
+        track(locks.using('stock', { waitMs: Infinity }, async () => void runs.push(store.instanceId))),
+      ),
+    );
+    await world.clock.advance(30_000);
+    expect(rush.every(({ state }) => state === 'fulfilled')).toBe(true);
+    expect(runs.filter((name) => name === 'a')).toHaveLength(10);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('are told when Redis has not answered the first of them', async () => {
+    b.store.fates.acquire = lostOnTheWay;
+    const line = [1, 2].map(() => track(b.locks.acquire('stock', { waitMs: 500 })));
+    await world.clock.advance(500);
+    for (const { error } of line) expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+  });
+});

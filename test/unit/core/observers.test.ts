@@ -1,0 +1,64 @@
+import type { LockEvent } from '../../../lib/core/events.js';
+import { settle } from '../../support/fake-clock.js';
+import { LockWorld } from '../../support/lock-world.js';
+import { failing } from '../../support/scripted-store.js';
+
+describe('observers', () => {
+  let world: LockWorld;
+
+  beforeEach(() => {
+    world = new LockWorld();
+  });
+
+  it('that throw break nothing, and do not keep the event from the others', async () => {
+    const events: LockEvent[] = [];
+    const bad = () => {
+      throw new Error('observer');
+    };
+    const { locks, store } = world.instance('a', { observers: [bad, (event) => events.push(event)] });
+    const lease = await locks.acquire('stock', { leaseMs: 3_000 });
+    store.next('renew', failing('notExecuted'));
+    await world.clock.advance(2_000);
+    expect(lease.isHeld()).toBe(true);
+    await lease.release();
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'renewalFailed', 'released']);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('that reject are no unhandled rejection', async () => {
+    const { locks } = world.instance('a', { observers: [() => Promise.reject(new Error('async observer'))] });
+    const lease = await locks.acquire('stock');
+    await lease.release();
+    await settle(); // an unhandled rejection would end the process here
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('that throw when a lease is lost do not keep its signal from aborting', async () => {
+    const bad = () => {
+      throw new Error('observer');
+    };
+    const { locks } = world.instance('a', { observers: [bad] });
+    const lease = await locks.acquire('stock', { watchdog: false, leaseMs: 100 });
+    const { signal } = lease;
+    await world.clock.advance(100);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('hear of an acquisition that fails', async () => {
+    const a = world.instance('a');
+    const b = world.instance('b');
+    await a.locks.acquire('stock');
+    const error = await b.locks.acquire('stock', { waitMs: 0 }).catch((e: unknown) => e);
+    expect(b.events).toEqual([{ type: 'notAcquired', resource: 'stock', error }]);
+  });
+
+  it('can leave', async () => {
+    const a = world.instance('a');
+    const heard: LockEvent[] = [];
+    const leave = a.locks.observers.add((event) => heard.push(event));
+    const lease = await a.locks.acquire('stock');
+    leave();
+    await lease.release();
+    expect(heard.map(({ type }) => type)).toEqual(['acquired']);
+  });
+});

@@ -1,0 +1,243 @@
+import { LockReentryError } from '../../../lib/core/errors.js';
+import type { Lease } from '../../../lib/core/lease.js';
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing, replyLost } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+const REENTRANT = { mode: 'reentrant' } as const;
+
+describe('reentrant mode', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  async function depth(): Promise<number | undefined> {
+    return (await b.locks.inspect('stock')).holders[0]?.depth;
+  }
+
+  it('enters again in the same async context: same token, one deeper; only the last release frees it', async () => {
+    const depths: (number | undefined)[] = [];
+    const tokens = new Set<number>();
+    await a.locks.using('stock', REENTRANT, async (outer) => {
+      tokens.add(outer.fencingToken);
+      depths.push(await depth());
+      await a.locks.using('stock', REENTRANT, async (middle) => {
+        tokens.add(middle.fencingToken);
+        depths.push(await depth());
+        await a.locks.using('stock', REENTRANT, async (inner) => {
+          tokens.add(inner.fencingToken);
+          depths.push(await depth());
+        });
+        depths.push(await depth());
+      });
+      depths.push(await depth());
+      expect(outer.isHeld()).toBe(true);
+    });
+    expect(depths).toEqual([1, 2, 3, 2, 1]);
+    expect(tokens.size).toBe(1);
+    expect(world.server.isEmpty).toBe(true);
+    expect(a.store.sent('acquire')).toHaveLength(1);
+    expect(new Set(a.store.commands.map(({ owner }) => owner)).size).toBe(1);
+  });
+
+  it('keeps other contexts of the same process out', async () => {
+    const done = gate();
+    const holder = track(a.locks.using('stock', REENTRANT, () => done.opened));
+    await settle();
+    const other = track(a.locks.using('stock', REENTRANT, async () => 'entered'));
+    await world.clock.advance(1_000);
+    expect(other.state).toBe('pending');
+    done.open();
+    await settle();
+    expect([holder.state, other.state]).toEqual(['fulfilled', 'fulfilled']);
+  });
+
+  it('lets siblings in Promise.all share the ownership of their parent', async () => {
+    await a.locks.using('stock', REENTRANT, async (parent) => {
+      const siblings = await Promise.all(
+        [1, 2, 3].map(() =>
+          a.locks.using('stock', REENTRANT, async (lease) => {
+            await settle();
+            return lease.fencingToken;
+          }),
+        ),
+      );
+      expect(siblings).toEqual(Array(3).fill(parent.fencingToken));
+      expect(await depth()).toBe(1);
+    });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('does not let an un-awaited child re-enter after the release: it waits like everybody else', async () => {
+    const late = gate();
+    let child!: Promise<number>;
+    let parentToken = 0;
+    await a.locks.using('stock', REENTRANT, async (lease) => {
+      parentToken = lease.fencingToken;
+      child = late.opened.then(() => a.locks.using('stock', REENTRANT, async (own) => own.fencingToken));
+    });
+    const other = await b.locks.acquire('stock');
+    late.open();
+    const waiting = track(child);
+    await world.clock.advance(500);
+    expect(waiting.state).toBe('pending');
+    await other.release();
+    await settle();
+    expect(waiting.value).toBeGreaterThan(parentToken);
+  });
+
+  it('keeps the lock for an un-awaited child that has entered', async () => {
+    const work = gate();
+    let child!: Promise<void>;
+    await a.locks.using('stock', REENTRANT, async () => {
+      child = a.locks.using('stock', REENTRANT, () => work.opened);
+      await settle();
+    });
+    expect(await depth()).toBe(1);
+    work.open();
+    await child;
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('refuses a release by a foreign context, and nothing is released', async () => {
+    const done = gate();
+    let lease!: Lease;
+    const holder = track(
+      a.locks.using('stock', REENTRANT, async (own) => {
+        lease = own;
+        await done.opened;
+      }),
+    );
+    await settle();
+    await expect(lease.release()).rejects.toBeInstanceOf(LockReentryError);
+    await expect(lease.release()).rejects.toThrow(/Nothing was released/);
+    expect(await depth()).toBe(1);
+    expect(lease.isHeld()).toBe(true);
+    done.open();
+    await settle();
+    expect(holder.state).toBe('fulfilled');
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('counts an entry whose reply was lost no more than once', async () => {
+    await a.locks.using('stock', REENTRANT, async () => {
+      a.store.next('setDepth', replyLost);
+      const entering = track(a.locks.using('stock', REENTRANT, async () => 'entered'));
+      await world.clock.advance(1_000);
+      expect(entering.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'enter again' });
+      expect(await depth()).toBe(1);
+    });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('refuses an entry that Redis fails, and the outer lease goes on', async () => {
+    await a.locks.using('stock', REENTRANT, async (outer) => {
+      a.store.next('setDepth', failing('notExecuted'));
+      await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      expect(outer.isHeld()).toBe(true);
+    });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('refuses to enter a lock that Redis does not have any more, and ends the outer lease', async () => {
+    const work = track(
+      a.locks.using('stock', REENTRANT, async (outer) => {
+        world.server.locks.delete('stock');
+        await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+        expect(outer.signal.reason).toMatchObject({ reason: 'takenOver' });
+      }),
+    );
+    await settle();
+    expect(work.state).toBe('fulfilled');
+  });
+
+  it('sends depth commands one after another, so that they cannot arrive in another order', async () => {
+    await a.locks.using('stock', REENTRANT, async () => {
+      const arrival = gate();
+      a.store.next('setDepth', async (execute) => {
+        await arrival.opened;
+        return execute();
+      });
+      const entering = [1, 2].map(() => track(a.locks.acquire('stock', REENTRANT)));
+      await settle();
+      expect(a.store.sent('setDepth')).toHaveLength(1);
+      arrival.open();
+      await settle();
+      expect(await depth()).toBe(3);
+      for (const { value } of entering) await value.release();
+      expect(await depth()).toBe(1);
+    });
+  });
+
+  it('starts the lease anew with every entry', async () => {
+    await a.locks.using('stock', { ...REENTRANT, leaseMs: 3_000, watchdog: false }, async (outer) => {
+      await world.clock.advance(2_000);
+      const inner = await a.locks.acquire('stock', REENTRANT);
+      expect(outer.remainingMs()).toBe(2_968);
+      expect(inner.remainingMs()).toBe(2_968);
+    });
+  });
+
+  it('tells the observers of one lease, however often it is entered', async () => {
+    await a.locks.using('stock', REENTRANT, () => a.locks.using('stock', REENTRANT, async () => {}));
+    expect(eventsOf(a, 'acquired')).toHaveLength(1);
+    expect(eventsOf(a, 'released')).toHaveLength(1);
+  });
+});
+
+describe('a lock that waits for itself', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  it.each([
+    ['exclusive', 'exclusive'],
+    ['exclusive', 'reentrant'],
+    ['reentrant', 'exclusive'],
+  ] as const)('is a LockReentryError at once (held %s, wanted %s)', async (held, wanted) => {
+    const done = track(
+      a.locks.using('stock', { mode: held }, async () => {
+        await expect(a.locks.acquire('stock', { mode: wanted })).rejects.toMatchObject({
+          code: 'LOCK_REENTRY',
+          resource: 'stock',
+          message: expect.stringContaining(`mode ${held}`),
+        });
+      }),
+    );
+    await settle();
+    expect(done.state).toBe('fulfilled');
+    expect(a.store.sent('acquire')).toHaveLength(1);
+  });
+
+  it('gives null to tryAcquire, which does not wait', async () => {
+    await a.locks.using('stock', undefined, async () => {
+      expect(await a.locks.tryAcquire('stock')).toBeNull();
+    });
+  });
+
+  it('is told before anything is taken when it is one of several', async () => {
+    await a.locks.using('stock', undefined, async () => {
+      await expect(a.locks.acquire(['account', 'stock'])).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
+      expect(a.store.sent('acquire')).toHaveLength(1);
+    });
+  });
+
+  it('is no error in another application of the same process', async () => {
+    const other = new LockWorld().instance('a');
+    await a.locks.using('stock', undefined, async () => {
+      expect(await other.locks.tryAcquire('stock')).not.toBeNull();
+      expect(other.locks.current('stock')).toBeUndefined();
+    });
+  });
+});

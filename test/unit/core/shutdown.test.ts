@@ -1,0 +1,159 @@
+import { LockShutdownError } from '../../../lib/core/errors.js';
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { lostOnTheWay } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('shutdown', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('without leases is over at once, and closes the store', async () => {
+    const shutdown = track(a.locks.shutdown(10_000));
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+    expect(a.store.isClosed).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('turns waiters away, those in line too, and leaves none of them behind', async () => {
+    await b.locks.acquire('stock');
+    const waiting = [1, 2, 3].map(() => track(a.locks.acquire('stock')));
+    await settle();
+    track(a.locks.shutdown(10_000));
+    await settle();
+    for (const { error } of waiting) expect(error).toBeInstanceOf(LockShutdownError);
+    expect(world.server.listWaiters('stock')).toEqual([]);
+    expect(a.store.isClosed).toBe(true);
+  });
+
+  it('takes no new locks', async () => {
+    track(a.locks.shutdown(10_000));
+    await expect(a.locks.acquire('stock')).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN', resource: 'stock' });
+    await expect(a.locks.tryAcquire('stock')).rejects.toBeInstanceOf(LockShutdownError);
+    expect(a.store.sent('acquire')).toEqual([]);
+  });
+
+  it('gives the holders time to end their work, and renews their leases meanwhile', async () => {
+    const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+    const shutdown = track(a.locks.shutdown(10_000));
+    await world.clock.advance(9_000);
+    expect(lease.isHeld()).toBe(true);
+    expect(shutdown.state).toBe('pending');
+    await lease.release();
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+    expect(lease.signal.aborted).toBe(false);
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0); // nothing that would keep the process from its end
+  });
+
+  it('does not wait for a fixed lease that somebody took to let it run out', async () => {
+    const pauseBetweenReminders = await a.locks.acquire('reminder', { leaseMs: 60_000, watchdog: false });
+    const shutdown = track(a.locks.shutdown(10_000));
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+    expect(pauseBetweenReminders.isHeld()).toBe(true);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+    expect(await b.locks.tryAcquire('reminder')).toBeNull();
+  });
+
+  it('waits for work under a fixed lease', async () => {
+    const end = gate();
+    const work = track(a.locks.using('stock', { leaseMs: 60_000, watchdog: false }, () => end.opened));
+    await settle();
+    const shutdown = track(a.locks.shutdown(10_000));
+    await settle();
+    expect(shutdown.state).toBe('pending');
+    end.open();
+    await settle();
+    expect([work.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+  });
+
+  it('lets work that is draining enter its reentrant lock again', async () => {
+    const begin = gate();
+    const work = track(
+      a.locks.using('stock', { mode: 'reentrant' }, async () => {
+        await begin.opened;
+        return a.locks.using('stock', { mode: 'reentrant' }, async () => 'entered again');
+      }),
+    );
+    await settle();
+    const shutdown = track(a.locks.shutdown(10_000));
+    begin.open();
+    await settle();
+    expect(work.value).toBe('entered again');
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('aborts the signals of work that does not end in time; it may still release', async () => {
+    const lease = await a.locks.acquire('stock');
+    lease.signal.addEventListener('abort', () => void lease.release());
+    const shutdown = track(a.locks.shutdown(2_000));
+    await world.clock.advance(1_999);
+    expect(lease.signal.aborted).toBe(false);
+    await world.clock.advance(1);
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'shutdown' });
+    expect(world.server.isEmpty).toBe(true);
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('leaves a lease whose work hangs to expire: it is renewed no more', async () => {
+    await a.locks.acquire('stock', { leaseMs: 3_000 });
+    const shutdown = track(a.locks.shutdown(1_000));
+    await world.clock.advance(2_000);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(a.store.isClosed).toBe(true);
+    expect(world.clock.timers).toBe(0);
+    expect((await b.locks.inspect('stock')).holders).toHaveLength(1);
+    await world.clock.advance(3_000);
+    expect((await b.locks.inspect('stock')).holders).toEqual([]);
+  });
+
+  it('does not wait for a lease that was lost before', async () => {
+    await a.locks.acquire('stock', { watchdog: false, leaseMs: 100 });
+    await world.clock.advance(100);
+    const shutdown = track(a.locks.shutdown(10_000));
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('ends also while Redis hangs', async () => {
+    const lease = await a.locks.acquire('stock');
+    a.store.all(lostOnTheWay);
+    const shutdown = track(a.locks.shutdown(2_000));
+    track(lease.release());
+    await world.clock.advance(5_000);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('withdraws an acquisition that is on its way', async () => {
+    const arrival = gate();
+    a.store.next('acquire', (execute) => arrival.opened.then(execute));
+    a.store.next('release', (execute) => arrival.opened.then(execute));
+    const acquiring = track(a.locks.acquire('stock'));
+    await settle();
+    const shutdown = track(a.locks.shutdown(1_000));
+    await settle();
+    expect(acquiring.error).toBeInstanceOf(LockShutdownError);
+    arrival.open();
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('is one, however often it is asked for', async () => {
+    await a.locks.acquire('stock', { leaseMs: 3_000 });
+    expect(a.locks.shutdown(1_000)).toBe(a.locks.shutdown(5_000));
+    await world.clock.advance(5_000);
+    expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
+  });
+});

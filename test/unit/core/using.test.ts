@@ -1,0 +1,94 @@
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing, lostOnTheWay } from '../../support/scripted-store.js';
+import { track } from '../../support/tracked.js';
+
+describe.each(['using', 'await using'] as const)('%s', (syntax) => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  async function run<T>(work: () => Promise<T>): Promise<T> {
+    if (syntax === 'using') return a.locks.using('stock', undefined, work);
+    await using lease = await a.locks.acquire('stock');
+    lease.assertHeld();
+    return await work();
+  }
+
+  it('gives what the work gives, and releases after it', async () => {
+    const result = await run(async () => {
+      expect(world.server.isEmpty).toBe(false);
+      return 'sold';
+    });
+    expect(result).toBe('sold');
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('passes on what the work throws as the same object, and releases', async () => {
+    const error = new RangeError('out of stock');
+    await expect(
+      run(async () => {
+        throw error;
+      }),
+    ).rejects.toBe(error);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('gives the result also when the release fails; the observers are told', async () => {
+    a.store.fates.release = failing('notExecuted');
+    expect(await run(async () => 'sold')).toBe('sold');
+    expect(eventsOf(a, 'releaseFailed')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_UNAVAILABLE' } }]);
+  });
+
+  it("throws the work's own error also when the release fails", async () => {
+    a.store.fates.release = failing('refused');
+    const error = new RangeError('out of stock');
+    await expect(run(() => Promise.reject(error))).rejects.toBe(error);
+  });
+
+  it('gives the result after one time-out where Redis does not answer the release', async () => {
+    a.store.fates.release = lostOnTheWay;
+    const result = track(run(async () => 'sold'));
+    await world.clock.advance(999);
+    expect(result.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(result.value).toBe('sold');
+  });
+
+  it('gives the result also when the lease was lost in the meantime', async () => {
+    const result = await run(async () => {
+      a.store.fates.renew = lostOnTheWay;
+      await world.clock.advance(40_000);
+      return 'sold';
+    });
+    expect(result).toBe('sold');
+    expect(eventsOf(a, 'lost')).toHaveLength(1);
+    expect(eventsOf(a, 'releasedAfterLoss')).toHaveLength(1);
+  });
+});
+
+describe('using', () => {
+  it('also takes work that is not async', async () => {
+    const { locks } = new LockWorld().instance('a');
+    expect(await locks.using('stock', undefined, () => 42)).toBe(42);
+    const bug = new TypeError('thrown in the same turn');
+    const work = () => {
+      throw bug;
+    };
+    await expect(locks.using('stock', undefined, work)).rejects.toBe(bug);
+  });
+
+  it('does not run the work where the lock is not granted', async () => {
+    const world = new LockWorld();
+    await world.instance('b').locks.acquire('stock');
+    let ran = false;
+    const work = () => (ran = true);
+    await expect(world.instance('a').locks.using('stock', { waitMs: 0 }, work)).rejects.toMatchObject({
+      code: 'LOCK_BUSY',
+    });
+    expect(ran).toBe(false);
+  });
+});

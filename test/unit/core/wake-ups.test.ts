@@ -1,0 +1,112 @@
+import { settle } from '../../support/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { repliedWhen } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('waiting to be woken', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('costs two commands: one that is refused and one that is granted', async () => {
+    const lease = await a.locks.acquire('stock');
+    const waiting = track(b.locks.acquire('stock'));
+    await world.clock.advance(500);
+    await lease.release();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+    expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire']);
+  });
+
+  it('does not miss a wake-up that comes between the reply and the wait', async () => {
+    const lease = await a.locks.acquire('stock');
+    const reply = gate();
+    b.store.next('acquire', repliedWhen(reply.opened));
+    const waiting = track(b.locks.acquire('stock'));
+    await settle();
+    await lease.release(); // b is woken while its "busy" is still on the way
+    await settle();
+    expect(waiting.state).toBe('pending');
+    reply.open();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+  });
+
+  it('asks again every second or so, with jitter, in case a wake-up was lost', async () => {
+    await a.locks.acquire('stock');
+    track(b.locks.acquire('stock', { waitMs: Infinity }));
+    await world.clock.advance(20_000);
+    const times = b.store.sent('acquire').map(({ sentAt }) => sentAt);
+    const pauses = times.slice(1).map((time, index) => time - times[index]!);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(1_250);
+    expect(new Set(pauses).size).toBeGreaterThan(1);
+    expect(world.server.listWaiters('stock')).toEqual(['b']);
+  });
+
+  it("asks again when the holder's lease should be over", async () => {
+    await a.locks.acquire('stock', { leaseMs: 200, watchdog: false });
+    const waiting = track(b.locks.acquire('stock'));
+    await world.clock.advance(252); // 200 + 1, and a quarter of jitter
+    expect(waiting.state).toBe('fulfilled');
+    expect(b.store.sent('acquire')).toHaveLength(2);
+  });
+
+  it('asks at once when the connection is new, because wake-ups may have been missed', async () => {
+    await a.locks.acquire('stock');
+    track(b.locks.acquire('stock'));
+    await settle();
+    expect(b.store.sent('acquire')).toHaveLength(1);
+    b.store.reconnect();
+    await settle();
+    expect(b.store.sent('acquire')).toHaveLength(2);
+  });
+
+  it('is not disturbed by wake-ups for other resources', async () => {
+    const other = await a.locks.acquire('other');
+    await a.locks.acquire('stock');
+    const waiting = [track(b.locks.acquire('stock')), track(b.locks.acquire('other'))];
+    await settle();
+    await other.release();
+    await settle();
+    expect(waiting.map(({ state }) => state)).toEqual(['pending', 'fulfilled']);
+    expect(b.store.sent('acquire').filter(({ resource }) => resource === 'stock')).toHaveLength(1);
+  });
+
+  it('passes the wake-up on when the waiter has given up', async () => {
+    const c = world.instance('c');
+    const lease = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    const first = track(b.locks.acquire('stock', { signal: controller.signal }));
+    await settle();
+    const second = track(c.locks.acquire('stock'));
+    await settle();
+    controller.abort();
+    await lease.release();
+    await settle();
+    expect(first.state).toBe('rejected');
+    expect(second.state).toBe('fulfilled');
+  });
+
+  it('passes the wake-up on when it comes together with the abort', async () => {
+    const c = world.instance('c');
+    const lease = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    const first = track(b.locks.acquire('stock', { signal: controller.signal }));
+    await settle();
+    const second = track(c.locks.acquire('stock'));
+    await settle();
+    const releasing = lease.release();
+    controller.abort();
+    await releasing;
+    await settle();
+    expect(first.state).toBe('rejected');
+    expect(second.state).toBe('fulfilled');
+  });
+});

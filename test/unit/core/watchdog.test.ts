@@ -1,0 +1,163 @@
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
+
+describe('the watchdog', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  /** When renewals were sent, counted from now. */
+  function renewalTimes(since: number): number[] {
+    return a.store.sent('renew').map(({ sentAt }) => sentAt - since);
+  }
+
+  it('renews at a third of the lease for as long as it is held', async () => {
+    const begin = world.clock.now();
+    const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+    await world.clock.advance(300_000);
+    expect(renewalTimes(begin).slice(0, 3)).toEqual([10_000, 20_000, 30_000]);
+    expect(a.store.sent('renew')).toHaveLength(30);
+    expect(lease.isHeld()).toBe(true);
+    expect(await b.locks.tryAcquire('stock')).toBeNull();
+  });
+
+  it('stops when the lease is released', async () => {
+    const lease = await a.locks.acquire('stock');
+    await world.clock.advance(15_000);
+    await lease.release();
+    await world.clock.advance(300_000);
+    expect(a.store.sent('renew')).toHaveLength(1);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('keeps one timer for all leases of the process', async () => {
+    for (let i = 0; i < 100; i++) await a.locks.acquire(`order:${i}`, { leaseMs: 10_000 + i });
+    expect(world.clock.timers).toBe(1);
+  });
+
+  it('sends renewals that are due together in one tick', async () => {
+    await Promise.all(Array.from({ length: 20 }, (_, i) => a.locks.acquire(`order:${i}`)));
+    const begin = world.clock.now();
+    await world.clock.advance(10_000);
+    expect(renewalTimes(begin)).toEqual(Array(20).fill(10_000));
+  });
+
+  it('renews each lease by its own length', async () => {
+    await a.locks.acquire('slow', { leaseMs: 60_000 });
+    await a.locks.acquire('fast', { leaseMs: 600 });
+    await world.clock.advance(20_000);
+    const count = (name: string) => a.store.sent('renew').filter(({ resource }) => resource === name).length;
+    expect(count('slow')).toBe(1);
+    expect(count('fast')).toBe(100);
+  });
+
+  it('does not spin on the shortest leases', async () => {
+    const leases = await Promise.all([1, 2, 3].map((i) => a.locks.acquire(`order:${i}`, { leaseMs: 50 })));
+    await world.clock.advance(1_000);
+    expect(a.store.sent('renew').length).toBeLessThanOrEqual(3 * 60);
+    expect(leases.every((lease) => lease.isHeld())).toBe(true);
+  });
+
+  it('does not spin on the shortest leases while Redis fails either', async () => {
+    await a.locks.acquire('stock', { leaseMs: 50 });
+    a.store.fates.renew = failing('notExecuted');
+    await world.clock.advance(1_000);
+    expect(a.store.sent('renew').length).toBeLessThanOrEqual(5);
+  });
+
+  it('leaves a fixed lease alone', async () => {
+    const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
+    await world.clock.advance(987);
+    expect(lease.isHeld()).toBe(true);
+    await world.clock.advance(1);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
+    expect(a.store.sent('renew')).toEqual([]);
+  });
+
+  it('never renews what somebody else holds', async () => {
+    const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+    await a.store.release({ resource: 'stock', owner: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' }, false);
+    const stolen = await b.locks.acquire('stock', { leaseMs: 3_000 });
+    await world.clock.advance(1_000);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
+    expect(stolen.isHeld()).toBe(true);
+    await world.clock.advance(60_000);
+    expect(a.store.sent('renew')).toHaveLength(1);
+  });
+
+  describe('survives until the deadline', () => {
+    it('a failed renewal: it is tried again soon, and told to the observers', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      a.store.next('renew', failing('notExecuted'), failing('unknown'), failing('notExecuted'));
+      await world.clock.advance(30_000);
+      expect(lease.isHeld()).toBe(true);
+      expect(eventsOf(a, 'renewalFailed')).toHaveLength(3);
+      expect(eventsOf(a, 'renewalFailed')[0]).toMatchObject({ resource: 'stock', error: { operation: 'renew' } });
+      expect(eventsOf(a, 'lost')).toEqual([]);
+    });
+
+    it('a renewal that is never answered: the next one is sent in its turn', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      a.store.next('renew', lostOnTheWay);
+      await world.clock.advance(2_900);
+      expect(lease.isHeld()).toBe(true);
+      expect(lease.remainingMs()).toBeGreaterThan(2_000);
+    });
+
+    it('a lost reply', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      a.store.next('renew', replyLost, replyLost);
+      await world.clock.advance(2_967);
+      expect(lease.isHeld()).toBe(true);
+      await world.clock.advance(1);
+      expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
+    });
+  });
+
+  describe('with maxHoldMs', () => {
+    it('renews no longer than that, and then the lease is lost', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000, maxHoldMs: 10_000 });
+      await world.clock.advance(9_999);
+      expect(lease.isHeld()).toBe(true);
+      await world.clock.advance(1);
+      expect(lease.isHeld()).toBe(false);
+      expect(lease.signal.reason).toMatchObject({ reason: 'maxHold' });
+      expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'maxHold' }]);
+    });
+
+    it('does not keep the lock in Redis after that', async () => {
+      await a.locks.acquire('stock', { leaseMs: 3_000, maxHoldMs: 10_000 });
+      const waiting = b.locks.acquire('stock', { waitMs: 15_000 });
+      const begin = world.clock.now();
+      await world.clock.advance(11_000);
+      await waiting;
+      const { sentAt } = b.store.sent('acquire').at(-1)!;
+      expect(sentAt - begin).toBeGreaterThanOrEqual(10_000);
+      expect(sentAt - begin).toBeLessThan(10_300);
+    });
+
+    it('keeps a lease that is longer than maxHoldMs for maxHoldMs', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000, maxHoldMs: 200 });
+      await world.clock.advance(199);
+      expect(lease.isHeld()).toBe(true);
+      await world.clock.advance(1);
+      expect(lease.signal.reason).toMatchObject({ reason: 'maxHold' });
+    });
+
+    it('cannot be outwitted by extend()', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000, maxHoldMs: 5_000 });
+      await lease.extend(60_000);
+      expect(lease.remainingMs()).toBeLessThanOrEqual(5_000);
+      await world.clock.advance(5_000);
+      expect(lease.isHeld()).toBe(false);
+    });
+  });
+});

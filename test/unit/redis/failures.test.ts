@@ -1,0 +1,71 @@
+import { replyCode, toStoreError } from '../../../lib/redis/failures.js';
+
+/** As ioredis rejects: the error carries the command with all its arguments. */
+function replyError(message: string): Error {
+  const error = Object.assign(new Error(message), { command: { name: 'evalsha', args: ['sha', 'owner/secret'] } });
+  error.name = 'ReplyError';
+  return error;
+}
+
+describe('what Redis answers', () => {
+  it.each([
+    'LOADING Redis is loading the dataset in memory',
+    'BUSY Redis is busy running a script',
+    "READONLY You can't write against a read only replica. script: 0123456789012345678901234567890123456789, on @user_script:3.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    'MISCONF Redis is configured to save RDB snapshots',
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    'NOREPLICAS Not enough good replicas to write.',
+    'CLUSTERDOWN Hash slot not served',
+    'MOVED 3999 127.0.0.1:6381',
+    'NOSCRIPT No matching script. Please use EVAL.',
+    'ERR max number of clients reached',
+  ])('may be tried again: %s', (message) => {
+    expect(toStoreError(replyError(message)).failure).toBe('notExecuted');
+  });
+
+  it.each([
+    "NOPERM this user has no permissions to run the 'evalsha' command",
+    'NOAUTH Authentication required.',
+    'WRONGPASS invalid username-password pair or user is disabled.',
+    'WRONGTYPE Operation against a key holding the wrong kind of value',
+    "CROSSSLOT Keys in request don't hash to the same slot",
+    "ERR unknown command 'EVALSHA'",
+  ])('is final: %s', (message) => {
+    expect(toStoreError(replyError(message)).failure).toBe('refused');
+  });
+
+  it.each(['Command timed out', 'Connection is closed.', 'read ECONNRESET', 'Socket timeout'])(
+    'is unknown: %s',
+    (message) => {
+      expect(toStoreError(new Error(message)).failure).toBe('unknown');
+    },
+  );
+
+  it('was never asked where the connection could not be written to', () => {
+    const error = new Error("Stream isn't writeable and enableOfflineQueue options is false");
+    expect(toStoreError(error).failure).toBe('notExecuted');
+  });
+
+  it('has its code found where a script wraps it, before Redis 7', () => {
+    const message =
+      'ERR Error running script (call to f_0123456789012345678901234567890123456789): @user_script:7: @user_script: 7: ' +
+      '-READONLY You can not write against a read only replica.';
+    expect(replyCode(message)).toBe('READONLY');
+  });
+
+  it('comes with advice', () => {
+    const { message } = toStoreError(replyError('NOAUTH Authentication required.'));
+    expect(message).toBe('NOAUTH Authentication required. Give the password in the connection option');
+  });
+
+  it('loses the arguments of the command on the way', () => {
+    const error = toStoreError(replyError('NOPERM no'));
+    expect(Object.keys(error).sort()).toEqual(['failure', 'name']);
+    expect(error.cause).toBeUndefined();
+    const unknown = toStoreError(
+      replyError("ERR unknown command 'EVALSHA', with args beginning with: 'sha' 'owner/secret' "),
+    );
+    expect(unknown.message).not.toContain('secret');
+  });
+});

@@ -1,0 +1,92 @@
+// Compiled by test/nest/types.test.ts, never run.
+import { type ExecutionContext, Get, Injectable } from '@nestjs/common';
+import { expectTypeOf } from 'expect-type';
+import { Redis } from 'ioredis';
+import {
+  type InjectRedisLock,
+  type Lease,
+  type LockEvent,
+  LockHandler,
+  type LockState,
+  RedisLockModule,
+  type RedisLockOptionsFactory,
+  type RedisLockService,
+} from 'nestjs-redis-lock';
+
+@Injectable()
+export class Config implements RedisLockOptionsFactory {
+  readonly url: string = 'redis://localhost';
+  createRedisLockOptions = async () => ({ connection: this.url });
+}
+
+RedisLockModule.forRoot({ connection: 'redis://localhost:6379' });
+RedisLockModule.forRoot({
+  connection: { host: 'localhost', tls: {} },
+  keyPrefix: 'shop',
+  name: 'billing',
+  global: false,
+});
+RedisLockModule.forRoot({
+  connection: new Redis(),
+  observers: [(event) => expectTypeOf(event).toEqualTypeOf<LockEvent>()],
+});
+RedisLockModule.forRootAsync({ inject: [Config], useFactory: (config: Config) => ({ connection: config.url }) });
+RedisLockModule.forRootAsync({
+  inject: [{ token: 'x', optional: true }],
+  useFactory: async (x?: string) => ({ connection: x ?? 'memory:' }),
+});
+RedisLockModule.forRootAsync({ useClass: Config, name: 'billing' });
+RedisLockModule.forRootAsync({ useExisting: Config, imports: [] });
+// @ts-expect-error the connection is missing
+RedisLockModule.forRoot({ leaseMs: 1_000 });
+// @ts-expect-error a misspelt option
+RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });
+// @ts-expect-error a number
+RedisLockModule.forRoot({ connection: 6379 });
+// @ts-expect-error the factory gives no connection
+RedisLockModule.forRootAsync({ useFactory: () => ({ leaseMs: 1_000 }) });
+// @ts-expect-error the class makes no options
+RedisLockModule.forRootAsync({ useClass: Redis });
+
+export class OrdersController {
+  @Get('a')
+  @LockHandler('orders')
+  fixed(): number {
+    return 1;
+  }
+
+  @LockHandler((context) => {
+    expectTypeOf(context).toEqualTypeOf<ExecutionContext>();
+    return context.getClass().name;
+  })
+  ofContext(): void {}
+
+  @LockHandler({ key: (context) => [context.getType()], waitMs: 0, onBusy: () => ({ status: 'busy' }) })
+  inOptions(): void {}
+
+  // @ts-expect-error the key function is called with the context, not with the parameters
+  @LockHandler((id: string) => id)
+  ofParameters(_id: string): void {}
+
+  // @ts-expect-error an option of the cron decorators
+  @LockHandler({ key: 'x', overlap: 'skip' })
+  unknownOption(): void {}
+}
+
+export async function service(locks: RedisLockService): Promise<void> {
+  expectTypeOf(await locks.acquire('x')).toEqualTypeOf<Lease>();
+  expectTypeOf(await locks.acquire(['x', 'y'] as const, { signal: AbortSignal.timeout(5) })).toEqualTypeOf<Lease>();
+  expectTypeOf(await locks.tryAcquire('x')).toEqualTypeOf<Lease | null>();
+  expectTypeOf(await locks.using('x', () => 1)).toEqualTypeOf<number>();
+  expectTypeOf(await locks.using('x', { waitMs: 0 }, async (lease) => lease.fencingToken)).toEqualTypeOf<number>();
+  expectTypeOf(locks.current()).toEqualTypeOf<Lease | undefined>();
+  expectTypeOf(await locks.inspect('x')).toEqualTypeOf<LockState>();
+  // @ts-expect-error the work is missing
+  await locks.using('x', { waitMs: 0 });
+  // @ts-expect-error a misspelt option
+  await locks.acquire('x', { waitMS: 0 });
+  // @ts-expect-error a lease cannot be changed
+  (await locks.acquire('x')).fencingToken = 1;
+}
+
+expectTypeOf<ReturnType<typeof InjectRedisLock>>().toEqualTypeOf<PropertyDecorator & ParameterDecorator>();

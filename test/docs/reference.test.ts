@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { Redis } from 'ioredis';
+import ts from 'typescript';
+import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
+import { useRedis } from '../support/redis-server.js';
+import { blocksOf, GUIDES, readGuide, ROOT, tablesOf } from './guides.js';
+import { createSnippetProgram } from './snippet-program.js';
+
+const TYPES = `
+import type * as lock from 'nestjs-redis-lock';
+type Errors = { [K in keyof typeof lock]: (typeof lock)[K] extends abstract new (...args: never[]) => infer E ? E extends lock.LockError ? E : never : never };
+export type Codes = { [K in keyof Errors as [Errors[K]] extends [never] ? never : K extends 'LockError' ? never : K]: Errors[K]['code'] };
+export type Events = { [E in lock.LockEvent as E['type']]: keyof Omit<E, 'type'> };
+export interface Types { codes: Codes; events: { [E in lock.LockEvent as E['type']]: E } }
+`;
+
+/** The codes of the error classes by class, and the fields of the events by type. */
+function declared(): { codes: Record<string, string>; events: Record<string, string[]> } {
+  const program = createSnippetProgram({ 'types.ts': TYPES });
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFiles().find(({ fileName }) => fileName.endsWith('/types.ts'))!;
+  const types = checker.getTypeAtLocation(source.statements.find(ts.isInterfaceDeclaration)!);
+  const membersOf = (name: string): [string, ts.Type][] =>
+    checker
+      .getTypeOfSymbol(types.getProperty(name)!)
+      .getProperties()
+      .map((property) => [property.name, checker.getTypeOfSymbol(property)]);
+  return {
+    codes: Object.fromEntries(membersOf('codes').map(([name, type]) => [name, (type as ts.StringLiteralType).value])),
+    events: Object.fromEntries(
+      membersOf('events').map(([name, type]) => [
+        name,
+        type
+          .getProperties()
+          .map((field) => field.name)
+          .filter((field) => field !== 'type'),
+      ]),
+    ),
+  };
+}
+
+function tableWith(...header: string[]): readonly (readonly string[])[] {
+  const table = tablesOf('README.md').find((candidate) =>
+    header.every((cell, index) => candidate.header[index] === cell),
+  );
+  return table!.rows;
+}
+
+const plain = (cell: string): string => cell.replace(/`/g, '');
+
+describe('the README', () => {
+  const { codes, events } = declared();
+
+  it('lists every error with its code', () => {
+    const listed = tableWith('`code`', 'Class').map(([code, name]) => [plain(name!), plain(code!)]);
+    expect(Object.fromEntries(listed)).toEqual(codes);
+  });
+
+  it('lists every event with its fields', () => {
+    const listed = tableWith('`type`', 'With').map(([type, fields]) => [
+      plain(type!),
+      /`(.*?)`/.exec(fields!)![1]!.split(', '),
+    ]);
+    expect(Object.fromEntries(listed)).toEqual(events);
+  });
+
+  it('shows a first snippet of at most ten lines of code', () => {
+    const [first] = blocksOf('README.md');
+    expect(first!.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('the links of the guides', () => {
+  const links = GUIDES.flatMap((guide) =>
+    [...readGuide(guide).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => [guide, match[1]!] as const),
+  ).filter(([, link]) => !/^https?:/.test(link));
+
+  it.each(links)('%s: %s', (guide, link) => {
+    const [path, anchor] = link.split('#');
+    const target = path ? normalize(join(dirname(guide), path)) : guide;
+    expect(existsSync(join(ROOT, target))).toBe(true);
+    if (anchor) expect(anchorsOf(target)).toContain(anchor);
+  });
+
+  /** As GitHub makes them of the headings. */
+  function anchorsOf(guide: string): string[] {
+    return [...readGuide(guide).matchAll(/^#+ (.*)$/gm)].map((match) =>
+      match[1]!
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replace(/\s/g, '-'),
+    );
+  }
+});
+
+describe('the ACL user of docs/how-it-works.md', () => {
+  const redis = useRedis();
+
+  let admin: Redis;
+  let store: RedisLockStore;
+
+  beforeAll(async () => {
+    const { code } = blocksOf('docs/how-it-works.md').find(({ language }) => language === 'text')!;
+    const [, name, ...rules] = code.trim().split(/\s+/);
+    admin = new Redis(redis().url);
+    await admin.call('ACL', 'SETUSER', name!, ...rules);
+    const connection = { host: '127.0.0.1', port: redis().port, username: name!, password: 'secret' };
+    store = new RedisLockStore({ connection, keyPrefix: 'lock', instanceId: 'one', leaseMs: 1_000 });
+    expect(await store.start(5_000)).toBe(true);
+  });
+
+  afterAll(async () => {
+    admin?.disconnect();
+    await store?.close();
+  });
+
+  it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {
+    const ownership = { resource: mode, owner: 'one/1', mode };
+    const other = { ...ownership, owner: 'one/2' };
+    expect(await store.acquire(ownership, 1_000, true)).toMatchObject({ status: 'granted' });
+    expect(await store.acquire(other, 1_000, true)).toMatchObject({ status: 'busy' });
+    expect(await store.setDepth(ownership, 2, 1_000)).toBe(mode === 'reentrant');
+    expect(await store.renew(ownership, 1_000)).toBe(true);
+    expect(await store.verify(ownership)).toBe(true);
+    expect(await store.inspect(mode)).toMatchObject({ mode });
+    expect(await store.release(ownership, false)).toBe(true);
+  });
+
+  it('may run singleton jobs', async () => {
+    const ledger = new RedisTickLedger(store);
+    const tick = { resource: 'cron:job', tick: '1' };
+    const ownership = { resource: 'cron:job', owner: 'one/3', mode: 'exclusive' as const };
+    const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, rescue: false };
+    expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    await expect(ledger.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
+  });
+
+  it('may not touch anything else', async () => {
+    const read = { name: 'read', lua: `return redis.call('GET', KEYS[1])`, sha: '0'.repeat(40) };
+    await expect(store.run(read, ['somebody-elses'], [])).rejects.toThrow(/NOPERM|ACL/);
+  });
+});

@@ -1,0 +1,52 @@
+// A process that runs the compiled snippets of the guides one after another, and says what each of them printed.
+// Node is started with --import test/support/typescript-loader.mjs and snippet-loader.mjs.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { formatWithOptions } from 'node:util';
+
+await import('reflect-metadata');
+const { Logger } = await import('@nestjs/common');
+const { NestFactory } = await import('@nestjs/core');
+const { RedisLockModule, RedisLockService } = await import('nestjs-redis-lock');
+
+Logger.overrideLogger(false);
+const quiet = { logger: false, abortOnError: false };
+
+let output = [];
+let failure;
+console.log = (...values) => output.push(formatWithOptions({ breakLength: Infinity }, ...values));
+process.on('unhandledRejection', (error) => (failure ??= error));
+process.on('uncaughtException', (error) => (failure ??= error));
+
+for (const snippet of JSON.parse(readFileSync(process.argv[2], 'utf8'))) {
+  output = [];
+  failure = undefined;
+  try {
+    await run(snippet);
+  } catch (error) {
+    failure ??= error;
+  }
+  process.send({ where: snippet.where, output, error: failure?.stack });
+}
+process.disconnect();
+
+/** With `locks`, as a global; an AppModule that it exports is started, and `after` is called with it. */
+async function run({ file, redisUrl, after }) {
+  const world = await NestFactory.createApplicationContext(RedisLockModule.forRoot({ connection: redisUrl }), quiet);
+  globalThis.locks = world.get(RedisLockService);
+  try {
+    const snippet = await import(file);
+    if (!snippet.AppModule) return;
+    const app = await NestFactory.create(snippet.AppModule, quiet);
+    try {
+      await app.listen(0, '127.0.0.1');
+      const url = await app.getUrl();
+      const { default: check } = await import(after);
+      await check({ app, snippet, url, assert, RedisLockService });
+    } finally {
+      await app.close();
+    }
+  } finally {
+    await world.close();
+  }
+}

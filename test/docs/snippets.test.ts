@@ -1,0 +1,107 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { useRedis } from '../support/redis-server.js';
+import type { Block } from './guides.js';
+import { compileSnippet, complaintsAbout, createSnippetProgram, snippets } from './snippet-program.js';
+
+/** `<!-- run -->` runs the snippet after it; `<!-- run: code -->` starts the AppModule that it exports, then runs the code. */
+const runnable = snippets.filter(({ note }) => /^run\b/.test(note ?? ''));
+
+/** What stands in the guides for "your Redis". */
+const REDIS_IN_GUIDES = 'redis://localhost:6379';
+
+describe('the snippets of the guides', () => {
+  it('compile', () => {
+    expect(complaintsAbout(createSnippetProgram())).toEqual([]);
+  }, 120_000);
+
+  it('would not compile with a mistake in them', () => {
+    const program = createSnippetProgram({
+      'typo.ts': `import { RedisLockModul } from 'nestjs-redis-lock';\nexport const x = RedisLockModul;`,
+      'type.ts': `await locks.acquire('x', { leaseMs: '30s' });\nexport {};`,
+    });
+    expect(complaintsAbout(program).slice(-2)).toEqual([
+      expect.stringMatching(/typo\.ts:1 .*no exported member named 'RedisLockModul'/),
+      expect.stringMatching(/type\.ts:1 Type 'string' is not assignable/),
+    ]);
+  }, 120_000);
+
+  describe('that run', () => {
+    const redis = useRedis({ args: ['--databases', '100'] });
+    let results: Map<string, RunResult>;
+    let exitCode: number | null;
+
+    beforeAll(async () => {
+      ({ results, exitCode } = await runSnippets(runnable, redis().url));
+    }, 120_000);
+
+    it.each(runnable.map((block) => [block.where, block] as const))('%s does what it says', (where, block) => {
+      const { error, output } = results.get(where) ?? { error: 'The process ended before it', output: [] };
+      expect(error).toBeUndefined();
+      expect(output).toEqual(promisedOutput(block));
+    });
+
+    it('leave nothing behind that keeps the process alive', () => {
+      expect(exitCode).toBe(0);
+    });
+  });
+});
+
+interface RunResult {
+  readonly where: string;
+  readonly output: readonly string[];
+  readonly error?: string;
+}
+
+/** `console.log(...); // this` says what is printed. */
+function promisedOutput({ code }: Block): string[] {
+  return [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map((match) => match[1]!);
+}
+
+/** Each snippet in a database of its own, all in one process. */
+async function runSnippets(
+  blocks: readonly Block[],
+  redisUrl: string,
+): Promise<{ results: Map<string, RunResult>; exitCode: number | null }> {
+  const folder = await mkdtemp(join(tmpdir(), 'snippets-'));
+  try {
+    const plan = await Promise.all(
+      blocks.map(async (block, index) => {
+        const ownUrl = `${redisUrl}/${index + 1}`;
+        const file = join(folder, `snippet-${index}.mjs`);
+        await writeFile(file, compileSnippet(block).replaceAll(REDIS_IN_GUIDES, ownUrl));
+        const after = join(folder, `after-${index}.mjs`);
+        const check = block.note!.replace(/^run:?/, '');
+        await writeFile(
+          after,
+          `export default async ({ app, snippet, url, assert, RedisLockService }) => {${check}\n};`,
+        );
+        return {
+          where: block.where,
+          file: pathToFileURL(file).href,
+          redisUrl: ownUrl,
+          after: pathToFileURL(after).href,
+        };
+      }),
+    );
+    await writeFile(join(folder, 'plan.json'), JSON.stringify(plan));
+    const loaders = ['../support/typescript-loader.mjs', './snippet-loader.mjs'];
+    const child = fork(new URL('snippet-runner.mjs', import.meta.url), [join(folder, 'plan.json')], {
+      execArgv: loaders.flatMap((loader) => ['--import', new URL(loader, import.meta.url).href]),
+      // REDIS_URL is what some snippets read: it is not to be the developer's own Redis.
+      env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: `${redisUrl}/99` },
+    });
+    const results = new Map<string, RunResult>();
+    child.on('message', (result: RunResult) => results.set(result.where, result));
+    const tooLate = setTimeout(() => child.kill('SIGKILL'), 90_000);
+    const [exitCode] = (await once(child, 'exit')) as [number | null];
+    clearTimeout(tooLate);
+    return { results, exitCode };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

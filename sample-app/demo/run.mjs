@@ -1,0 +1,79 @@
+// @ts-check
+// The demo: three instances of the shop on the Redis at REDIS_URL. `npm run demo` brings that, and the build.
+// Exit code 1: something was not as promised. Takes about half a minute.
+import { randomBytes } from 'node:crypto';
+import { Fleet } from './fleet.mjs';
+import { leaveNoTrace } from './leave-no-trace.mjs';
+import { crashScene } from './scenes/crash.mjs';
+import { drawScene, duplicateDraws } from './scenes/draw.mjs';
+import { pauseScene } from './scenes/pause.mjs';
+import { rushScene } from './scenes/rush.mjs';
+import { heading, say, seconds, table } from './screen.mjs';
+
+const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+const shop = `demo-${randomBytes(4).toString('hex')}`;
+const INSTANCES = [{ name: 'shop-1' }, { name: 'shop-2' }, { name: 'shop-3', clockSkewMs: -400 }];
+const fleet = new Fleet(INSTANCES, {
+  REDIS_URL: redisUrl,
+  SHOP: shop,
+  LOCK_WAIT_MS: '20000',
+  DRAW_SCHEDULE: '* * * * * *',
+  REPORT_SCHEDULE: '*/4 * * * * *',
+  REPORT_PAGE_MS: '400',
+  BANK_MS: '1000',
+});
+
+async function play() {
+  const began = performance.now();
+  heading('Three instances of a shop, one Redis');
+  await fleet.start();
+  for (const [index, { name, url, pid }] of fleet.shops.entries()) {
+    const skewMs = INSTANCES[index]?.clockSkewMs;
+    say(`${name}  ${url}  pid ${pid}${skewMs ? `  its clock is ${-skewMs} ms slow` : ''}`);
+  }
+  heading('1. A rush: 60 orders for 20 units of tea, over all instances');
+  const findings = await rushScene(fleet);
+  heading('2. A prize draw every second, @SingletonCron on every instance');
+  findings.push(...(await drawScene(fleet)));
+  heading('3. An instance is killed in the middle of the nightly report');
+  findings.push(...(await crashScene(fleet)));
+  heading('4. An instance is paused in the middle of closing the books');
+  findings.push(...(await pauseScene(fleet)));
+  findings.push(await duplicateDraws(fleet));
+
+  table(findings);
+  const broken = findings.filter(({ isKept }) => isKept === false).length;
+  const verdict = broken === 0 ? 'Everything as promised' : `${broken} not as promised`;
+  console.log(`\n  ${verdict}, in ${seconds(performance.now() - began)}.\n`);
+  return broken === 0 ? 0 : 1;
+}
+
+let isStopped = false;
+
+async function cleanUp() {
+  isStopped = true;
+  await fleet.kill();
+  await leaveNoTrace(redisUrl, shop);
+}
+
+// The children that are still starting end with this process: see preload.mjs.
+const SIGNALS = /** @type {const} */ ({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 });
+for (const [signal, exitCode] of Object.entries(SIGNALS)) {
+  process.once(signal, () => {
+    say(`${signal}: stopping`);
+    void cleanUp().finally(() => process.exit(exitCode));
+  });
+}
+
+/** @param {Error} error */
+function explain(error) {
+  console.error(`\n${error.stack}`);
+  for (const { name, logTail } of fleet.shops) console.error(`\nLast words of ${name}:\n${logTail}`);
+  return 1;
+}
+
+const code = await play().catch((error) => (isStopped ? 1 : explain(error)));
+if (!isStopped) {
+  await cleanUp();
+  process.exit(code);
+}

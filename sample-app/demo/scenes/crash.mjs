@@ -1,0 +1,57 @@
+// @ts-check
+import { say, seconds } from '../screen.mjs';
+import { waitUntil } from '../wait-until.mjs';
+
+/** Of the report's job, see nightly-report.service.ts. */
+const LEASE_MS = 2_000;
+/** For a machine that is busy with other things. */
+const SLACK_MS = 2_000;
+const ATTEMPTS = 3;
+
+/**
+ * An instance is killed while it writes the report.
+ *
+ * @param {import('../fleet.mjs').Fleet} fleet
+ * @returns {Promise<import('../screen.mjs').Finding[]>}
+ */
+export async function crashScene(fleet) {
+  for (let attempt = 1; ; attempt++) {
+    const { body: stale } = await fleet.other().get('/report');
+    const begun = await waitUntil('a report that is being written', async () => {
+      const { body: report } = await fleet.other().get('/report');
+      return report.pages <= 2 && !report.finished && report.tick !== stale.tick && report;
+    });
+    const writer = fleet.named(begun.instance);
+    await writer?.kill();
+    const killedAt = performance.now();
+    const { body: left } = await fleet.other().get('/report');
+    // It was faster than the kill, so nobody has to do it again.
+    if (writer === undefined || left.finished) {
+      if (attempt === ATTEMPTS) throw new Error('The report was always finished before its writer could be killed');
+      if (writer) await fleet.replace(writer);
+      continue;
+    }
+    say(`${writer.name} (pid ${writer.pid}) is killed after page ${left.pages} of 5`);
+    const rerun = await waitUntil('another instance takes the report over', async () => {
+      const { body: runs } = await fleet.other().get('/jobs/nightly-report/runs');
+      return runs.find((/** @type {import('./draw.mjs').Run} */ run) => run.tick === begun.tick && run.rerun);
+    });
+    const afterMs = performance.now() - killedAt;
+    say(`${rerun.instance} begins the same report again, ${seconds(afterMs)} later`);
+    const finished = await waitUntil('the report is finished', async () => {
+      const { body: report } = await fleet.other().get('/report');
+      return report.finished && report;
+    });
+    say(`${finished.instance} has finished it`);
+    await fleet.replace(writer);
+    say(`${writer.name} is back`);
+    return [
+      {
+        what: `Report of ${writer.name}, which was killed`,
+        measured: `${rerun.instance} took over after ${seconds(afterMs)}`,
+        promised: `a lease (${seconds(LEASE_MS)}) + ${seconds(SLACK_MS)}`,
+        isKept: finished.tick === begun.tick && rerun.instance !== writer.name && afterMs <= LEASE_MS + SLACK_MS,
+      },
+    ];
+  }
+}

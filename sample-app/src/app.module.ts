@@ -1,0 +1,40 @@
+import { Module } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
+import { LockExceptionFilter, RedisLockModule } from 'nestjs-redis-lock';
+import { AccountsModule } from './accounts/accounts.module.js';
+import { BasketsModule } from './baskets/baskets.module.js';
+import { CheckoutModule } from './checkout/checkout.module.js';
+import { DatabaseModule } from './database/database.module.js';
+import { DrawModule } from './draw/draw.module.js';
+import { HealthController } from './health/health.controller.js';
+import { LedgerModule } from './ledger/ledger.module.js';
+import { ReportModule } from './report/report.module.js';
+import { RunBookModule } from './run-book/run-book.module.js';
+import { settings } from './settings.js';
+import { StockModule } from './stock/stock.module.js';
+
+@Module({
+  imports: [
+    RedisLockModule.forRoot({
+      connection: settings.redisUrl,
+      keyPrefix: `${settings.shop}-lock`,
+      instanceId: `${settings.instance}:${process.pid}`,
+      waitMs: settings.lockWaitMs,
+    }),
+    ScheduleModule.forRoot(),
+    DatabaseModule,
+    RunBookModule,
+    StockModule,
+    AccountsModule,
+    BasketsModule,
+    CheckoutModule,
+    DrawModule,
+    ReportModule,
+    LedgerModule,
+  ],
+  controllers: [HealthController],
+  // 423 Locked where somebody else is at it, 503 where Redis is away; both with Retry-After.
+  providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
+})
+export class AppModule {}

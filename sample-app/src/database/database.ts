@@ -1,0 +1,66 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { settings } from '../settings.js';
+
+/**
+ * Stands in for the shop's database, which all instances share. It reads and it writes, one thing at a time, and locks
+ * nothing: that is what the rest of the shop is about.
+ */
+@Injectable()
+export class Database implements OnApplicationShutdown {
+  readonly #redis = new Redis(settings.redisUrl, {
+    keyPrefix: `${settings.shop}:`,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 5_000,
+  });
+
+  constructor() {
+    // Each command rejects by itself; without a listener ioredis prints every attempt to reconnect.
+    this.#redis.on('error', () => {});
+  }
+
+  async number(key: string): Promise<number | undefined> {
+    const text = await this.#redis.get(key);
+    return text === null ? undefined : Number(text);
+  }
+
+  async setNumber(key: string, value: number): Promise<void> {
+    await this.#redis.set(key, value);
+  }
+
+  async json<T>(key: string): Promise<T | undefined> {
+    const text = await this.#redis.get(key);
+    return text === null ? undefined : (JSON.parse(text) as T);
+  }
+
+  async setJson(key: string, value: object): Promise<void> {
+    await this.#redis.set(key, JSON.stringify(value));
+  }
+
+  async remove(...keys: string[]): Promise<void> {
+    await this.#redis.del(keys);
+  }
+
+  async append(list: string, row: object): Promise<void> {
+    await this.#redis.rpush(list, JSON.stringify(row));
+  }
+
+  async rows<T>(list: string): Promise<T[]> {
+    const rows = await this.#redis.lrange(list, 0, -1);
+    return rows.map((row) => JSON.parse(row) as T);
+  }
+
+  /** Runs a script as one step, as a transaction would. Only for what cannot be left to a lock: see the ledger. */
+  async atomically<T>(script: string, keys: string[], ...args: (string | number)[]): Promise<T> {
+    return (await this.#redis.eval(script, keys.length, ...keys, ...args)) as T;
+  }
+
+  async ping(): Promise<void> {
+    await this.#redis.ping();
+  }
+
+  /** After the locks: Nest calls `beforeApplicationShutdown`, where they are drained, first. */
+  onApplicationShutdown(): void {
+    this.#redis.disconnect();
+  }
+}

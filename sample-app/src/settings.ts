@@ -1,0 +1,23 @@
+import { CronExpression } from '@nestjs/schedule';
+
+const env = process.env;
+
+/** What the environment may choose. Durations are milliseconds. */
+export const settings = {
+  host: env['HOST'] ?? '127.0.0.1',
+  port: Number(env['PORT'] ?? 3000),
+  redisUrl: env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
+  /** What all its keys in Redis begin with. */
+  shop: env['SHOP'] ?? 'shop',
+  /** How this instance is called where locks and jobs are shown. */
+  instance: env['INSTANCE'] ?? 'shop-1',
+  /** How long a request waits for a lock before it is answered with 423. */
+  lockWaitMs: Number(env['LOCK_WAIT_MS'] ?? 10_000),
+  /** How long the outside world takes: a payment, one page of the report, one shelf of the stocktaking, the bank. */
+  paymentMs: Number(env['PAYMENT_MS'] ?? 20),
+  reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),
+  shelfMs: Number(env['SHELF_MS'] ?? 200),
+  bankMs: Number(env['BANK_MS'] ?? 500),
+  drawSchedule: env['DRAW_SCHEDULE'] ?? CronExpression.EVERY_MINUTE,
+  reportSchedule: env['REPORT_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_MIDNIGHT,
+};

@@ -19,7 +19,7 @@ export type { LockMode, LockOptions } from './core/lock-options.js';
 export type { LockHolder, LockState } from './core/lock-store.js';
 export type { ResourceNames } from './core/resource.js';
 export { exponentialBackoff, fixedInterval, type RetryState, type RetryStrategy } from './core/retry.js';
-export type { SingletonRunOptions } from './core/singleton-runs.js';
+export type { SingletonRun, SingletonRunOptions, SingletonWork } from './core/singleton-run-options.js';
 export {
   DistributedLock,
   type DistributedLockOptions,

@@ -83,11 +83,11 @@ export class Acquisition {
     hold.depth++;
     const lease = new HeldLease(hold, this.workings);
     const answer = await hold.inOrder(async () => {
-      const sentAt = this.workings.clock.now();
       const leaseMs = hold.renewalMs();
+      const renewal = hold.renewing(this.workings.clock.now(), leaseMs);
       const command = this.workings.store.setDepth(hold.ownership, hold.depth, leaseMs);
       const result = await answerWithin(this.workings.clock, command, options.attemptTimeoutMs);
-      if (result.outcome === 'answered' && result.value) hold.confirm(sentAt, leaseMs);
+      if (result.outcome === 'answered' && result.value) hold.confirm(renewal);
       return result;
     });
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');

@@ -91,14 +91,16 @@ export class HeldLease extends PrintableLease implements Lease {
     const { hold, workings } = this;
     const sentAt = workings.clock.now();
     const renewalMs = hold.renewalMs(leaseMs);
-    const undo = hold.foreshorten(sentAt, renewalMs);
+    const renewal = hold.renewing(sentAt, renewalMs);
+    // It may shorten the lease: then the watchdog must not come too late.
+    hold.nextRenewalAt = Math.min(hold.nextRenewalAt, sentAt + leaseMs / 3);
     workings.watchdog.watch(hold);
-    const renewing = workings.store.renew(hold.ownership, renewalMs);
+    const command = workings.store.renew(hold.ownership, renewalMs);
     // Also when nobody waits for the reply any more.
-    renewing.catch((error: unknown) => {
-      if (asStoreError(error).failure !== 'unknown') undo();
+    command.catch((error: unknown) => {
+      if (asStoreError(error).failure !== 'unknown') hold.dismiss(renewal);
     });
-    if (await this.#ask('extend', () => renewing)) hold.confirm(sentAt, renewalMs);
+    if (await this.#ask('extend', () => command)) hold.confirm(renewal);
     else hold.lose('takenOver');
     this.assertHeld();
     hold.leaseMs = leaseMs;

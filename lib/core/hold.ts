@@ -15,6 +15,12 @@ export interface Grant {
   readonly waitedMs: number;
 }
 
+/** A renewal that was sent. */
+export interface Renewal {
+  /** Until when the lease may be trusted if this is the last one that Redis has executed. */
+  readonly validUntil: number;
+}
+
 /**
  * One lock that this process holds in the store, and the deadline until which that may be believed. Several leases may
  * stand on it, one for each time a reentrant holder has entered.
@@ -35,8 +41,10 @@ export class Hold implements Due {
   heapIndex = -1;
 
   readonly #endsAt: number;
+  /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
+  readonly #unanswered = new Set<Renewal>();
+  #confirmed: Renewal;
   #deadline: number;
-  #confirmedSentAt: number;
   #state: 'held' | 'released' | 'lost' = 'held';
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
@@ -56,8 +64,8 @@ export class Hold implements Due {
     this.leaseMs = options.leaseMs;
     this.acquiredAt = clock.now();
     this.#endsAt = grant.sentAt + options.maxHoldMs;
-    this.#confirmedSentAt = grant.sentAt;
-    this.#deadline = Math.min(validUntil(grant.sentAt, this.leaseMs), this.#endsAt);
+    this.#confirmed = { validUntil: validUntil(grant.sentAt, this.leaseMs) };
+    this.#deadline = this.#earliestEnd();
     this.nextRenewalAt = grant.sentAt + this.leaseMs / 3;
   }
 
@@ -87,29 +95,33 @@ export class Hold implements Due {
     return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
   }
 
-  /** A renewal sent at `sentAt` was confirmed. One that comes after the deadline revives nothing: the lease is lost. */
-  confirm(sentAt: number, leaseMs: number): void {
-    if (!this.isHeld() || sentAt < this.#confirmedSentAt) return;
-    this.#confirmedSentAt = sentAt;
-    this.#deadline = Math.min(validUntil(sentAt, leaseMs), this.#endsAt);
+  /**
+   * A renewal is about to be sent. Until it is answered it may be executed, and the lock may then end with it: the lease
+   * is never trusted for longer than that, however long the renewals before it may last.
+   */
+  renewing(sentAt: number, leaseMs: number): Renewal {
+    const renewal = { validUntil: validUntil(sentAt, leaseMs) };
+    this.#unanswered.add(renewal);
+    this.#deadline = this.#earliestEnd();
+    return renewal;
   }
 
-  /**
-   * A renewal that may shorten the lease is about to be sent: until it is answered, the lock may end at the earlier of both
-   * times. Gives the way back, for when it was not executed.
-   */
-  foreshorten(sentAt: number, leaseMs: number): () => void {
-    const { nextRenewalAt } = this;
-    const later = this.#deadline;
-    const earlier = validUntil(sentAt, leaseMs);
-    if (earlier >= later) return () => {};
-    this.#deadline = earlier;
-    this.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
-    return () => {
-      if (this.#deadline !== earlier) return;
-      this.#deadline = later;
-      this.nextRenewalAt = nextRenewalAt;
-    };
+  /** It was executed. A confirmation that comes after the deadline revives nothing: the lease is lost. */
+  confirm(renewal: Renewal): void {
+    if (!this.isHeld() || !this.#unanswered.has(renewal)) return;
+    // Whatever was sent before it was executed before it, or never.
+    for (const earlier of this.#unanswered) {
+      this.#unanswered.delete(earlier);
+      if (earlier === renewal) break;
+    }
+    this.#confirmed = renewal;
+    this.#deadline = this.#earliestEnd();
+  }
+
+  /** It was not executed and never will be. */
+  dismiss(renewal: Renewal): void {
+    this.#unanswered.delete(renewal);
+    this.#deadline = this.#earliestEnd();
   }
 
   get signal(): AbortSignal {
@@ -145,6 +157,12 @@ export class Hold implements Due {
     const result = this.#depthCommands.then(command);
     this.#depthCommands = result.catch(() => {});
     return result;
+  }
+
+  #earliestEnd(): number {
+    let earliest = Math.min(this.#confirmed.validUntil, this.#endsAt);
+    for (const { validUntil } of this.#unanswered) earliest = Math.min(earliest, validUntil);
+    return earliest;
   }
 
   #reasonAtDeadline(): LeaseLossReason {

@@ -3,39 +3,24 @@ import type { Timer } from './clock.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
 import type { Grant } from './hold.js';
-import type { LockClient, LockedWork } from './lock-client.js';
-import { type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
+import type { LockClient } from './lock-client.js';
 import type { LockStoreError, Ownership } from './lock-store.js';
 import { pause } from './pause.js';
-import { checkResources } from './resource.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from './tick-ledger.js';
-import { checkInteger, checkOneOf } from './validation.js';
+import {
+  type ResolvedSingletonRun,
+  resolveSingletonRun,
+  type SingletonRunOptions,
+  type SingletonWork,
+} from './singleton-run-options.js';
+import type { TickClaim, TickLedger, TickReply } from './tick-ledger.js';
 import { validUntil } from './validity.js';
-
-/** How the ticks of one singleton job run. */
-export interface SingletonRunOptions {
-  /** Which job; the same name on every instance. Its runs hold the resource `cron:<job>`. */
-  readonly job: string;
-  /** Which tick of it; the same text on every instance. */
-  readonly tick: string;
-  readonly overlap: 'skip' | 'wait';
-  readonly onCrash: 'skip' | 'retry';
-  /** How long a claim is remembered, in milliseconds. With `onCrash: 'retry'` no less than two leases. */
-  readonly keepMs: number;
-  /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
-  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
-}
 
 /** Pauses between two questions to the ledger: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
 /** One tick, on its way to be run or not. */
-interface Candidate {
-  readonly options: SingletonRunOptions;
-  readonly lock: ResolvedLockOptions;
-  readonly keepMs: number;
-  readonly target: Tick;
+interface Candidate extends ResolvedSingletonRun {
   readonly ownership: Ownership;
   readonly startedAt: number;
 }
@@ -60,9 +45,14 @@ export class SingletonRuns {
    * @throws LockReentryError when the tick would wait for the end of the run that it is called in
    * @throws InvalidLockOptionsError when an option cannot be right
    */
-  async run<T>(options: SingletonRunOptions, work: LockedWork<T>): Promise<T | undefined> {
-    const candidate = this.#candidate(options);
-    const { resource } = candidate.target;
+  async run<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
+    const resolved = resolveSingletonRun(options, this.client.defaults);
+    const { resource } = resolved.target;
+    const candidate: Candidate = {
+      ...resolved,
+      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
+      startedAt: this.client.clock.now(),
+    };
     let claimed = await this.#claim(candidate, false);
     let rerun = false;
     while (claimed) {
@@ -81,25 +71,6 @@ export class SingletonRuns {
     const reason = claimed.reply.status === 'overlap' ? 'overlap' : 'claimed';
     this.client.observers.emit({ type: 'tickSkipped', job: options.job, tick: options.tick, reason });
     return undefined;
-  }
-
-  #candidate(options: SingletonRunOptions): Candidate {
-    checkOptions(options);
-    const { job, tick, onCrash, keepMs } = options;
-    const resource = `cron:${job}`;
-    checkResources(resource, 'runSingleton as its job');
-    checkResources(tick, 'runSingleton as its tick');
-    // Runs may be long whatever the default: maxHoldMs is what limits one.
-    const lock = { ...resolveLockOptions(options.lock, this.client.defaults), watchdog: true };
-    return {
-      options,
-      lock,
-      // A claim that was forgotten before its lock expires could never be rescued.
-      keepMs: onCrash === 'retry' ? Math.max(keepMs, 2 * lock.leaseMs) : keepMs,
-      target: { resource, tick },
-      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
-      startedAt: this.client.clock.now(),
-    };
   }
 
   /** How long until it is worth asking again. A dead runner's lock ends with its lease, so no later than that. */
@@ -153,7 +124,7 @@ export class SingletonRuns {
     sentAt: number,
     fencingToken: number,
     rerun: boolean,
-    work: LockedWork<T>,
+    work: SingletonWork<T>,
   ): Promise<T> {
     const { client } = this;
     const { options, ownership, lock, startedAt } = candidate;
@@ -166,7 +137,7 @@ export class SingletonRuns {
     return client.runUnder(lease, async () => {
       let failed = true;
       try {
-        const result = await work(lease);
+        const result = await work(lease, { job, tick, rerun, lease });
         failed = false;
         return result;
       } finally {
@@ -210,14 +181,5 @@ export class SingletonRuns {
 
 /** Whether a run that failed may have failed because its lease was taken from it: as good as a crash. */
 function diedWith({ hold }: HeldLease): boolean {
-  if (hold.isHeld()) return false;
-  const { reason } = hold.lossError();
-  return reason !== 'released' && reason !== 'maxHold';
-}
-
-/** What the decorators checked when the class was defined, for those who call `runSingleton` themselves. */
-function checkOptions({ overlap, onCrash, keepMs }: SingletonRunOptions): void {
-  checkOneOf('overlap', overlap, ['skip', 'wait']);
-  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
-  checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
+  return !hold.isHeld() && !hold.isReleased;
 }

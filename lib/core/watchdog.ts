@@ -76,17 +76,20 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     hold.nextRenewalAt = sentAt + hold.leaseMs / 3;
     const leaseMs = hold.renewalMs();
+    const renewal = hold.renewing(sentAt, leaseMs);
     this.store.renew(hold.ownership, leaseMs).then(
       (stillOwner) => {
-        if (stillOwner) hold.confirm(sentAt, leaseMs);
+        if (stillOwner) hold.confirm(renewal);
         else hold.lose('takenOver');
       },
       (error: unknown) => {
+        const cause = asStoreError(error);
+        if (cause.failure !== 'unknown') hold.dismiss(renewal);
         if (!hold.isHeld()) return;
         const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, hold.leaseMs / 15));
         hold.nextRenewalAt = Math.min(hold.nextRenewalAt, this.clock.now() + pause);
         this.watch(hold);
-        this.onRenewalFailed(hold, asStoreError(error));
+        this.onRenewalFailed(hold, cause);
       },
     );
   }

@@ -5,7 +5,8 @@ import type { LockClient, LockedWork } from '../core/lock-client.js';
 import type { LockOptions } from '../core/lock-options.js';
 import type { LockState } from '../core/lock-store.js';
 import type { ResourceNames } from '../core/resource.js';
-import type { SingletonRunOptions, SingletonRuns } from '../core/singleton-runs.js';
+import type { SingletonRunOptions, SingletonWork } from '../core/singleton-run-options.js';
+import type { SingletonRuns } from '../core/singleton-runs.js';
 
 /** The locks of this application. */
 export class RedisLockService implements BeforeApplicationShutdown {
@@ -90,7 +91,7 @@ export class RedisLockService implements BeforeApplicationShutdown {
    *
    * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
    */
-  runSingleton<T>(options: SingletonRunOptions, work: LockedWork<T>): Promise<T | undefined> {
+  runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
     return this.#singletonRuns.run(options, work);
   }
 

@@ -1,6 +1,6 @@
 // Compiled by test/nest/types.test.ts, never run.
 import { CronExpression } from '@nestjs/schedule';
-import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 
 export class Jobs {
   @SingletonCron(CronExpression.EVERY_MINUTE, { timeZone: 'Europe/Vienna', overlap: 'wait', onCrash: 'retry' })
@@ -12,6 +12,11 @@ export class Jobs {
   @SingletonInterval(1_000, { name: 'poll' })
   async interval(): Promise<void> {}
 
+  @SingletonCron('* * * * * *')
+  async withItsRun({ tick, rerun, lease }: SingletonRun): Promise<void> {
+    console.log(tick.length, !rerun, lease.fencingToken + 1);
+  }
+
   @SingletonTimeout(1_000)
   async timeout(): Promise<void> {}
 
@@ -19,7 +24,7 @@ export class Jobs {
   @SingletonCron('* * * * * *')
   notAsync(): void {}
 
-  // @ts-expect-error the scheduler gives no arguments
+  // @ts-expect-error not what a job is called with
   @SingletonCron('* * * * * *')
   async withParameter(_id: string): Promise<void> {}
 

@@ -30,7 +30,7 @@ const CRON_OPTION_NAMES = [
  *
  * ```ts
  * @SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })
- * async nightlyReport() {}
+ * async nightlyReport({ tick, lease }: SingletonRun) {}
  * ```
  *
  * @param cronTime a cron expression, a Date, or a DateTime of luxon

@@ -1,14 +1,14 @@
 import { SetMetadata } from '@nestjs/common';
-import type { SingletonRunOptions } from '../../core/singleton-runs.js';
+import type { SingletonRun, SingletonRunOptions } from '../../core/singleton-run-options.js';
 import { declareLockService } from '../lock-service-property.js';
 import { describeMethod, wrapMethod } from '../method-wrapping.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from '../singleton-job.explorer.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
-/** A job's method: async, and called by the scheduler without arguments. */
-export type JobMethod = () => Promise<unknown>;
+/** A job's method: async, and called with the run that it is, if it cares. */
+export type JobMethod = (run: SingletonRun) => Promise<unknown>;
 
-/** Decorates a job's method. One that is not async, or takes parameters, is an error at compile time. */
+/** Decorates a job's method. One that is not async, or takes other parameters, is an error at compile time. */
 export type JobMethodDecorator = <M extends JobMethod>(
   target: object,
   propertyKey: string | symbol,
@@ -34,11 +34,11 @@ export function singletonMethod(
       descriptor,
       where,
       (original) =>
-        async function (this: object, ...args: unknown[]) {
+        async function (this: object) {
           const service = lockServiceOf(this, where);
           const { overlap, onCrash, lock } = options;
-          const run = { job: jobName(job, this), ...whichTick(this), overlap, onCrash, lock };
-          return service.runSingleton(run, () => original.apply(this, args));
+          const tick = { job: jobName(job, this), ...whichTick(this), overlap, onCrash, lock };
+          return service.runSingleton(tick, (_lease, run) => original.call(this, run));
         },
     );
     SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);

@@ -1,4 +1,5 @@
 import { checkLockOptions, type LockOptions } from '../../core/lock-options.js';
+import { jobResource } from '../../core/singleton-run-options.js';
 import { checkInteger, checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
 import { InvalidLockOptionsError } from '../../core/errors.js';
 
@@ -87,6 +88,7 @@ export function resolveJobOptions(
     if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= 200)) continue;
     throw new InvalidLockOptionsError(`${option} must be 1 to 200 characters, not ${describeValue(value)}.`, option);
   }
+  if (name !== undefined) jobResource(name);
   checkOneOf('overlap', overlap, ['skip', 'wait']);
   checkOneOf('onCrash', onCrash, ['skip', 'retry']);
   checkInteger('maxClockSkewMs', options.maxClockSkewMs, 1_000, DAY_MS);

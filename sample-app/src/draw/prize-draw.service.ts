@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { SingletonCron, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Database } from '../database/database.js';
 import { RunBook } from '../run-book/run-book.js';
 import { settings } from '../settings.js';
@@ -16,9 +16,9 @@ export class PrizeDrawService {
 
   /** Every instance has the schedule; each tick is drawn on one of them. A draw that comes late does not cost the next one. */
   @SingletonCron(settings.drawSchedule, { name: 'prize-draw', overlap: 'wait' })
-  async draw(): Promise<void> {
-    const { tick } = await this.runBook.write('prize-draw');
+  async draw(run: SingletonRun): Promise<void> {
+    await this.runBook.write(run);
     const winner = CUSTOMERS[Math.floor(Math.random() * CUSTOMERS.length)];
-    await this.database.append('winners', { winner, tick });
+    await this.database.append('winners', { winner, tick: run.tick });
   }
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { RedisLockService } from 'nestjs-redis-lock';
-import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { SingletonCron, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Database } from '../database/database.js';
 import { RunBook } from '../run-book/run-book.js';
 import { settings } from '../settings.js';
@@ -19,7 +18,6 @@ const PAGES = 5;
 @Injectable()
 export class NightlyReportService {
   constructor(
-    private readonly locks: RedisLockService,
     private readonly database: Database,
     private readonly runBook: RunBook,
   ) {}
@@ -34,12 +32,13 @@ export class NightlyReportService {
     leaseMs: 2_000,
     onCrash: 'retry',
   })
-  async write(): Promise<void> {
-    const { signal } = this.locks.current()!;
-    const { tick, instance } = await this.runBook.write('nightly-report');
+  async write(run: SingletonRun): Promise<void> {
+    const { tick, lease } = run;
+    await this.runBook.write(run);
     for (let pages = 1; pages <= PAGES; pages++) {
-      await sleep(settings.reportPageMs, undefined, { signal });
-      await this.database.setJson('report', { tick, instance, pages, finished: pages === PAGES } satisfies Report);
+      await sleep(settings.reportPageMs, undefined, { signal: lease.signal });
+      const report: Report = { tick, instance: settings.instance, pages, finished: pages === PAGES };
+      await this.database.setJson('report', report);
     }
   }
 

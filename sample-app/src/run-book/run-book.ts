@@ -1,5 +1,5 @@
-import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { RedisLockService } from 'nestjs-redis-lock';
+import { Injectable } from '@nestjs/common';
+import type { SingletonRun } from 'nestjs-redis-lock';
 import { Database } from '../database/database.js';
 import { settings } from '../settings.js';
 
@@ -12,32 +12,15 @@ export interface Run {
   rerun: boolean;
 }
 
-/** Who ran which job for which tick, by all instances. The locks tell which tick it is. */
+/** Who ran which job for which tick, by all instances. */
 @Injectable()
-export class RunBook implements OnModuleInit, OnModuleDestroy {
-  readonly #started = new Map<string, Pick<Run, 'tick' | 'rerun'>>();
-  #stopObserving = (): void => {};
-
-  constructor(
-    private readonly locks: RedisLockService,
-    private readonly database: Database,
-  ) {}
-
-  onModuleInit(): void {
-    this.#stopObserving = this.locks.observe((event) => {
-      if (event.type === 'tickStarted') this.#started.set(event.job, { tick: event.tick, rerun: event.rerun });
-    });
-  }
-
-  onModuleDestroy(): void {
-    this.#stopObserving();
-  }
+export class RunBook {
+  constructor(private readonly database: Database) {}
 
   /** Called by a job when it begins. */
-  async write(job: string): Promise<Run> {
-    const run = { instance: settings.instance, ...this.#started.get(job)! };
+  async write({ job, tick, rerun }: SingletonRun): Promise<void> {
+    const run: Run = { instance: settings.instance, tick, rerun };
     await this.database.append(`runs:${job}`, run);
-    return run;
   }
 
   runs(job: string): Promise<Run[]> {

@@ -188,6 +188,29 @@ describe('a lease', () => {
       await world.clock.advance(2_000);
       expect(lease.isHeld()).toBe(true);
     });
+
+    it('is not believed past a shorter renewal that was sent after it and may have been executed', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+      const reply = gate();
+      const broken = gate();
+      a.store.next('renew', repliedWhen(reply.opened), async (execute) => {
+        await execute();
+        await broken.opened;
+        throw new LockStoreError('unknown', 'the connection broke before the reply');
+      });
+      await world.clock.advance(9_500);
+      const extending = track(lease.extend(60_000));
+      await world.clock.advance(500); // the watchdog renews, for 30 s still
+      a.store.fates.renew = lostOnTheWay;
+      reply.open();
+      broken.open();
+      await settle();
+      expect(extending.state).toBe('fulfilled');
+      let wasHeldAtTakeOver: boolean | undefined;
+      void b.locks.acquire('stock', { waitMs: Infinity }).then(() => (wasHeldAtTakeOver = lease.isHeld()));
+      await world.clock.advance(60_000);
+      expect(wasHeldAtTakeOver).toBe(false);
+    });
   });
 
   describe('inspect', () => {

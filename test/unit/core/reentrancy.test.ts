@@ -126,6 +126,32 @@ describe('reentrant mode', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
+  it('does not let a child re-enter whose own lease is over, even while a sibling still keeps the lock', async () => {
+    const [late, work] = [gate(), gate()];
+    let child!: Promise<string>;
+    let sibling!: Promise<void>;
+    await a.locks.using('stock', REENTRANT, async () => {
+      sibling = a.locks.using('stock', REENTRANT, () => work.opened);
+      child = late.opened.then(() => a.locks.using('stock', REENTRANT, async () => 'entered'));
+      await settle();
+    });
+    const entering = track(child);
+    late.open();
+    await settle();
+    expect(entering.state).toBe('pending');
+    work.open();
+    await sibling;
+    await world.clock.advance(1_000);
+    expect(entering.value).toBe('entered');
+  });
+
+  it('does nothing where a lease is released a second time, from whatever context', async () => {
+    let lease!: Lease;
+    await a.locks.using('stock', REENTRANT, async (own) => void (lease = own));
+    await lease.release();
+    expect(a.store.sent('release')).toHaveLength(1);
+  });
+
   it('counts an entry whose reply was lost no more than once', async () => {
     await a.locks.using('stock', REENTRANT, async () => {
       a.store.next('setDepth', replyLost);

@@ -1,0 +1,67 @@
+import { type LockDefaults, type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
+import type { Lease } from './lease.js';
+import { checkResources } from './resource.js';
+import type { Tick } from './tick-ledger.js';
+import { checkInteger, checkOneOf } from './validation.js';
+
+/** How the ticks of one singleton job run. */
+export interface SingletonRunOptions {
+  /** Which job; the same name on every instance. Its runs hold the resource `cron:<job>`. */
+  readonly job: string;
+  /** Which tick of it; the same text on every instance. */
+  readonly tick: string;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  /** How long a claim is remembered, in milliseconds. With `onCrash: 'retry'` no less than two leases. */
+  readonly keepMs: number;
+  /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+}
+
+/** One run of one tick, as the job sees it. */
+export interface SingletonRun {
+  readonly job: string;
+  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. What a rerun is recognised by. */
+  readonly tick: string;
+  /** Whether another instance had the tick before and did not finish it. */
+  readonly rerun: boolean;
+  /** The lease of the job's lock: its `signal` and its `fencingToken`. */
+  readonly lease: Lease;
+}
+
+/** What a run does. */
+export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
+
+/** Options with nothing left open. */
+export interface ResolvedSingletonRun {
+  readonly options: SingletonRunOptions;
+  readonly lock: ResolvedLockOptions;
+  readonly keepMs: number;
+  readonly target: Tick;
+}
+
+/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
+export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
+  const { job, tick, overlap, onCrash, keepMs } = options;
+  const target = { resource: jobResource(job), tick };
+  checkResources(tick, 'runSingleton as its tick');
+  checkOneOf('overlap', overlap, ['skip', 'wait']);
+  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
+  checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
+  // Runs may be long whatever the default: maxHoldMs is what limits one.
+  const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true };
+  // A claim that is forgotten before its lock expires could never be rescued.
+  return { options, lock, keepMs: onCrash === 'retry' ? Math.max(keepMs, 2 * lock.leaseMs) : keepMs, target };
+}
+
+/**
+ * The resource that a run of the job holds.
+ *
+ * @throws InvalidLockOptionsError when the name cannot be part of one
+ */
+export function jobResource(job: string): string {
+  checkResources(job, 'a singleton job as its name');
+  const resource = `cron:${job}`;
+  checkResources(resource, 'a singleton job by its name');
+  return resource;
+}

@@ -1,0 +1,217 @@
+import { Injectable, Scope, SetMetadata } from '@nestjs/common';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
+import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import { eventually, rejection } from '../../support/eventually.js';
+import { inMemory, useApps } from '../../support/nest-apps.js';
+
+const YEARLY = '0 0 0 1 1 *';
+const EVERY_SECOND = '* * * * * *';
+
+describe('the method of a singleton job', () => {
+  const start = useApps();
+
+  async function startJobs<T extends object>(...providers: (new (...args: never[]) => T)[]) {
+    const { app, log } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers });
+    return { app, log, jobs: app.get(providers[0]!), registry: app.get(SchedulerRegistry) };
+  }
+
+  it('looks as before to who reflects on it, and decorators work above and below', async () => {
+    const ran: string[] = [];
+    @Injectable()
+    class Jobs {
+      constructor(readonly locks: RedisLockService) {}
+
+      @SingletonCron(EVERY_SECOND, { name: 'above' })
+      @SetMetadata('note', 'below it')
+      @DistributedLock('report')
+      async above(): Promise<void> {
+        ran.push(`above ${this.locks.current('report')?.resource} ${this.locks.current('cron:above')?.resource}`);
+      }
+
+      @DistributedLock('report')
+      @SetMetadata('note', 'above it')
+      @SingletonInterval(200, { name: 'below' })
+      async below(): Promise<void> {
+        ran.push(`below ${this.locks.current('report')?.resource} ${this.locks.current('cron:below')?.resource}`);
+      }
+    }
+    const { registry, log } = await startJobs(Jobs);
+    expect(registry.getCronJobs().size).toBe(1);
+    expect(registry.getIntervals()).toEqual(['below']);
+    for (const [name, note] of [
+      ['above', 'below it'],
+      ['below', 'above it'],
+    ] as const) {
+      const method = Jobs.prototype[name];
+      expect([method.name, method.length, Reflect.getMetadata('note', method)]).toEqual([name, 0, note]);
+    }
+    await eventually(() => {
+      expect(new Set(ran)).toEqual(new Set(['above report cron:above', 'below report cron:below']));
+    });
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('is told which run it is: job, tick, and the lease that it works under', async () => {
+    const dueAt = new Date(Date.UTC(2026, 0, 1));
+    const runs: SingletonRun[] = [];
+    class Jobs {
+      @SingletonCron(dueAt, { name: 'report' })
+      async report(run: SingletonRun): Promise<void> {
+        expect(run.lease.isHeld()).toBe(true);
+        runs.push(run);
+      }
+    }
+    const { app } = await start({ imports: [inMemory()], providers: [Jobs] });
+    // By hand, as the scheduler would call it: without an argument.
+    await (app.get(Jobs) as unknown as { report(): Promise<void> }).report();
+    expect(runs).toEqual([{ job: 'report', tick: dueAt.toISOString(), rerun: false, lease: expect.anything() }]);
+    expect(runs[0]!.lease.resource).toBe('cron:report');
+  });
+
+  it('called by hand counts as the tick that was due last: it runs once', async () => {
+    class Jobs {
+      runs = 0;
+
+      @SingletonCron(YEARLY)
+      async yearly(): Promise<number> {
+        return ++this.runs;
+      }
+    }
+    const { jobs } = await startJobs(Jobs);
+    expect(await jobs.yearly()).toBe(1);
+    expect(await jobs.yearly()).toBeUndefined();
+    expect(jobs.runs).toBe(1);
+  });
+
+  it('works on a class without the ScheduleModule, where nothing fires', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY)
+      async yearly(): Promise<string> {
+        return 'ran';
+      }
+    }
+    const { app } = await start({ imports: [inMemory()], providers: [Jobs] });
+    expect(await app.get(Jobs).yearly()).toBe('ran');
+  });
+
+  it('needs the lock module, and an object that Nest made', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY)
+      async yearly(): Promise<void> {}
+    }
+    expect(await rejection(new Jobs().yearly())).toBeInstanceOf(LockModuleMissingError);
+    const boot = start({ imports: [ScheduleModule.forRoot()], providers: [Jobs] });
+    expect((await rejection(boot)).message).toContain('import RedisLockModule.forRoot(');
+  });
+
+  it('is registered nowhere on a request-scoped provider: Nest warns', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Jobs {
+      @SingletonCron(EVERY_SECOND)
+      async run(): Promise<void> {}
+
+      @SingletonInterval(1_000)
+      async often(): Promise<void> {}
+
+      @SingletonTimeout(1_000)
+      async once(): Promise<void> {}
+    }
+    const { app, log } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Jobs] });
+    const registry = app.get(SchedulerRegistry);
+    expect([registry.getCronJobs().size, registry.getIntervals(), registry.getTimeouts()]).toEqual([0, [], []]);
+    expect(log.at('warn')).toEqual([
+      expect.stringContaining('Cannot register cron job "Jobs@run"'),
+      expect.stringContaining('Cannot register interval "Jobs@often"'),
+      expect.stringContaining('Cannot register timeout "Jobs@once"'),
+    ]);
+  });
+
+  it('that fails is logged by the scheduler, with its own error', async () => {
+    class Jobs {
+      @SingletonTimeout(0)
+      async fail(): Promise<void> {
+        throw new TypeError('no toner');
+      }
+    }
+    const { log } = await startJobs(Jobs);
+    await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
+  });
+
+  it('is a job of its own in a subclass, which may override it and call super', async () => {
+    const ran: string[] = [];
+    class Base {
+      @SingletonTimeout(0)
+      async inherited(): Promise<void> {
+        ran.push(`inherited by ${this.constructor.name}`);
+      }
+
+      @SingletonTimeout(0)
+      async overridden(): Promise<void> {
+        ran.push(`overridden in ${this.constructor.name}`);
+      }
+    }
+    class Sub extends Base {
+      override async overridden(): Promise<void> {
+        await super.overridden();
+        ran.push('after super');
+      }
+    }
+    const { app } = await startJobs(Base, Sub);
+    await eventually(() => expect(ran.sort()).toEqual(['inherited by Base', 'inherited by Sub', 'overridden in Base']));
+    // Without a decorator of its own it is no job for the scheduler, but still one when it is called.
+    await app.get(Sub).overridden();
+    await app.get(Sub).overridden();
+    expect(ran.filter((entry) => /Sub$|super/.test(entry))).toEqual([
+      'inherited by Sub',
+      'overridden in Sub',
+      'after super',
+      'after super',
+    ]);
+  });
+});
+
+describe('two singleton jobs of one name', () => {
+  const start = useApps();
+  const boot = (...providers: (new () => object)[]) =>
+    start({ imports: [ScheduleModule.forRoot(), inMemory()], providers });
+
+  class Reports {
+    @SingletonCron(YEARLY, { name: 'nightly' })
+    async cron(): Promise<void> {}
+  }
+
+  it('are refused at boot: they would take each others ticks', async () => {
+    class Draws {
+      @SingletonInterval(60_000, { name: 'nightly' })
+      async interval(): Promise<void> {}
+    }
+    const error = await rejection(boot(Reports, Draws));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toContain('Two singleton jobs are called "nightly", the second one is Draws.interval');
+  });
+
+  it('are refused at boot where two classes are called alike', async () => {
+    const twin = (): new () => object => {
+      class Twins {
+        @SingletonCron(YEARLY)
+        async run(): Promise<void> {}
+      }
+      return Twins;
+    };
+    await expect(boot(twin(), twin())).rejects.toThrow('Two singleton jobs are called "Twins.run"');
+  });
+
+  it('are no matter where one is a plain @Cron, or nothing but the class is the same', async () => {
+    class Plain {
+      @Cron(YEARLY)
+      async cron(): Promise<void> {}
+    }
+    class Other {
+      @SingletonCron(YEARLY)
+      async cron(): Promise<void> {}
+    }
+    const { log } = await boot(Reports, Plain, Other);
+    expect(log.at('error')).toEqual([]);
+  });
+});

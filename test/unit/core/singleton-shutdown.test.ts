@@ -1,0 +1,120 @@
+import type { Lease } from '../../../lib/core/lease.js';
+import { replyLost } from '../../support/scripted-store.js';
+import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
+import { track } from '../../support/tracked.js';
+
+describe('the shutdown of an instance', () => {
+  let fleet: Fleet;
+  let anna: Member;
+  let ben: Member;
+
+  beforeEach(() => {
+    fleet = new Fleet({ onCrash: 'retry' });
+    [anna, ben] = fleet.members('anna', 'ben') as [Member, Member];
+  });
+
+  function untilLost({ signal }: Lease): Promise<never> {
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  }
+
+  it('that claims a tick: it does not run there, and the lock it may have got is given back', async () => {
+    anna.ledger.next('claim', replyLost);
+    const call = anna.fire('09:00');
+    await fleet.clock.advance(10);
+    expect(fleet.holder).toBe('anna');
+    const shutdown = track(anna.instance.locks.shutdown(5_000));
+    await fleet.clock.advance(100);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(call).toMatchObject({ state: 'fulfilled', value: undefined });
+    expect(fleet.holder).toBeUndefined();
+    ben.fire('09:00');
+    await fleet.clock.advance(100);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
+  });
+
+  it('that tries again to reach Redis: the call ends at once', async () => {
+    anna.ledger.next('claim', replyLost);
+    const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 100 } });
+    await fleet.clock.advance(120);
+    anna.ledger.claims.length = 0;
+    void anna.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(0);
+    expect(call.state).toBe('fulfilled');
+    await fleet.clock.advance(10 * LEASE_MS);
+    expect(anna.ledger.claims).toHaveLength(0);
+    expect(fleet.holder).toBeUndefined();
+  });
+
+  it('that stands by for a runner: it stands by no more, and another one still does', async () => {
+    const cleo = fleet.member('cleo');
+    anna.fire('09:00', 30_000);
+    const standing = ben.fire('09:00');
+    cleo.fire('09:00');
+    await fleet.clock.advance(1_000);
+    const shutdown = track(ben.instance.locks.shutdown(5_000));
+    await fleet.clock.advance(10);
+    expect([standing.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    anna.kill();
+    await fleet.clock.advance(2 * LEASE_MS);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'cleo']);
+  });
+
+  it('that waits for an earlier run to end: another one runs the tick in its place', async () => {
+    anna.fire('09:00', 10_000);
+    await fleet.clock.advance(100);
+    const cleo = fleet.member('cleo');
+    const waiting = ben.fire('09:01', 5, { overlap: 'wait' });
+    cleo.fire('09:01', 5, { overlap: 'wait' });
+    await fleet.clock.advance(100);
+    void ben.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(3 * LEASE_MS);
+    expect(waiting).toMatchObject({ state: 'fulfilled', value: undefined });
+    expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
+  });
+
+  it('starts no tick after it began', async () => {
+    void anna.instance.locks.shutdown(5_000);
+    const call = anna.fire('09:00');
+    await fleet.clock.advance(1_000);
+    expect(call).toMatchObject({ state: 'fulfilled', value: undefined });
+    expect(fleet.runs).toHaveLength(0);
+  });
+
+  it('waits for a run that ends within drainMs, which counts as finished', async () => {
+    const call = anna.fire('09:00', 3_000);
+    ben.fire('09:00');
+    await fleet.clock.advance(1_000);
+    const shutdown = track(anna.instance.locks.shutdown(5_000));
+    await fleet.clock.advance(1_900);
+    expect(shutdown.state).toBe('pending');
+    await fleet.clock.advance(200);
+    expect([call.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    await fleet.clock.advance(3 * LEASE_MS);
+    expect(fleet.runs).toHaveLength(1);
+  });
+
+  it('aborts a run that takes longer; if that gives up, another instance runs the tick again at once', async () => {
+    anna.run('09:00', untilLost);
+    ben.fire('09:00');
+    await fleet.clock.advance(1_000);
+    void anna.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(4_990);
+    expect(fleet.runs).toHaveLength(0);
+    // The lock is free, and whoever stands by asks three times a lease.
+    await fleet.clock.advance(LEASE_MS / 3 + 100);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
+  });
+
+  it('does not wait for a run that ignores that, which sends nothing any more when it ends', async () => {
+    const call = anna.fire('09:00', 60_000);
+    await fleet.clock.advance(1_000);
+    const shutdown = track(anna.instance.locks.shutdown(5_000));
+    await fleet.clock.advance(6_000);
+    expect(shutdown.state).toBe('fulfilled');
+    anna.ledger.fates.finish = () => Promise.reject(new Error('the connection is closed'));
+    await fleet.clock.advance(60_000);
+    expect(call.state).toBe('fulfilled');
+    expect(anna.ledger.finishes).toHaveLength(1);
+    expect(fleet.clock.timers).toBe(0);
+  });
+});

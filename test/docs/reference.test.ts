@@ -112,7 +112,7 @@ describe('the ACL user of docs/how-it-works.md', () => {
   });
 
   afterAll(async () => {
-    admin?.disconnect();
+    await admin?.quit();
     await store?.close();
   });
 

@@ -1,7 +1,7 @@
 import { LockUnavailableError } from '../../../lib/core/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { rejection } from '../../support/eventually.js';
+import { eventually, rejection } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 
@@ -42,6 +42,19 @@ describe('scripts run by their hash', () => {
     expect(flushes).toBeGreaterThan(25);
     expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['acquired', 'released']));
     expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('an acquisition that was withdrawn while its script was being loaded leaves no orphan', async () => {
+    const { locks } = await start();
+    await (await locks.acquire('a')).release();
+    await admin().script('FLUSH');
+    await admin().script('LOAD', RELEASE.lua);
+    const controller = new AbortController();
+    const acquiring = locks.acquire('a', { signal: controller.signal });
+    controller.abort();
+    await rejection(acquiring);
+    await eventually(async () => expect(await admin().script('EXISTS', ACQUIRE.sha)).toEqual([1]));
+    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 
   it('a flush under a held lease does not end it', async () => {

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';
@@ -78,6 +79,18 @@ describe('waking the waiters', () => {
     await lease.release();
     await waiting;
     expect(performance.now() - from).toBeLessThan(1_250 + 2_000);
+  });
+
+  it('an instance that starts while Redis is busy with a script listens as soon as it can', async () => {
+    await admin().config('SET', 'lua-time-limit', '10');
+    const endless = admin().eval('while true do end', 0).catch(() => undefined);
+    const { store } = await start({ patienceMs: 200 });
+    const killer = new Redis(redis().url);
+    await eventually(async () => expect(await killer.script('KILL')).toBe('OK'));
+    await endless;
+    killer.disconnect();
+    const channel = store.keys.inbox(store.instanceId);
+    await eventually(async () => expect(await admin().pubsub('NUMSUB', channel)).toEqual([channel, 1]));
   });
 
   it('a wake-up for a waiter that has left goes to the next one', async () => {

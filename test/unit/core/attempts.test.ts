@@ -194,5 +194,33 @@ describe('attempts', () => {
       await settle();
       expect(world.server.isEmpty).toBe(true);
     });
+
+    it('give back what they are granted after the release that was to withdraw them', async () => {
+      const arrival = gate();
+      a.store.next('acquire', executedWhen(arrival.opened)); // the script was not loaded, and is sent once more
+      const controller = new AbortController();
+      const acquiring = track(a.locks.acquire('stock', { signal: controller.signal }));
+      await settle();
+      controller.abort();
+      await settle();
+      expect(acquiring.state).toBe('rejected');
+      expect(a.store.sent('release')).toHaveLength(1);
+      arrival.open();
+      await settle();
+      expect(a.store.sent('release')).toHaveLength(2);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('do not give back the lease that a later attempt was granted', async () => {
+      const arrival = gate();
+      a.store.next('acquire', executedWhen(arrival.opened));
+      const acquiring = track(a.locks.acquire('stock', { attemptTimeoutMs: 200 }));
+      await world.clock.advance(300);
+      expect(acquiring.value.isHeld()).toBe(true);
+      arrival.open();
+      await settle();
+      expect(a.store.sent('release')).toEqual([]);
+      expect(await acquiring.value.verify()).toBe(true);
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { LeaseLostError } from '../../../lib/core/errors.js';
+import { LockStoreError } from '../../../lib/core/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';

@@ -1,7 +1,7 @@
 import { LockShutdownError } from '../../../lib/core/errors.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay } from '../../support/scripted-store.js';
+import { lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
 
 describe('shutdown', () => {
@@ -40,6 +40,27 @@ describe('shutdown', () => {
     await expect(a.locks.tryAcquire('stock')).rejects.toBeInstanceOf(LockShutdownError);
     expect(a.store.sent('acquire')).toEqual([]);
   });
+
+  it.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
+    'waits for a lease that is granted while it begins, or grants none (%i microtasks later)',
+    async (ticks) => {
+      const work = gate();
+      const reply = gate();
+      a.store.next('acquire', repliedWhen(reply.opened));
+      const using = track(a.locks.using('stock', undefined, () => work.opened));
+      await settle();
+      reply.open();
+      for (let i = 0; i < ticks; i++) await undefined;
+      const shutdown = track(a.locks.shutdown(10_000));
+      await settle();
+      if (using.state === 'rejected') expect(using.error).toBeInstanceOf(LockShutdownError);
+      else expect(shutdown.state).toBe('pending');
+      work.open();
+      await settle();
+      expect(shutdown.state).toBe('fulfilled');
+      expect(world.server.isEmpty).toBe(true);
+    },
+  );
 
   it('gives the holders time to end their work, and renews their leases meanwhile', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });

@@ -96,10 +96,15 @@ describe('the links of the guides', () => {
 });
 
 describe('the ACL user of docs/how-it-works.md', () => {
-  const redis = useRedis();
-
   let admin: Redis;
   let store: RedisLockStore;
+
+  // Before the server, which useRedis() stops.
+  afterAll(async () => {
+    await admin?.quit();
+    await store?.close();
+  });
+  const redis = useRedis();
 
   beforeAll(async () => {
     const { code } = blocksOf('docs/how-it-works.md').find(({ language }) => language === 'text')!;
@@ -109,11 +114,6 @@ describe('the ACL user of docs/how-it-works.md', () => {
     const connection = { host: '127.0.0.1', port: redis().port, username: name!, password: 'secret' };
     store = new RedisLockStore({ connection, keyPrefix: 'lock', instanceId: 'one', leaseMs: 1_000 });
     expect(await store.start(5_000)).toBe(true);
-  });
-
-  afterAll(async () => {
-    await admin?.quit();
-    await store?.close();
   });
 
   it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {

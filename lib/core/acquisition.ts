@@ -38,7 +38,11 @@ export class Acquisition {
     const held = this.workings.context.hold(resource);
     if (held) return this.#enterAgain(held, options);
     if (this.closing.aborted) throw new LockShutdownError(resource);
-    return this.hold(await this.contention.acquire(resource, options), options);
+    const lease = this.hold(await this.contention.acquire(resource, options), options);
+    if (!this.closing.aborted) return lease;
+    // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
+    await lease.end().catch(() => {});
+    throw new LockShutdownError(resource);
   }
 
   /** Takes charge of a lock that the store has granted. */

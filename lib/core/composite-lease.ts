@@ -1,10 +1,10 @@
 import type { HeldLease } from './held-lease.js';
-import type { Lease } from './lease.js';
+import type { EnteredLease } from './lock-context.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from './resource.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */
-export class CompositeLease extends PrintableLease implements Lease {
+export class CompositeLease extends PrintableLease implements EnteredLease {
   readonly resource: string;
   readonly resources: readonly string[];
   #controller: AbortController | undefined;
@@ -34,6 +34,10 @@ export class CompositeLease extends PrintableLease implements Lease {
 
   get holds() {
     return this.leases.map(({ hold }) => hold);
+  }
+
+  get isReleased(): boolean {
+    return this.leases.every((lease) => lease.isReleased);
   }
 
   get signal(): AbortSignal {

@@ -118,12 +118,11 @@ export class Contention {
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.attempts++;
     if (place) place.latest = log;
-    const answer = await answerWithin(
-      this.clock,
-      this.store.acquire(ownership, options.leaseMs, place !== undefined),
-      Math.min(options.attemptTimeoutMs, patience),
-      signal,
-    );
+    const command = this.store.acquire(ownership, options.leaseMs, place !== undefined);
+    const answer = await answerWithin(this.clock, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
+      this.withdrawals.refuseLateGrant(command, ownership, options);
+    }
     if (answer.outcome === 'aborted') {
       log.isAmbiguous = true;
       throw this.#abortError(contender);

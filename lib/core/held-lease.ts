@@ -4,8 +4,7 @@ import type { Clock } from './clock.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
 import type { LockObservers } from './events.js';
 import type { Hold } from './hold.js';
-import type { Lease } from './lease.js';
-import type { LockContext } from './lock-context.js';
+import type { EnteredLease, LockContext } from './lock-context.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
 import { asStoreError, type LockStore } from './lock-store.js';
 import { PrintableLease } from './printable-lease.js';
@@ -26,7 +25,7 @@ export interface LeaseWorkings {
 }
 
 /** The lease of one resource. */
-export class HeldLease extends PrintableLease implements Lease {
+export class HeldLease extends PrintableLease implements EnteredLease {
   #ending: Promise<void> | undefined;
   #isBound = false;
 
@@ -66,6 +65,10 @@ export class HeldLease extends PrintableLease implements Lease {
     return [this.hold];
   }
 
+  get isReleased(): boolean {
+    return this.#ending !== undefined;
+  }
+
   isHeld(): boolean {
     return this.#ending === undefined && this.hold.isHeld();
   }
@@ -92,13 +95,16 @@ export class HeldLease extends PrintableLease implements Lease {
     const sentAt = workings.clock.now();
     const renewalMs = hold.renewalMs(leaseMs);
     const renewal = hold.renewing(sentAt, renewalMs);
+    const { nextRenewalAt } = hold;
     // It may shorten the lease: then the watchdog must not come too late.
-    hold.nextRenewalAt = Math.min(hold.nextRenewalAt, sentAt + leaseMs / 3);
+    hold.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
     workings.watchdog.watch(hold);
     const command = workings.store.renew(hold.ownership, renewalMs);
     // Also when nobody waits for the reply any more.
     command.catch((error: unknown) => {
-      if (asStoreError(error).failure !== 'unknown') hold.dismiss(renewal);
+      if (asStoreError(error).failure === 'unknown') return;
+      hold.dismiss(renewal);
+      hold.nextRenewalAt = Math.max(hold.nextRenewalAt, nextRenewalAt);
     });
     if (await this.#ask('extend', () => command)) hold.confirm(renewal);
     else hold.lose('takenOver');
@@ -109,6 +115,7 @@ export class HeldLease extends PrintableLease implements Lease {
   }
 
   async release(): Promise<void> {
+    if (this.isReleased) return this.#ending;
     if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
       throw LockReentryError.foreignRelease(this.resource);
     }

@@ -87,6 +87,15 @@ export class LockClient {
     this.#workings.withdrawals.start(ownership, options, false);
   }
 
+  /** Gives back what a command grants after its acquisition was withdrawn. */
+  refuseLateGrant(
+    command: Promise<{ readonly status: string }>,
+    ownership: Ownership,
+    options: ResolvedLockOptions,
+  ): void {
+    this.#workings.withdrawals.refuseLateGrant(command, ownership, options);
+  }
+
   /** Aborts when the shutdown begins. */
   get closing(): AbortSignal {
     return this.#closing.signal;
@@ -116,7 +125,7 @@ export class LockClient {
   /** Runs the work in the async context of the lease, and releases it after that, whatever comes of the work. */
   async runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
-      return await this.#workings.context.run(lease.bind(), lease.holds, () => work(lease));
+      return await this.#workings.context.run(lease.bind(), () => work(lease));
     } finally {
       // A release that fails never replaces what the work returned or threw; the observers are told.
       await lease[Symbol.asyncDispose]();

@@ -2,13 +2,19 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 
-/** One resource held in an async context, and what was held around it. */
+/** A lease that work can run under. */
+export interface EnteredLease extends Lease {
+  readonly holds: readonly Hold[];
+  /** Whether its release has begun. Others may still stand on its holds. */
+  readonly isReleased: boolean;
+}
+
+/** A lease held in an async context, and what was held around it. */
 interface ContextEntry {
   /** The lock client it belongs to: applications in one process do not see each other's leases. */
   readonly space: object;
-  readonly lease: Lease;
-  readonly holds: readonly Hold[];
-  readonly outer: ContextEntry | undefined;
+  readonly lease: EnteredLease;
+  outer: ContextEntry | undefined;
 }
 
 const STORAGE_KEY = Symbol.for('nestjs-redis-lock:async-context:1');
@@ -20,14 +26,14 @@ const storage = (shared[STORAGE_KEY] ??= new AsyncLocalStorage<ContextEntry>());
 /** Which leases the running async context holds. A lease that was released counts no more, whoever still sees it. */
 export class LockContext {
   /** Runs the work so that everything it calls or awaits sees the lease. */
-  run<T>(lease: Lease, holds: readonly Hold[], work: () => T): T {
-    return storage.run({ space: this, lease, holds, outer: storage.getStore() }, work);
+  run<T>(lease: EnteredLease, work: () => T): T {
+    return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
   }
 
   /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
-    for (const { holds } of this.#entries()) {
-      const hold = holds.find(({ ownership }) => ownership.resource === resource);
+    for (const { lease } of this.#entries()) {
+      const hold = lease.holds.find(({ ownership }) => ownership.resource === resource);
       if (hold?.isHeld()) return hold;
     }
     return undefined;
@@ -35,20 +41,27 @@ export class LockContext {
 
   /** Whether this context was entered through the given hold. */
   has(hold: Hold): boolean {
-    for (const { holds } of this.#entries()) if (holds.includes(hold)) return true;
+    for (const { lease } of this.#entries()) if (lease.holds.includes(hold)) return true;
     return false;
   }
 
   /** The innermost lease that is not released, of the resource if one is named. One that was lost is still shown. */
   lease(resource?: string): Lease | undefined {
-    for (const { lease, holds } of this.#entries()) {
-      if (resource !== undefined && !lease.resources.includes(resource)) continue;
-      if (holds.every((hold) => !hold.isReleased)) return lease;
+    for (const { lease } of this.#entries()) {
+      if (resource === undefined || lease.resources.includes(resource)) return lease;
     }
     return undefined;
   }
 
+  /** From the inside out. Forgets what was released: un-awaited work that goes on and on would keep an endless chain. */
   *#entries(): Generator<ContextEntry> {
-    for (let entry = storage.getStore(); entry; entry = entry.outer) if (entry.space === this) yield entry;
+    for (let entry = unreleased(storage.getStore()); entry; entry = entry.outer = unreleased(entry.outer)) {
+      if (entry.space === this) yield entry;
+    }
   }
+}
+
+function unreleased(entry: ContextEntry | undefined): ContextEntry | undefined {
+  while (entry?.lease.isReleased) entry = entry.outer;
+  return entry;
 }

@@ -89,7 +89,11 @@ export class SingletonRuns {
     for (;;) {
       if (closing.aborted) return undefined;
       const sentAt = clock.now();
-      const answer = await answerWithin(clock, ledger.claim(target, claim), lock.attemptTimeoutMs, closing);
+      const command = ledger.claim(target, claim);
+      const answer = await answerWithin(clock, command, lock.attemptTimeoutMs, closing);
+      if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
+        client.refuseLateGrant(command, ownership, lock);
+      }
       if (answer.outcome === 'aborted') return this.#forget(candidate);
       if (answer.outcome === 'answered') {
         // A grant that comes when its lease is over is asked for again: it is still this owner's.

@@ -14,6 +14,7 @@ const PAUSE_MS = { first: 20, longest: 500 };
  */
 export class Withdrawals {
   readonly #pending = new Set<Promise<void>>();
+  readonly #withdrawn = new WeakSet<Ownership>();
   readonly #stop = new AbortController();
 
   constructor(
@@ -32,8 +33,26 @@ export class Withdrawals {
     limits: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
     leaveQueue: boolean,
   ): void {
+    this.#withdrawn.add(ownership);
     const work = this.#repeat(ownership, limits, leaveQueue).finally(() => this.#pending.delete(work));
     this.#pending.add(work);
+  }
+
+  /**
+   * For a command that nobody waits for any more. It may be executed after the release that was to withdraw it: a script
+   * that Redis did not know is sent once more. What it grants then is given back as well.
+   */
+  refuseLateGrant(
+    command: Promise<{ readonly status: string }>,
+    ownership: Ownership,
+    limits: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
+  ): void {
+    command.then(
+      ({ status }) => {
+        if (status === 'granted' && this.#withdrawn.has(ownership)) this.start(ownership, limits, false);
+      },
+      () => {},
+    );
   }
 
   /** Waits for all of them, but no longer than `patienceMs`; the rest is left to expire. */

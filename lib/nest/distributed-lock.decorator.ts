@@ -12,11 +12,21 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  * Decorates an async method whose parameters fit the key function's. A method that is not async, or whose parameters do
  * not fit, is an error at compile time.
  */
-export type LockedMethodDecorator<A extends readonly unknown[]> = <M extends AsyncMethod>(
-  target: object,
-  propertyKey: string | symbol,
-  descriptor: TypedPropertyDescriptor<M> & KeyFits<A, M>,
-) => void;
+export interface LockedMethodDecorator<A extends readonly unknown[]> {
+  // For parameters whose types are parameters of the class: what KeyFits is of those, TypeScript does not find out.
+  <P extends readonly [...A, ...unknown[]], R>(
+    target: object,
+    propertyKey: string | symbol,
+    // An open end is what P becomes where the method's own parameters do not fit.
+    descriptor: TypedPropertyDescriptor<(...args: P) => Promise<R>> & (number extends P['length'] ? never : unknown),
+  ): void;
+  // For every other method, generic ones too.
+  <M extends AsyncMethod>(
+    target: object,
+    propertyKey: string | symbol,
+    descriptor: TypedPropertyDescriptor<M> & KeyFits<A, M>,
+  ): void;
+}
 
 /** Nothing where the key function can be called with the method's parameters; otherwise a type that explains. */
 type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A) => void) extends (
@@ -51,7 +61,7 @@ export function DistributedLock<A extends readonly unknown[] = []>(
 export function DistributedLock<A extends readonly unknown[]>(
   given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
 ): LockedMethodDecorator<A> {
-  return (target, propertyKey, descriptor) => {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const decoration = readLockDecoration(given, where);
     const lockServiceOf = declareLockService(target, decoration.lockService);

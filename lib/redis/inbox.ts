@@ -2,6 +2,8 @@ import { toStoreError } from './failures.js';
 import { decodeResource } from './keys.js';
 import type { RedisConnection } from './redis-connection.js';
 
+const RETRY_PAUSE_MS = 250;
+
 /** The channel on which this instance is woken: one subscription, made at start-up, whatever it waits for. */
 export class Inbox {
   readonly #listeners: ((resource: string | undefined) => void)[] = [];
@@ -23,16 +25,20 @@ export class Inbox {
         check();
       };
       // Messages of the time in between are lost: whoever waits has to look for himself now.
-      subscriber.on('ready', () => {
+      const subscribe = (): void => {
+        // On a connection that broke, the next one begins anew.
+        if (subscriber.status !== 'ready') return;
         subscriber.subscribe(channel).then(
           () => settle(),
           (error: unknown) => {
             const { failure, message } = toStoreError(error);
-            // Otherwise the connection broke again, and there will be another try.
             if (failure === 'refused') settle(message);
+            // Such as BUSY, while a long script runs.
+            else setTimeout(subscribe, RETRY_PAUSE_MS).unref();
           },
         );
-      });
+      };
+      subscriber.on('ready', subscribe);
       commands.on('ready', () => {
         this.#tell(undefined);
         check();

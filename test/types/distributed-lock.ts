@@ -139,3 +139,23 @@ export class Options {
 }
 
 expectTypeOf<Lease>().toExtend<AsyncDisposable>();
+
+/** The parameters of a class are known by their constraint only. */
+export class Repository<T extends { id: string }> {
+  @DistributedLock((entity: { id: string }) => entity.id)
+  async save(entity: T): Promise<T> {
+    return entity;
+  }
+
+  // @ts-expect-error the key function needs a number
+  @DistributedLock((version: number) => `version:${version}`)
+  async remove(entity: T): Promise<T> {
+    return entity;
+  }
+
+  // @ts-expect-error not async
+  @DistributedLock((entity: { id: string }) => entity.id)
+  find(entity: T): T {
+    return entity;
+  }
+}

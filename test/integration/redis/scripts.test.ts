@@ -50,7 +50,7 @@ describe('scripts run by their hash', () => {
     await admin().script('FLUSH');
     await admin().script('LOAD', RELEASE.lua);
     const controller = new AbortController();
-    const acquiring = locks.acquire('a', { signal: controller.signal });
+    const acquiring = locks.acquire('a', { leaseMs: 60_000, signal: controller.signal });
     controller.abort();
     await rejection(acquiring);
     await eventually(async () => expect(await admin().script('EXISTS', ACQUIRE.sha)).toEqual([1]));

@@ -83,11 +83,12 @@ describe('waking the waiters', () => {
 
   it('an instance that starts while Redis is busy with a script listens as soon as it can', async () => {
     await admin().config('SET', 'lua-time-limit', '10');
+    const killer = new Redis(redis().url, { enableReadyCheck: false });
+    await killer.ping();
     const endless = admin()
       .eval('while true do end', 0)
       .catch(() => undefined);
-    const { store } = await start({ patienceMs: 200 });
-    const killer = new Redis(redis().url);
+    const { store } = await start({ patienceMs: 500 });
     await eventually(async () => expect(await killer.script('KILL')).toBe('OK'));
     await endless;
     killer.disconnect();

@@ -1,11 +1,6 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import type { Lease } from '../../../lib/core/lease.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { gate } from '../../support/tracked.js';
-
-setFlagsFromString('--expose-gc');
 
 describe('current', () => {
   let world: LockWorld;
@@ -56,26 +51,6 @@ describe('current', () => {
       });
       over.open();
       expect(await child).toBe(outer);
-    });
-  });
-
-  it('forgets the leases that are over, however long a chain of un-awaited work goes on', async () => {
-    const released: WeakRef<Lease>[] = [];
-    const collectGarbage = runInNewContext('gc') as () => void;
-    const step = (left: number): Promise<void> =>
-      a.locks.using(`step:${left}`, undefined, async (lease) => {
-        released.push(new WeakRef(lease));
-        if (left > 0) await new Promise<void>((resolve) => setImmediate(() => (next(left - 1), resolve())));
-      });
-    let done!: () => void;
-    const finished = new Promise<void>((resolve) => (done = resolve));
-    const next = (left: number): void => void step(left).then(() => left === 0 && setImmediate(done));
-    next(20);
-    await finished;
-    await a.locks.using('after', undefined, async () => {
-      await settle();
-      collectGarbage();
-      expect(released.filter((lease) => lease.deref() !== undefined).length).toBeLessThan(5);
     });
   });
 });

@@ -50,7 +50,7 @@ describe('shutdown', () => {
       const using = track(a.locks.using('stock', undefined, () => work.opened));
       await settle();
       reply.open();
-      for (let i = 0; i < ticks; i++) await undefined;
+      for (let i = 0; i < ticks; i++) await Promise.resolve();
       const shutdown = track(a.locks.shutdown(10_000));
       await settle();
       if (using.state === 'rejected') expect(using.error).toBeInstanceOf(LockShutdownError);

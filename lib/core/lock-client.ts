@@ -5,7 +5,7 @@ import { answerWithin } from './answer.js';
 import { type Clock, SystemClock } from './clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import { Contention } from './contention.js';
-import { LockBusyError, LockReentryError, LockUnavailableError } from './errors.js';
+import { InvalidLockOptionsError, LockBusyError, LockReentryError, LockUnavailableError } from './errors.js';
 import { type LockObserver, LockObservers } from './events.js';
 import type { HeldLease, LeaseWorkings } from './held-lease.js';
 import type { Grant } from './hold.js';
@@ -21,6 +21,7 @@ import {
 import type { LockState, LockStore, Ownership } from './lock-store.js';
 import { type Random, SystemRandom } from './random.js';
 import { checkResource, checkResources, type ResourceNames } from './resource.js';
+import { describeValue } from './validation.js';
 import { Watchdog } from './watchdog.js';
 import { Withdrawals } from './withdrawals.js';
 
@@ -119,6 +120,12 @@ export class LockClient {
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
+    if (typeof work !== 'function') {
+      throw new InvalidLockOptionsError(
+        `using needs a function to run under the lock, not ${describeValue(work)}.`,
+        'work',
+      );
+    }
     return this.runUnder(await this.acquire(resource, options), work);
   }
 

@@ -10,12 +10,13 @@ export type AsyncMethod = (...args: never[]) => Promise<unknown>;
  * that `@Cron`, `@Get`, `@UseGuards` and the like work above and below.
  */
 export function wrapMethod(
-  descriptor: PropertyDescriptor,
+  descriptor: PropertyDescriptor | undefined,
   where: string,
   wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => Promise<unknown>,
 ): void {
-  const original = descriptor.value as unknown;
-  if (typeof original !== 'function') {
+  const original = descriptor?.value as unknown;
+  // A property, even one with an arrow function in it, has no descriptor.
+  if (!descriptor || typeof original !== 'function') {
     throw new InvalidLockOptionsError(`${where} is not a method, but ${describeValue(original)}.`, 'decorator');
   }
   const wrapped = wrap(original as (...args: unknown[]) => unknown);

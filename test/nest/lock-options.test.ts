@@ -175,5 +175,7 @@ describe('what cannot be locked is refused when the class is defined', () => {
     }
     const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!;
     expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow('Reports.nightly is not a method');
+    // What a compiler passes for a property with an arrow function in it.
+    expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow('Reports.nightly is not a method');
   });
 });

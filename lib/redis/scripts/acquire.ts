@@ -26,7 +26,7 @@ if holder and holder ~= ARGV[1] then
     redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[4])
     redis.call('PEXPIRE', KEYS[2], ARGV[5])
   end
-  return { 0, math.max(redis.call('PTTL', KEYS[1]), 0) }
+  return { 0, holderTtl(KEYS[1]) }
 end
 if holder then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

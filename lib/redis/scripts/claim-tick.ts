@@ -25,7 +25,7 @@ if holder == owner then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return { 'granted', tonumber(token) }
 end
-local ttl = holder and math.max(redis.call('PTTL', KEYS[1]), 0) or 0
+local ttl = holder and holderTtl(KEYS[1]) or 0
 if claimant and claimant ~= owner then
   -- Whoever watches keeps the claim in memory, however long the run takes.
   if rescue then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end

@@ -45,17 +45,24 @@ local function readHolder(lockKey)
   redis.call('LLEN', lockKey)
   return redis.call('GET', lockKey)
 end
+
+-- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.
+local function holderTtl(lockKey)
+  local ttl = redis.call('PTTL', lockKey)
+  return ttl < 0 and 1000 or ttl
+end
 `;
 
 /**
- * `wakeNext(waitersKey, inboxPrefix, encodedResource)`: tells the waiting instance not heard of for longest that the lock is free. One whose inbox nobody
- * listens to is dead and is passed over; one that has not been heard of for a while is, too. Where an ACL forbids the
- * channel, the lock is freed all the same, and the waiters find out by their heartbeat.
+ * `wakeNext(waitersKey, inboxPrefix, encodedResource)`: tells the waiting instance not heard of for longest that the lock
+ * is free. One whose inbox nobody listens to is dead and is passed over; one that has not been heard of for a while is,
+ * too. Where an ACL forbids the channel, or the key of the waiters is somebody else's, the lock is freed all the same (an
+ * error has no first element), and the waiters find out by their heartbeat.
  */
 export const WAKE = `
 local function wakeNext(waitersKey, inboxPrefix, encodedResource)
   while true do
-    local waiter = redis.call('ZPOPMIN', waitersKey)
+    local waiter = redis.pcall('ZPOPMIN', waitersKey)
     if not waiter[1] then return end
     if tonumber(waiter[2]) >= now then
       local receivers = redis.pcall('PUBLISH', inboxPrefix .. waiter[1], encodedResource)

@@ -118,6 +118,14 @@ describe('waiting for a busy resource', () => {
     expect(error.retryAfterMs).toBeLessThanOrEqual(5_000);
   });
 
+  it('does not storm a lock that somebody made permanent: it is asked for again in a second', async () => {
+    const [holder, other] = [await start(), await start()];
+    await holder.locks.acquire('x');
+    await admin().persist('lock:{x}');
+    const contender = { resource: 'x', owner: 'other/1', mode: 'exclusive' } as const;
+    expect(await other.store.acquire(contender, 1_000, true)).toEqual({ status: 'busy', ttlMs: 1_000 });
+  });
+
   it('acquire gives up after waitMs, leaves the queue, and does not touch the lock of the holder', async () => {
     const [a, b] = [await start(), await start()];
     const lease = await a.locks.acquire('x');

@@ -111,6 +111,14 @@ describe('Redis refusing', () => {
         await put('lock:{a}:waiters');
         await expectRefusal(redis().url, /WRONGTYPE/);
       });
+
+      it('where the waiters would be, when the lock is released: it is freed', async () => {
+        const { locks } = await start();
+        const lease = await locks.acquire('a');
+        await put('lock:{a}:waiters');
+        await lease.release();
+        expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:{a}:waiters']);
+      });
     }
 
     it('where the fence would be', async () => {

@@ -92,3 +92,9 @@ describe('using', () => {
     expect(ran).toBe(false);
   });
 });
+
+it('using without a function is refused before anything is sent', async () => {
+  const { locks, store } = new LockWorld().instance('a');
+  await expect(locks.using('stock', {}, undefined as never)).rejects.toThrow('using needs a function');
+  expect(store.sent('acquire')).toEqual([]);
+});

@@ -9,7 +9,6 @@ const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 /** The one ERR that goes away by itself. */
 const TOO_MANY_CLIENTS = /^ERR max number of clients/;
 
-/** ioredis never wrote the command: the connection broke, and nobody was told yet. */
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
 /** What to do about the refusals that people meet most. */
@@ -37,6 +36,12 @@ export function toStoreError(error: unknown): LockStoreError {
   const advice = ADVICE[code];
   const failure = TOO_MANY_CLIENTS.test(message) ? 'notExecuted' : sortReply(code);
   return new LockStoreError(failure, `${shorten(message)}${advice ? `. ${advice}` : ''}`);
+}
+
+/** Whether ioredis never wrote the command: the connection is breaking, and its own message does not say why. */
+export function isNotWritten(error: unknown): boolean {
+  // Not instanceof, see toStoreError.
+  return NOT_WRITTEN.test((error as Partial<Error> | undefined)?.message ?? '');
 }
 
 /** The error code of a reply. Before Redis 7 an error inside a script is wrapped, and its own code follows later. */

@@ -2,7 +2,7 @@ import { type Cluster, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { LockStoreError } from '../core/lock-store.js';
 import { describeValue } from '../core/validation.js';
-import { toStoreError } from './failures.js';
+import { isNotWritten, toStoreError } from './failures.js';
 
 /** Where Redis is: a URL, ioredis options, or a client of yours, which is duplicated and never changed or closed. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
@@ -88,6 +88,15 @@ export class RedisConnection {
     if (this.commands.status === 'ready' && !this.#isRefused) return this.commands;
     const isFatal = this.#lastError?.failure === 'refused';
     throw new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describeTrouble());
+  }
+
+  /** Sorts what a command was rejected with, in words that say why. */
+  explain(error: unknown): LockStoreError {
+    if (isNotWritten(error)) return new LockStoreError('notExecuted', this.describeTrouble());
+    const sorted = toStoreError(error);
+    // ioredis breaks this connection to look for the primary elsewhere; until it is back, this is the reason.
+    if (sorted.message.startsWith('READONLY')) this.#lastError = sorted;
+    return sorted;
   }
 
   describeTrouble(): string {

@@ -6,7 +6,6 @@ import {
   WAITER_SILENCE_MS,
 } from '../core/lock-store.js';
 import type { LockMode } from '../core/lock-options.js';
-import { toStoreError } from './failures.js';
 import { Inbox } from './inbox.js';
 import { encodeResource, Keys } from './keys.js';
 import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
@@ -110,7 +109,7 @@ export class RedisLockStore implements LockStore {
     try {
       return await runScript(client, script, keys, args);
     } catch (error) {
-      throw toStoreError(error);
+      throw this.#connection.explain(error);
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js';
+import { LockUnavailableError } from './errors.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
 /** What became of a command. `timeout` means unknown: it may have been executed, or still be. */
@@ -37,4 +38,18 @@ export function answerWithin<T>(
     );
     if (signal?.aborted) abort();
   });
+}
+
+/** The reply to a command that is sent once. @throws LockUnavailableError that says why there is none */
+export async function ask<T>(
+  clock: Clock,
+  command: Promise<T>,
+  timeoutMs: number,
+  operation: string,
+  resource: string,
+): Promise<T> {
+  const answer = await answerWithin(clock, command, timeoutMs);
+  if (answer.outcome === 'answered') return answer.value;
+  const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
+  throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);
 }

@@ -14,6 +14,7 @@ import { LocalLines, type Place } from './local-line.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { LockStore, Ownership } from './lock-store.js';
 import { mergeSignals } from './merged-signal.js';
+import { createOwnerId } from './owner-id.js';
 import { pause } from './pause.js';
 import type { Random } from './random.js';
 import { checkPause } from './retry.js';
@@ -65,7 +66,7 @@ export class Contention {
     const startedAt = this.clock.now();
     const queues = options.waitMs > 0 && options.retry === undefined;
     const contender: Contender = {
-      ownership: { resource, owner: `${this.store.instanceId}/${this.random.id()}`, mode: options.mode },
+      ownership: { resource, owner: createOwnerId(this.store.instanceId, this.random), mode: options.mode },
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,

@@ -1,5 +1,5 @@
 import type { ActiveHolds } from './active-holds.js';
-import { answerWithin } from './answer.js';
+import { answerWithin, ask } from './answer.js';
 import type { Clock } from './clock.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
 import type { LockObservers } from './events.js';
@@ -83,7 +83,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
-    const isOwner = await this.#ask('verify', () => this.workings.store.verify(this.hold.ownership));
+    const isOwner = await this.#ask('verify', this.workings.store.verify(this.hold.ownership));
     if (!isOwner) this.hold.lose('takenOver');
     return this.isHeld();
   }
@@ -106,7 +106,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
       hold.dismiss(renewal);
       hold.nextRenewalAt = Math.max(hold.nextRenewalAt, nextRenewalAt);
     });
-    if (await this.#ask('extend', () => command)) hold.confirm(renewal);
+    if (await this.#ask('extend', command)) hold.confirm(renewal);
     else hold.lose('takenOver');
     this.assertHeld();
     hold.leaseMs = leaseMs;
@@ -183,10 +183,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   /** @throws LockUnavailableError */
-  async #ask<T>(operation: string, command: () => Promise<T>): Promise<T> {
-    const answer = await answerWithin(this.workings.clock, command(), this.hold.attemptTimeoutMs);
-    if (answer.outcome === 'answered') return answer.value;
-    const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
-    throw new LockUnavailableError(this.resource, operation, outcome, 'error' in answer ? answer.error : undefined);
+  #ask<T>(operation: string, command: Promise<T>): Promise<T> {
+    return ask(this.workings.clock, command, this.hold.attemptTimeoutMs, operation, this.resource);
   }
 }

@@ -1,5 +1,6 @@
 import { InMemoryServer } from './in-memory-server.js';
 import { type AcquireReply, type LockState, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import { instanceOf } from './owner-id.js';
 
 export interface InMemoryLockStoreOptions {
   /** Must differ between the stores of one server. */
@@ -82,8 +83,7 @@ export class InMemoryLockStore implements LockStore {
     if (!lock) return { resource, mode: null, holders: [], ttlMs: 0, waiters };
     const { owner, mode, fencingToken, depth } = lock;
     const ttlMs = server.locks.ttlMs(resource);
-    // The part after the last slash is the owner's secret.
-    const instanceId = owner.slice(0, owner.lastIndexOf('/'));
+    const instanceId = instanceOf(owner);
     return { resource, mode, holders: [{ instanceId, fencingToken, ttlMs, depth }], ttlMs, waiters };
   }
 

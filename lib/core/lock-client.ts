@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Acquisition } from './acquisition.js';
 import { ActiveHolds } from './active-holds.js';
-import { answerWithin } from './answer.js';
+import { ask } from './answer.js';
 import { type Clock, SystemClock } from './clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import { Contention } from './contention.js';
@@ -19,6 +19,7 @@ import {
   resolveLockOptions,
 } from './lock-options.js';
 import type { LockState, LockStore, Ownership } from './lock-store.js';
+import { createOwnerId } from './owner-id.js';
 import { type Random, SystemRandom } from './random.js';
 import { checkResource, checkResources, type ResourceNames } from './resource.js';
 import { describeValue } from './validation.js';
@@ -73,9 +74,8 @@ export class LockClient {
     this.#acquisition = new Acquisition(this.#workings, contention, this.#closing.signal);
   }
 
-  /** A new owner id: whoever knows it can release what it owns. */
   newOwner(): string {
-    return `${this.#store.instanceId}/${this.random.id()}`;
+    return createOwnerId(this.#store.instanceId, this.random);
   }
 
   /** Takes charge of a lock that the store has granted. */
@@ -145,10 +145,7 @@ export class LockClient {
 
   async inspect(resource: string): Promise<LockState> {
     const name = checkResource(resource, 'inspect');
-    const answer = await answerWithin(this.clock, this.#store.inspect(name), this.defaults.attemptTimeoutMs);
-    if (answer.outcome === 'answered') return answer.value;
-    const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
-    throw new LockUnavailableError(resource, 'inspect', outcome, 'error' in answer ? answer.error : undefined);
+    return ask(this.clock, this.#store.inspect(name), this.defaults.attemptTimeoutMs, 'inspect', name);
   }
 
   /**

@@ -17,6 +17,7 @@ import { RENEW } from './scripts/renew.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { VERIFY } from './scripts/verify.js';
+import { instanceOf } from '../core/owner-id.js';
 
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionOption;
@@ -90,8 +91,7 @@ export class RedisLockStore implements LockStore {
     const reply = (await this.run(INSPECT, keys, [])) as [string, string, number, LockMode, number, string[]];
     const [owner, token, depth, mode, ttlMs, waiters] = reply;
     if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
-    // The part after the last slash is the owner's secret.
-    const instanceId = owner.slice(0, owner.lastIndexOf('/'));
+    const instanceId = instanceOf(owner);
     return { resource, mode, holders: [{ instanceId, fencingToken: Number(token), ttlMs, depth }], ttlMs, waiters };
   }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /** Where core takes randomness from. Injected, so that tests are repeatable. */
 export interface Random {
@@ -8,9 +8,22 @@ export interface Random {
   fraction(): number;
 }
 
+const ID_BYTES = 16;
+const IDS_AT_ONCE = 256;
+
 export class SystemRandom implements Random {
+  readonly #pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE);
+  #used = this.#pool.length;
+
   id(): string {
-    return randomBytes(16).toString('base64url');
+    // Asking the generator for each id costs a fifth of an acquisition.
+    if (this.#used === this.#pool.length) {
+      randomFillSync(this.#pool);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += ID_BYTES;
+    return this.#pool.toString('base64url', from, this.#used);
   }
 
   fraction(): number {

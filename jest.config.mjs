@@ -42,5 +42,6 @@ export default {
     { ...project('sample-app', 'sample-app/test'), globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs' },
     project('docs', 'test/docs'),
   ],
-  testTimeout: 30_000,
+  // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
+  testTimeout: 60_000,
 };

@@ -78,6 +78,8 @@ class TimeoutJob extends Job {
     ScheduleModule.forRoot(),
     RedisLockModule.forRoot({
       connection: setup.url,
+      // A machine that is busy starting others is no reason to warn that Redis is away.
+      attemptTimeoutMs: 10_000,
       keyPrefix: setup.keyPrefix,
       observers: [(event) => 'tick' in event && tell(event)],
     }),

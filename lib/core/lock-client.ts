@@ -18,7 +18,7 @@ import {
   type ResolvedLockOptions,
   resolveLockOptions,
 } from './lock-options.js';
-import type { LockState, LockStore, Ownership } from './lock-store.js';
+import type { LockState, LockStore } from './lock-store.js';
 import { createOwnerId } from './owner-id.js';
 import { type Random, SystemRandom } from './random.js';
 import { checkResource, checkResources, type ResourceNames } from './resource.js';
@@ -46,6 +46,8 @@ export class LockClient {
   readonly clock: Clock;
   readonly random: Random;
   readonly defaults: LockDefaults;
+  /** Where acquisitions are given up that may have succeeded unnoticed. */
+  readonly withdrawals: Withdrawals;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
   readonly #acquisition: Acquisition;
@@ -65,6 +67,7 @@ export class LockClient {
       observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
     });
     const withdrawals = new Withdrawals(store, clock);
+    this.withdrawals = withdrawals;
     const context = new LockContext();
     const active = new ActiveHolds();
     this.#workings = { store, clock, observers, watchdog, withdrawals, active, context };
@@ -81,20 +84,6 @@ export class LockClient {
   /** Takes charge of a lock that the store has granted. */
   hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
     return this.#acquisition.hold(grant, options);
-  }
-
-  /** Gives up an acquisition that may have succeeded unnoticed. */
-  withdraw(ownership: Ownership, options: ResolvedLockOptions): void {
-    this.#workings.withdrawals.start(ownership, options, false);
-  }
-
-  /** Gives back what a command grants after its acquisition was withdrawn. */
-  refuseLateGrant(
-    command: Promise<{ readonly status: string }>,
-    ownership: Ownership,
-    options: ResolvedLockOptions,
-  ): void {
-    this.#workings.withdrawals.refuseLateGrant(command, ownership, options);
   }
 
   /** Aborts when the shutdown begins. */

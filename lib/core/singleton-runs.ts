@@ -92,7 +92,7 @@ export class SingletonRuns {
       const command = ledger.claim(target, claim);
       const answer = await answerWithin(clock, command, lock.attemptTimeoutMs, closing);
       if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-        client.refuseLateGrant(command, ownership, lock);
+        client.withdrawals.refuseLateGrant(command, ownership, lock);
       }
       if (answer.outcome === 'aborted') return this.#forget(candidate);
       if (answer.outcome === 'answered') {
@@ -110,7 +110,7 @@ export class SingletonRuns {
 
   /** The claim may have been granted without our knowing: do not keep the job's lock until it expires. */
   #forget({ ownership, lock }: Candidate): undefined {
-    this.client.withdraw(ownership, lock);
+    this.client.withdrawals.start(ownership, lock, false);
   }
 
   #unclaimed(

@@ -7,6 +7,7 @@ export {
   LockBusyError,
   LockError,
   LockModuleMissingError,
+  LockQueueFullError,
   LockReentryError,
   LockShutdownError,
   LockTimeoutError,
@@ -26,7 +27,7 @@ export {
   type LockedMethodDecorator,
 } from './nest/distributed-lock.decorator.js';
 export { InjectRedisLock } from './nest/inject-redis-lock.decorator.js';
-export type { LockDecoratorOptions, OnBusy } from './nest/lock-decorator-options.js';
+export type { BusyError, LockDecoratorOptions, OnBusy } from './nest/lock-decorator-options.js';
 export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { LockHandler, type LockHandlerOptions } from './nest/lock-handler.decorator.js';
 export { LockInterceptor } from './nest/lock.interceptor.js';

@@ -1,6 +1,5 @@
 import { answerWithin } from './answer.js';
 import { CompositeLease } from './composite-lease.js';
-import type { Contention } from './contention.js';
 import {
   type LeaseLossReason,
   LeaseLostError,
@@ -17,7 +16,6 @@ import type { ResolvedLockOptions } from './lock-options.js';
 export class Acquisition {
   constructor(
     private readonly workings: LeaseWorkings,
-    private readonly contention: Contention,
     /** Aborts when the application shuts down. */
     private readonly closing: AbortSignal,
   ) {}
@@ -38,20 +36,17 @@ export class Acquisition {
     const held = this.workings.context.hold(resource);
     if (held) return this.#enterAgain(held, options);
     if (this.closing.aborted) throw new LockShutdownError(resource);
-    const lease = this.hold(await this.contention.acquire(resource, options), options);
-    if (!this.closing.aborted) return lease;
-    // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
-    await lease.end().catch(() => {});
-    throw new LockShutdownError(resource);
+    return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options));
   }
 
   /** Takes charge of a lock that the store has granted. */
   hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
-    const hold = new Hold(grant, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason));
+    const { tenure, waitedMs, attempts } = grant;
+    const hold = new Hold(tenure, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason));
     // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
     if (hold.renewable) this.workings.active.add(hold);
     this.workings.watchdog.watch(hold);
-    const { ownership, fencingToken, waitedMs, attempts } = grant;
+    const { ownership, fencingToken } = hold;
     const { resource, mode } = ownership;
     this.workings.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new HeldLease(hold, this.workings);
@@ -88,10 +83,10 @@ export class Acquisition {
     const lease = new HeldLease(hold, this.workings);
     const answer = await hold.inOrder(async () => {
       const leaseMs = hold.renewalMs();
-      const renewal = hold.renewing(this.workings.clock.now(), leaseMs);
+      const renewal = hold.tenure.renewing(this.workings.clock.now(), leaseMs);
       const command = this.workings.store.setDepth(hold.ownership, hold.depth, leaseMs);
       const result = await answerWithin(this.workings.clock, command, options.attemptTimeoutMs);
-      if (result.outcome === 'answered' && result.value) hold.confirm(renewal);
+      if (result.outcome === 'answered' && result.value) hold.tenure.confirm(renewal);
       return result;
     });
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
@@ -104,10 +99,11 @@ export class Acquisition {
   }
 
   #onLost(hold: Hold, reason: LeaseLossReason): void {
-    const { active, watchdog, observers } = this.workings;
+    const { active, watchdog, observers, contention } = this.workings;
     watchdog.unwatch(hold);
     // At a shutdown the work may still release in the time of grace; otherwise nobody may ever do it.
     if (reason !== 'shutdown') active.delete(hold);
+    contention.lost(hold);
     observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
   }
 }

@@ -28,9 +28,10 @@ export class DueQueue<T extends Due> {
     this.#sink(entry.heapIndex);
   }
 
+  /** Does nothing where the entry is not in this queue. */
   remove(entry: T): void {
     const index = entry.heapIndex;
-    if (index === -1) return;
+    if (this.#heap[index] !== entry) return;
     entry.heapIndex = -1;
     const last = this.#heap.pop()!;
     if (last === entry) return;

@@ -79,6 +79,27 @@ export class LockTimeoutError extends LockError {
   }
 }
 
+/** As many as `maxWaiters` allows wait for the resource already. */
+export class LockQueueFullError extends LockError {
+  override readonly code = 'LOCK_QUEUE_FULL';
+
+  constructor(
+    resource: string,
+    readonly maxWaiters: number,
+    /** Where they wait: in this process, or the processes in the queue in Redis. */
+    readonly where: 'process' | 'redis',
+    /** When the holder's lease ends unless it is renewed, in milliseconds. */
+    readonly retryAfterMs: number,
+  ) {
+    super(
+      `${quoteResource(resource)} is not waited for: ${maxWaiters} ` +
+        `${where === 'process' ? 'calls of this process' : 'processes'} wait for it already (maxWaiters). ` +
+        `Shorten the work done under the lock, take in less of it, or raise maxWaiters.`,
+      resource,
+    );
+  }
+}
+
 /** The caller's AbortSignal ended the wait. `cause` is the signal's reason. */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';

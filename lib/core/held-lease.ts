@@ -1,6 +1,7 @@
 import type { ActiveHolds } from './active-holds.js';
 import { answerWithin, ask } from './answer.js';
 import type { Clock } from './clock.js';
+import type { Contention } from './contention.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
 import type { LockObservers } from './events.js';
 import type { Hold } from './hold.js';
@@ -16,6 +17,7 @@ import type { Withdrawals } from './withdrawals.js';
 /** What a lease works with; one for all leases of a client. */
 export interface LeaseWorkings {
   readonly store: LockStore;
+  readonly contention: Contention;
   readonly clock: Clock;
   readonly observers: LockObservers;
   readonly watchdog: Watchdog;
@@ -92,25 +94,26 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
     this.assertHeld();
     const { hold, workings } = this;
+    const { tenure } = hold;
     const sentAt = workings.clock.now();
     const renewalMs = hold.renewalMs(leaseMs);
-    const renewal = hold.renewing(sentAt, renewalMs);
-    const { nextRenewalAt } = hold;
+    const renewal = tenure.renewing(sentAt, renewalMs);
+    const { nextRenewalAt } = tenure;
     // It may shorten the lease: then the watchdog must not come too late.
-    hold.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
+    tenure.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
     workings.watchdog.watch(hold);
     const command = workings.store.renew(hold.ownership, renewalMs);
     // Also when nobody waits for the reply any more.
     command.catch((error: unknown) => {
       if (asStoreError(error).failure === 'unknown') return;
-      hold.dismiss(renewal);
-      hold.nextRenewalAt = Math.max(hold.nextRenewalAt, nextRenewalAt);
+      tenure.dismiss(renewal);
+      tenure.nextRenewalAt = Math.max(tenure.nextRenewalAt, nextRenewalAt);
     });
-    if (await this.#ask('extend', command)) hold.confirm(renewal);
-    else hold.lose('takenOver');
+    if (await this.#ask('extend', command)) tenure.confirm(renewal);
+    else tenure.takenOver();
     this.assertHeld();
-    hold.leaseMs = leaseMs;
-    hold.nextRenewalAt = sentAt + leaseMs / 3;
+    tenure.leaseMs = leaseMs;
+    tenure.nextRenewalAt = sentAt + leaseMs / 3;
     workings.watchdog.watch(hold);
   }
 
@@ -167,8 +170,12 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     const { ownership, fencingToken } = hold;
     const { resource } = ownership;
     const heldMs = workings.clock.now() - hold.acquiredAt;
-    const command = workings.store.release(ownership, false);
-    const answer = await answerWithin(workings.clock, command, hold.attemptTimeoutMs);
+    const released = workings.contention.giveBack(hold);
+    if (released === true) {
+      workings.observers.emit({ type: 'released', resource, fencingToken, heldMs });
+      return;
+    }
+    const answer = await answerWithin(workings.clock, released, hold.attemptTimeoutMs);
     if (!wasHeld) {
       workings.observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
     } else if (answer.outcome === 'answered') {
@@ -176,7 +183,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
       else workings.observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
     } else if (answer.outcome !== 'aborted') {
       const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
-      workings.withdrawals.start(ownership, hold, false);
+      workings.withdrawals.start(ownership, hold);
       workings.observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
       throw error;
     }

@@ -3,30 +3,21 @@ import type { Due } from './due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
-import { leaseFor, validUntil } from './validity.js';
+import type { Tenure } from './tenure.js';
+import { leaseFor } from './validity.js';
 
-/** A grant, as the store answered it. */
+/** What a call to acquire was granted. */
 export interface Grant {
-  readonly ownership: Ownership;
-  readonly fencingToken: number;
-  /** The monotonic time at which the command that was granted was sent. */
-  readonly sentAt: number;
+  readonly tenure: Tenure;
   readonly attempts: number;
   readonly waitedMs: number;
 }
 
-/** A renewal that was sent. */
-export interface Renewal {
-  /** Until when the lease may be trusted if this is the last one that Redis has executed. */
-  readonly validUntil: number;
-}
-
 /**
- * One lock that this process holds in the store, and the deadline until which that may be believed. Several leases may
- * stand on it, one for each time a reentrant holder has entered.
+ * One lock held by somebody in this process, from its acquisition to its release or loss. Several leases may stand on it,
+ * one for each time a reentrant holder has entered.
  */
 export class Hold implements Due {
-  readonly ownership: Ownership;
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
@@ -34,44 +25,41 @@ export class Hold implements Due {
   readonly acquiredAt: number;
   /** How many leases stand on it. */
   depth = 1;
-  leaseMs: number;
-  /** For the watchdog: when the next renewal is to be sent. */
-  nextRenewalAt: number;
   dueAt = 0;
   heapIndex = -1;
 
   readonly #endsAt: number;
-  /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
-  readonly #unanswered = new Set<Renewal>();
-  #confirmed: Renewal;
-  #deadline: number;
   #state: 'held' | 'released' | 'lost' = 'held';
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   /** The depth commands of one hold go one after another: two in flight could arrive in either order. */
-  #depthCommands: Promise<unknown> = Promise.resolve();
+  #depthCommands: Promise<unknown> | undefined;
 
   constructor(
-    grant: Grant,
+    readonly tenure: Tenure,
     options: ResolvedLockOptions,
     readonly clock: Clock,
     private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
   ) {
-    this.ownership = grant.ownership;
-    this.fencingToken = grant.fencingToken;
+    tenure.holder = this;
+    this.fencingToken = tenure.fencingToken;
     this.renewable = options.watchdog;
     this.attemptTimeoutMs = options.attemptTimeoutMs;
-    this.leaseMs = options.leaseMs;
     this.acquiredAt = clock.now();
-    this.#endsAt = grant.sentAt + options.maxHoldMs;
-    this.#confirmed = { validUntil: validUntil(grant.sentAt, this.leaseMs) };
-    this.#deadline = this.#earliestEnd();
-    this.nextRenewalAt = grant.sentAt + this.leaseMs / 3;
+    this.#endsAt = this.acquiredAt + options.maxHoldMs;
+  }
+
+  get ownership(): Ownership {
+    return this.tenure.ownership;
+  }
+
+  get leaseMs(): number {
+    return this.tenure.leaseMs;
   }
 
   /** The monotonic time after which the lock may be somebody else's. */
   get deadline(): number {
-    return this.#deadline;
+    return Math.min(this.tenure.deadline, this.#endsAt);
   }
 
   get isReleased(): boolean {
@@ -81,47 +69,18 @@ export class Hold implements Due {
   /** Compares the deadline itself: after a standstill the timers are late, and no flag may be trusted. */
   isHeld(): boolean {
     if (this.#state !== 'held') return false;
-    if (this.clock.now() < this.#deadline) return true;
+    if (this.clock.now() < this.deadline) return true;
     this.lose(this.#reasonAtDeadline());
     return false;
   }
 
   remainingMs(): number {
-    return this.isHeld() ? Math.max(0, this.#deadline - this.clock.now()) : 0;
+    return this.isHeld() ? Math.max(0, this.deadline - this.clock.now()) : 0;
   }
 
   /** How long a renewal that is sent now is to last: the store should not keep the lock after `maxHoldMs`. */
   renewalMs(leaseMs = this.leaseMs): number {
     return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
-  }
-
-  /**
-   * A renewal is about to be sent. Until it is answered it may be executed, and the lock may then end with it: the lease
-   * is never trusted for longer than that, however long the renewals before it may last.
-   */
-  renewing(sentAt: number, leaseMs: number): Renewal {
-    const renewal = { validUntil: validUntil(sentAt, leaseMs) };
-    this.#unanswered.add(renewal);
-    this.#deadline = this.#earliestEnd();
-    return renewal;
-  }
-
-  /** It was executed. A confirmation that comes after the deadline revives nothing: the lease is lost. */
-  confirm(renewal: Renewal): void {
-    if (!this.isHeld() || !this.#unanswered.has(renewal)) return;
-    // Whatever was sent before it was executed before it, or never.
-    for (const earlier of this.#unanswered) {
-      this.#unanswered.delete(earlier);
-      if (earlier === renewal) break;
-    }
-    this.#confirmed = renewal;
-    this.#deadline = this.#earliestEnd();
-  }
-
-  /** It was not executed and never will be. */
-  dismiss(renewal: Renewal): void {
-    this.#unanswered.delete(renewal);
-    this.#deadline = this.#earliestEnd();
   }
 
   get signal(): AbortSignal {
@@ -154,15 +113,9 @@ export class Hold implements Due {
 
   /** Runs depth commands one after another. */
   inOrder<T>(command: () => Promise<T>): Promise<T> {
-    const result = this.#depthCommands.then(command);
+    const result = this.#depthCommands ? this.#depthCommands.then(command) : command();
     this.#depthCommands = result.catch(() => {});
     return result;
-  }
-
-  #earliestEnd(): number {
-    let earliest = Math.min(this.#confirmed.validUntil, this.#endsAt);
-    for (const { validUntil } of this.#unanswered) earliest = Math.min(earliest, validUntil);
-    return earliest;
   }
 
   #reasonAtDeadline(): LeaseLossReason {

@@ -1,5 +1,14 @@
 import { InMemoryServer } from './in-memory-server.js';
-import { type AcquireReply, type LockState, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import {
+  type AcquireReply,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+  type Queueing,
+  type RotateReply,
+} from './lock-store.js';
 import { instanceOf } from './owner-id.js';
 
 export interface InMemoryLockStoreOptions {
@@ -10,37 +19,31 @@ export interface InMemoryLockStoreOptions {
 }
 
 /**
- * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, wake-ups. For the
+ * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For the
  * tests of an application that should run without Redis. It protects nothing from another process: never use it where an
  * application has several instances.
  */
 export class InMemoryLockStore implements LockStore {
   readonly instanceId: string;
   readonly #server: InMemoryServer;
-  readonly #listeners: ((resource: string | undefined) => void)[] = [];
+  readonly #listeners: GrantListener[] = [];
   readonly #closeInbox: () => void;
   #isClosed = false;
 
   constructor({ instanceId, server = new InMemoryServer() }: InMemoryLockStoreOptions) {
     this.instanceId = instanceId;
     this.#server = server;
-    this.#closeInbox = server.openInbox(instanceId, (resource) => {
-      for (const listener of this.#listeners) listener(resource);
+    this.#closeInbox = server.openInbox(instanceId, (grant) => {
+      for (const listener of this.#listeners) listener.granted(grant);
     });
   }
 
-  async acquire({ resource, owner, mode }: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply> {
-    const server = this.#connected();
-    const lock = server.locks.get(resource);
-    if (lock && lock.owner !== owner) {
-      if (wait) server.joinWaiters(resource, this.instanceId);
-      return { status: 'busy', ttlMs: server.locks.ttlMs(resource) };
-    }
-    if (wait) server.leaveWaiters(resource, this.instanceId);
-    if (!lock) return { status: 'granted', fencingToken: server.take(resource, owner, mode, leaseMs) };
-    // The command was sent again: the lease starts anew and nothing else changes.
-    server.locks.set(resource, lock, leaseMs);
-    return { status: 'granted', fencingToken: lock.fencingToken };
+  async acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    return this.#acquire(contender, leaseMs, queueing);
+  }
+
+  async rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    return { released: this.#release(owner), next: this.#acquire(contender, leaseMs, queueing) };
   }
 
   async setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
@@ -59,16 +62,8 @@ export class InMemoryLockStore implements LockStore {
     return lock !== undefined;
   }
 
-  async release(ownership: Ownership, leaveQueue: boolean): Promise<boolean> {
-    const server = this.#connected();
-    const { resource } = ownership;
-    if (leaveQueue) server.leaveWaiters(resource, this.instanceId);
-    const lock = server.locks.get(resource);
-    const isOwner = lock?.owner === ownership.owner;
-    if (lock && !isOwner) return false;
-    server.locks.delete(resource);
-    server.wakeNext(resource);
-    return isOwner;
+  async release(ownership: Ownership): Promise<boolean> {
+    return this.#release(ownership);
   }
 
   async verify(ownership: Ownership): Promise<boolean> {
@@ -87,13 +82,46 @@ export class InMemoryLockStore implements LockStore {
     return { resource, mode, holders: [{ instanceId, fencingToken, ttlMs, depth }], ttlMs, waiters };
   }
 
-  onWake(listener: (resource: string | undefined) => void): void {
+  listen(listener: GrantListener): void {
     this.#listeners.push(listener);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#closeInbox();
+  }
+
+  #acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+    const server = this.#connected();
+    const { locks, queues, clock } = server;
+    const first = queues.first(resource);
+    // Its holder died. Whoever waits comes before whoever asks.
+    if (first && first.owner !== owner && !locks.get(resource)) server.grantNext(resource);
+    const lock = locks.get(resource);
+    if (!lock || lock.owner === owner) {
+      queues.leave(resource, owner);
+      if (!lock) return { status: 'granted', fencingToken: server.take(resource, owner, mode, leaseMs) };
+      // It was granted before: the lease starts anew and nothing else changes.
+      locks.set(resource, lock, leaseMs);
+      return { status: 'granted', fencingToken: lock.fencingToken };
+    }
+    const ttlMs = locks.ttlMs(resource);
+    if (!queueing) return { status: 'busy', ttlMs };
+    const isFull = queues.length(resource) >= queueing.maxWaiters;
+    if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
+    const sentAt = Math.floor(queueing.sentAt);
+    queues.join(resource, { owner, mode, expiresAt: clock.now() + leaseMs, sentAt });
+    return { status: 'queued', ttlMs };
+  }
+
+  #release({ resource, owner }: Ownership): boolean {
+    const server = this.#connected();
+    server.queues.leave(resource, owner);
+    const lock = server.locks.get(resource);
+    const isOwner = lock?.owner === owner;
+    if (isOwner) server.locks.delete(resource);
+    if (isOwner || !lock) server.grantNext(resource);
+    return isOwner;
   }
 
   #connected(): InMemoryServer {

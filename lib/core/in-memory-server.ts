@@ -1,7 +1,9 @@
 import { type Clock, SystemClock } from './clock.js';
 import { ExpiringMap } from './expiring-map.js';
+import { InMemoryQueues } from './in-memory-queues.js';
 import type { LockMode } from './lock-options.js';
-import { WAITER_SILENCE_MS } from './lock-store.js';
+import type { PushedGrant } from './lock-store.js';
+import { instanceOf } from './owner-id.js';
 
 /** A lock as the in-memory server keeps it. */
 export interface InMemoryLock {
@@ -11,7 +13,7 @@ export interface InMemoryLock {
   readonly depth: number;
 }
 
-type WakeListener = (resource: string) => void;
+type InboxListener = (grant: PushedGrant) => void;
 
 /** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
 const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
@@ -27,14 +29,14 @@ export class InMemoryServer {
   readonly locks: ExpiringMap<InMemoryLock>;
   /** Who claimed which tick of which job, or that it has finished. */
   readonly claims: ExpiringMap<string>;
-  /** For each resource the instances that wait, the one not heard of for longest first, and until when each counts as alive. */
-  readonly #waiters = new Map<string, Map<string, number>>();
-  readonly #inboxes = new Map<string, Set<WakeListener>>();
+  readonly queues: InMemoryQueues;
+  readonly #inboxes = new Map<string, Set<InboxListener>>();
   #lastTick = 0;
 
   constructor(readonly clock: Clock = new SystemClock()) {
     this.locks = new ExpiringMap(clock);
     this.claims = new ExpiringMap(clock);
+    this.queues = new InMemoryQueues(clock);
   }
 
   /** Writes the lock, with a new fencing token, which it gives. */
@@ -44,39 +46,30 @@ export class InMemoryServer {
     return fencingToken;
   }
 
-  /** The instance wants to be woken; it goes to the end of the line. */
-  joinWaiters(resource: string, instanceId: string): void {
-    let waiters = this.#waiters.get(resource);
-    if (waiters === undefined) this.#waiters.set(resource, (waiters = new Map()));
-    waiters.delete(instanceId);
-    waiters.set(instanceId, this.clock.now() + WAITER_SILENCE_MS);
-  }
-
-  leaveWaiters(resource: string, instanceId: string): void {
-    const waiters = this.#waiters.get(resource);
-    waiters?.delete(instanceId);
-    if (waiters?.size === 0) this.#waiters.delete(resource);
-  }
-
-  listWaiters(resource: string): string[] {
-    const waiters = [...(this.#waiters.get(resource) ?? [])];
-    return waiters.filter(([, aliveUntil]) => aliveUntil >= this.clock.now()).map(([instanceId]) => instanceId);
-  }
-
-  /** Tells the waiting instance not heard of for longest that the resource is free. One that is silent or gone is passed over. */
-  wakeNext(resource: string): void {
-    for (const [instanceId, aliveUntil] of this.#waiters.get(resource) ?? []) {
-      this.leaveWaiters(resource, instanceId);
-      const listeners = this.#inboxes.get(instanceId);
-      if (aliveUntil < this.clock.now() || !listeners) continue;
+  /**
+   * Grants a resource that is free to the first waiter who is alive, for what is left of its time, and tells its instance.
+   * One whose time is over, or whose instance is gone, is dropped.
+   */
+  grantNext(resource: string): void {
+    for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
+      const { owner, mode, expiresAt, sentAt } = next;
+      this.queues.leave(resource, owner);
+      const inbox = this.#inboxes.get(instanceOf(owner));
+      if (inbox === undefined) continue;
+      const fencingToken = this.take(resource, owner, mode, expiresAt - this.clock.now());
       // Later, as a message over a connection would: nobody is called back inside his own call.
-      queueMicrotask(() => listeners.forEach((listener) => listener(resource)));
+      queueMicrotask(() => inbox.forEach((listener) => listener({ resource, owner, fencingToken, sentAt })));
       return;
     }
   }
 
+  /** The instances that wait for the resource, once for each of their contenders, the first one first. */
+  listWaiters(resource: string): string[] {
+    return this.queues.owners(resource).map(instanceOf);
+  }
+
   /** Opens the inbox of an instance; gives the function that closes it. */
-  openInbox(instanceId: string, listener: WakeListener): () => void {
+  openInbox(instanceId: string, listener: InboxListener): () => void {
     let listeners = this.#inboxes.get(instanceId);
     if (listeners === undefined) this.#inboxes.set(instanceId, (listeners = new Set()));
     const group = listeners.add(listener);
@@ -88,7 +81,7 @@ export class InMemoryServer {
 
   /** Whether nothing of any resource is left: no lock and no waiter. */
   get isEmpty(): boolean {
-    return this.locks.size === 0 && this.#waiters.size === 0;
+    return this.locks.size === 0 && this.queues.size === 0;
   }
 
   /** Larger than every token before, and never smaller than the time. */

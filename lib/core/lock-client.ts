@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Acquisition } from './acquisition.js';
 import { ActiveHolds } from './active-holds.js';
+import { Alarms } from './alarms.js';
 import { ask } from './answer.js';
 import { type Clock, SystemClock } from './clock.js';
 import type { CompositeLease } from './composite-lease.js';
@@ -50,6 +51,7 @@ export class LockClient {
   readonly withdrawals: Withdrawals;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
+  readonly #alarms: Alarms;
   readonly #acquisition: Acquisition;
   readonly #workings: LeaseWorkings;
   #shutdown: Promise<void> | undefined;
@@ -61,6 +63,7 @@ export class LockClient {
     this.clock = clock;
     this.random = random;
     this.observers = observers;
+    this.#alarms = new Alarms(clock);
     this.defaults = { ...LOCK_DEFAULTS, ...options.defaults };
     const watchdog = new Watchdog(store, clock, ({ ownership: { resource }, fencingToken }, cause) => {
       const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
@@ -70,11 +73,12 @@ export class LockClient {
     this.withdrawals = withdrawals;
     const context = new LockContext();
     const active = new ActiveHolds();
-    this.#workings = { store, clock, observers, watchdog, withdrawals, active, context };
-    // Every waiter listens to it; Node would take more than ten for a leak.
+    // Every poller listens to it; Node would take more than ten for a leak.
     setMaxListeners(0, this.#closing.signal);
-    const contention = new Contention(store, clock, random, withdrawals, this.#closing.signal);
-    this.#acquisition = new Acquisition(this.#workings, contention, this.#closing.signal);
+    const closing = this.#closing.signal;
+    const contention = new Contention({ store, clock, random, alarms: this.#alarms, withdrawals, closing });
+    this.#workings = { store, contention, clock, observers, watchdog, withdrawals, active, context };
+    this.#acquisition = new Acquisition(this.#workings, closing);
   }
 
   newOwner(): string {
@@ -134,7 +138,12 @@ export class LockClient {
 
   async inspect(resource: string): Promise<LockState> {
     const name = checkResource(resource, 'inspect');
-    return ask(this.clock, this.#store.inspect(name), this.defaults.attemptTimeoutMs, 'inspect', name);
+    const command = this.#store.inspect(name);
+    const state = await ask(this.clock, command, this.defaults.attemptTimeoutMs, 'inspect', name);
+    const { instanceId } = this.#store;
+    if (!this.#workings.contention.isWaitedFor(name) || state.waiters.includes(instanceId)) return state;
+    // Behind a holder of this process: they join the queue when it releases.
+    return { ...state, waiters: [...state.waiters, instanceId] };
   }
 
   /**
@@ -153,6 +162,7 @@ export class LockClient {
     await active.whenEmpty(this.clock, SHUTDOWN_GRACE_MS);
     await withdrawals.settle(this.defaults.attemptTimeoutMs);
     watchdog.stop();
+    this.#alarms.stop();
     await this.#store.close();
   }
 }

@@ -11,6 +11,8 @@ import { checkBoolean, checkInteger, checkKnownOptions, checkOneOf, describeValu
 export type LockMode = 'exclusive' | 'reentrant';
 
 export const LOCK_MODES: readonly LockMode[] = ['exclusive', 'reentrant'];
+/** A fencing tick has numbers for this many leases after its first one. */
+export const MAX_COHORT = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
@@ -34,7 +36,22 @@ export interface LockOptions {
   maxHoldMs?: number;
   /** How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. @default 1000 */
   attemptTimeoutMs?: number;
-  /** Polls by this strategy in place of waiting to be woken. Not used where `waitMs` is 0. */
+  /**
+   * How many leases may follow one another inside this process, without a word to Redis, before those who wait in other
+   * processes get their turn: 0 to 31. 0: strictly first come, first served over all processes. @default 31
+   */
+  cohort?: number;
+  /**
+   * Such a run of leases ends after this time as well, in milliseconds, 0 and more: a lease that ends later than this after
+   * the run began is the last of it. @default 10
+   */
+  cohortMs?: number;
+  /**
+   * How many may wait for a resource, 1 and more: as many calls in this process, and as many processes in the queue in
+   * Redis. One more is a `LockQueueFullError` at once. @default 10000
+   */
+  maxWaiters?: number;
+  /** Polls by this strategy in place of waiting in the queue. Not used where `waitMs` is 0. */
   retry?: RetryStrategy;
   /** Gives up waiting (`LockAbortedError`). It does not touch a lease that was granted. */
   signal?: AbortSignal;
@@ -47,14 +64,38 @@ export const LOCK_OPTION_NAMES = [
   'watchdog',
   'maxHoldMs',
   'attemptTimeoutMs',
+  'cohort',
+  'cohortMs',
+  'maxWaiters',
   'retry',
   'signal',
 ] as const satisfies readonly (keyof LockOptions)[];
 
 /** The options that a module sets for all its locks. */
-export type LockDefaults = Required<Pick<LockOptions, 'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs'>>;
+export type LockDefaults = Required<
+  Pick<LockOptions, 'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs' | 'cohort' | 'cohortMs' | 'maxWaiters'>
+>;
 
-export const LOCK_DEFAULTS: LockDefaults = { leaseMs: 30_000, waitMs: 10_000, watchdog: true, attemptTimeoutMs: 1_000 };
+export const LOCK_DEFAULTS: LockDefaults = {
+  leaseMs: 30_000,
+  waitMs: 10_000,
+  watchdog: true,
+  attemptTimeoutMs: 1_000,
+  cohort: MAX_COHORT,
+  cohortMs: 10,
+  maxWaiters: 10_000,
+};
+
+const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
+
+/** Picks the defaults out of a module's options, checks them, and fills in what they leave out. */
+export function resolveLockDefaults(options: Partial<LockDefaults>, where: string): LockDefaults {
+  const given = Object.fromEntries(
+    LOCK_DEFAULT_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
+  );
+  checkLockOptions(given, where);
+  return { ...LOCK_DEFAULTS, ...given };
+}
 
 /** Options with nothing left open. */
 export interface ResolvedLockOptions extends LockDefaults {
@@ -73,6 +114,9 @@ export function checkLockOptions(options: LockOptions, where = 'lock options', k
   checkBoolean('watchdog', options.watchdog);
   checkInteger('maxHoldMs', options.maxHoldMs, MIN_LEASE_MS, Number.MAX_SAFE_INTEGER);
   checkInteger('attemptTimeoutMs', options.attemptTimeoutMs, 10, 60_000);
+  checkInteger('cohort', options.cohort, 0, MAX_COHORT);
+  checkInteger('cohortMs', options.cohortMs, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger('maxWaiters', options.maxWaiters, 1, Number.MAX_SAFE_INTEGER);
   if (options.retry !== undefined && typeof options.retry?.next !== 'function') {
     throw new InvalidLockOptionsError(
       `retry must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), not ${describeValue(options.retry)}.`,
@@ -95,6 +139,9 @@ export function resolveLockOptions(options: LockOptions | undefined, defaults: L
     waitMs: options?.waitMs ?? defaults.waitMs,
     watchdog: options?.watchdog ?? defaults.watchdog,
     attemptTimeoutMs: options?.attemptTimeoutMs ?? defaults.attemptTimeoutMs,
+    cohort: options?.cohort ?? defaults.cohort,
+    cohortMs: options?.cohortMs ?? defaults.cohortMs,
+    maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
     maxHoldMs,
     retry: options?.retry,
     signal: options?.signal,

@@ -11,8 +11,43 @@ export interface Ownership {
 /** What the store answers to an attempt. */
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
-  /** Somebody else holds it. `ttlMs`: what is left of that lease. */
-  | { readonly status: 'busy'; readonly ttlMs: number };
+  /** Somebody else holds it, or waits for it. `ttlMs`: what is left of that lease. */
+  | { readonly status: 'busy'; readonly ttlMs: number }
+  /** The same, and this contender stands in the queue now. */
+  | { readonly status: 'queued'; readonly ttlMs: number }
+  /** The same, but the queue is as long as this contender accepts: it was not added. */
+  | { readonly status: 'full'; readonly ttlMs: number };
+
+/** How a contender wants to wait. */
+export interface Queueing {
+  /** When the command is sent, on the sender's monotonic clock. It comes back, rounded down, with a {@link PushedGrant}. */
+  readonly sentAt: number;
+  /** How many may wait for the resource at most, this one included. */
+  readonly maxWaiters: number;
+}
+
+/** What comes of handing a lock from one owner of this instance to the next contender of this instance. */
+export interface RotateReply {
+  /** Whether the lock was the first one's until now. */
+  readonly released: boolean;
+  readonly next: AcquireReply;
+}
+
+/** The store has granted a resource to a contender in its queue. */
+export interface PushedGrant {
+  readonly resource: string;
+  readonly owner: string;
+  readonly fencingToken: number;
+  /** When the command was sent to which this grant owes its length: the lease counts from there. */
+  readonly sentAt: number;
+}
+
+/** Who hears of grants. */
+export interface GrantListener {
+  granted(grant: PushedGrant): void;
+  /** The connection is new: grants may have been missed. */
+  reconnected(): void;
+}
 
 /** One holder of a resource, as an operator may see it: no secret. */
 export interface LockHolder {
@@ -33,15 +68,12 @@ export interface LockState {
   readonly holders: readonly LockHolder[];
   /** When the lock ends unless it is renewed, in milliseconds; 0 where nobody holds it. */
   readonly ttlMs: number;
-  /** The instances that wait for it and want to be woken, the one that is woken next first. */
+  /**
+   * The instances that wait in the queue, the one that is granted next first. The one that asks is the last of them where
+   * its calls wait for a holder of its own.
+   */
   readonly waiters: readonly string[];
 }
-
-/**
- * An instance that waits asks again every second or so. One that has been silent for this long is taken for dead and is
- * not woken any more.
- */
-export const WAITER_SILENCE_MS = 5_000;
 
 /**
  * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by owner: a command
@@ -50,22 +82,27 @@ export const WAITER_SILENCE_MS = 5_000;
 export interface LockStore {
   /** The public part of every owner id made here. */
   readonly instanceId: string;
-  /** Takes the resource if it is free, and mints its fencing token in the same step. `wait`: wake this instance later. */
-  acquire(contender: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply>;
+  /**
+   * Takes the resource if it is free and nobody waits for it, and mints its fencing token in the same step. With
+   * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.
+   */
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
+  /** Releases the one and acquires for the next, who waits behind all others, in one step. */
+  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /** Sets the depth of a reentrant holder, and gives it at least `leaseMs` more. `false`: not the owner any more. */
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean>;
   /** Starts the lease anew. `false`: not the owner any more, and nothing was changed. */
   renew(ownership: Ownership, leaseMs: number): Promise<boolean>;
   /**
-   * Frees the resource and wakes a waiter. `false`: not the owner, and no lock was changed. `leaveQueue`: this instance
-   * waits no longer, so a wake-up meant for it goes to the next one.
+   * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
+   * it. `false`: not the owner, and no lock was changed.
    */
-  release(ownership: Ownership, leaveQueue: boolean): Promise<boolean>;
+  release(ownership: Ownership): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(ownership: Ownership): Promise<boolean>;
   inspect(resource: string): Promise<LockState>;
-  /** Calls back when a resource that this instance waits for may be free; `undefined` when wake-ups may have been missed. */
-  onWake(listener: (resource: string | undefined) => void): void;
+  /** Tells the listener of grants to contenders of this instance. */
+  listen(listener: GrantListener): void;
   /** Stops using its connections. Calls after this reject. */
   close(): Promise<void>;
 }

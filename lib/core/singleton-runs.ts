@@ -2,10 +2,10 @@ import { answerWithin } from './answer.js';
 import type { Timer } from './clock.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
-import type { Grant } from './hold.js';
 import type { LockClient } from './lock-client.js';
 import type { LockStoreError, Ownership } from './lock-store.js';
 import { pause } from './pause.js';
+import { Tenure } from './tenure.js';
 import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
@@ -110,7 +110,7 @@ export class SingletonRuns {
 
   /** The claim may have been granted without our knowing: do not keep the job's lock until it expires. */
   #forget({ ownership, lock }: Candidate): undefined {
-    this.client.withdrawals.start(ownership, lock, false);
+    this.client.withdrawals.start(ownership, lock);
   }
 
   #unclaimed(
@@ -133,8 +133,8 @@ export class SingletonRuns {
     const { client } = this;
     const { options, ownership, lock, startedAt } = candidate;
     const { job, tick } = options;
-    const grant: Grant = { ownership, fencingToken, sentAt, attempts: 1, waitedMs: client.clock.now() - startedAt };
-    const lease = client.hold(grant, lock);
+    const tenure = new Tenure(ownership, fencingToken, sentAt, lock, client.clock);
+    const lease = client.hold({ tenure, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
     client.observers.emit({ type: 'tickStarted', job, tick, rerun });
     const began = client.clock.now();
     const cutOff = this.#finishBeforeCutOff(candidate, lease);

@@ -7,12 +7,20 @@ import { asStoreError, type LockStore, type LockStoreError } from './lock-store.
 const SHORTEST_RETRY_MS = 10;
 const LONGEST_RETRY_MS = 1_000;
 
+/** How many renewals are sent at once. More of them would hold up every other command on the connection. */
+export const RENEWALS_AT_ONCE = 256;
+/** The pause until the next ones, in which replies and other commands get their turn. */
+const BATCH_PAUSE_MS = 1;
+
 /**
- * Renews every lease of the process at a third of its length and ends it at its deadline: one queue and one timer for all
- * of them. Renewals that fall due together are sent in one tick, so the connection writes them as one pipeline.
+ * Renews every lease of the process at a third of its length and ends it at its deadline: one timer for all of them. The
+ * renewals that are due go out in batches, each written as one pipeline, and of those that are late the one whose deadline
+ * is nearest goes first.
  */
 export class Watchdog {
   readonly #queue = new DueQueue<Hold>();
+  /** Those whose renewal is due and has not been sent, by deadline. */
+  readonly #late = new DueQueue<Hold>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
 
@@ -24,15 +32,17 @@ export class Watchdog {
 
   /** How many leases it watches. */
   get size(): number {
-    return this.#queue.size;
+    return this.#queue.size + this.#late.size;
   }
 
   watch(hold: Hold): void {
+    this.#late.remove(hold);
     this.#schedule(hold);
     this.#arm();
   }
 
   unwatch(hold: Hold): void {
+    this.#late.remove(hold);
     this.#queue.remove(hold);
     // The timer stays: clearing and setting one for each short lease would cost more than one idle wake-up.
   }
@@ -45,17 +55,18 @@ export class Watchdog {
   }
 
   #schedule(hold: Hold): void {
-    hold.dueAt = hold.renewable ? Math.min(hold.nextRenewalAt, hold.deadline) : hold.deadline;
+    hold.dueAt = hold.renewable ? Math.min(hold.tenure.nextRenewalAt, hold.deadline) : hold.deadline;
     this.#queue.put(hold);
   }
 
   #arm(): void {
     const first = this.#queue.first();
-    if (first === undefined || first.dueAt >= this.#wakesAt) return;
+    const wakesAt = this.#late.size > 0 ? this.clock.now() + BATCH_PAUSE_MS : (first?.dueAt ?? Infinity);
+    if (wakesAt >= this.#wakesAt) return;
     this.#timer?.cancel();
-    this.#wakesAt = first.dueAt;
+    this.#wakesAt = wakesAt;
     // In the background: a lease alone is no reason to keep a process alive.
-    this.#timer = this.clock.setTimer(() => this.#tick(), first.dueAt - this.clock.now(), { background: true });
+    this.#timer = this.clock.setTimer(() => this.#tick(), wakesAt - this.clock.now(), { background: true });
   }
 
   #tick(): void {
@@ -64,32 +75,43 @@ export class Watchdog {
     const now = this.clock.now();
     for (let hold = this.#queue.first(); hold && hold.dueAt <= now; hold = this.#queue.first()) {
       this.#queue.remove(hold);
+      hold.dueAt = hold.deadline;
+      this.#late.put(hold);
+    }
+    let renewals = 0;
+    for (let hold = this.#late.first(); hold && renewals < RENEWALS_AT_ONCE; hold = this.#late.first()) {
+      this.#late.remove(hold);
       // isHeld() ends the lease when its deadline has passed.
       if (!hold.isHeld()) continue;
-      if (hold.renewable && hold.nextRenewalAt <= now) this.#renew(hold, now);
+      if (hold.renewable && hold.tenure.nextRenewalAt <= now) {
+        this.#renew(hold, now);
+        renewals++;
+      }
       this.#schedule(hold);
     }
     this.#arm();
   }
 
   #renew(hold: Hold, sentAt: number): void {
+    const { tenure } = hold;
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
-    hold.nextRenewalAt = sentAt + hold.leaseMs / 3;
+    tenure.nextRenewalAt = sentAt + tenure.leaseMs / 3;
     const leaseMs = hold.renewalMs();
-    const renewal = hold.renewing(sentAt, leaseMs);
-    this.store.renew(hold.ownership, leaseMs).then(
+    const renewal = tenure.renewing(sentAt, leaseMs);
+    this.store.renew(tenure.ownership, leaseMs).then(
       (stillOwner) => {
-        if (stillOwner) hold.confirm(renewal);
-        else hold.lose('takenOver');
+        if (stillOwner) tenure.confirm(renewal);
+        else tenure.takenOver();
       },
       (error: unknown) => {
         const cause = asStoreError(error);
-        if (cause.failure !== 'unknown') hold.dismiss(renewal);
-        if (!hold.isHeld()) return;
-        const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, hold.leaseMs / 15));
-        hold.nextRenewalAt = Math.min(hold.nextRenewalAt, this.clock.now() + pause);
-        this.watch(hold);
-        this.onRenewalFailed(hold, cause);
+        if (cause.failure !== 'unknown') tenure.dismiss(renewal);
+        const { holder } = tenure;
+        if (!holder?.isHeld()) return;
+        const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, tenure.leaseMs / 15));
+        tenure.nextRenewalAt = Math.min(tenure.nextRenewalAt, this.clock.now() + pause);
+        this.watch(holder);
+        this.onRenewalFailed(holder, cause);
       },
     );
   }

@@ -8,12 +8,16 @@ import { pause } from './pause.js';
 /** First and longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };
 
+/** How long the lock may live, and how long one command may take. */
+type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
+
 /**
  * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
  * again until it is answered or until the lock has expired by itself.
  */
 export class Withdrawals {
-  readonly #pending = new Set<Promise<void>>();
+  /** By owner. */
+  readonly #pending = new Map<string, Promise<void>>();
   readonly #withdrawn = new WeakSet<Ownership>();
   readonly #stop = new AbortController();
 
@@ -28,28 +32,27 @@ export class Withdrawals {
     return this.#pending.size;
   }
 
-  start(
-    ownership: Ownership,
-    limits: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
-    leaveQueue: boolean,
-  ): void {
+  start(ownership: Ownership, limits: Limits): void {
     this.#withdrawn.add(ownership);
-    const work = this.#repeat(ownership, limits, leaveQueue).finally(() => this.#pending.delete(work));
-    this.#pending.add(work);
+    const work = this.#repeat(ownership, limits).finally(() => {
+      if (this.#pending.get(ownership.owner) === work) this.#pending.delete(ownership.owner);
+    });
+    this.#pending.set(ownership.owner, work);
+  }
+
+  /** The store knows this owner still, or again. Nothing is sent where a release is under way anyhow. */
+  again(ownership: Ownership, limits: Limits): void {
+    if (!this.#pending.has(ownership.owner)) this.start(ownership, limits);
   }
 
   /**
    * For a command that nobody waits for any more. It may be executed after the release that was to withdraw it: a script
    * that Redis did not know is sent once more. What it grants then is given back as well.
    */
-  refuseLateGrant(
-    command: Promise<{ readonly status: string }>,
-    ownership: Ownership,
-    limits: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
-  ): void {
+  refuseLateGrant(command: Promise<{ readonly status: string }>, ownership: Ownership, limits: Limits): void {
     command.then(
       ({ status }) => {
-        if (status === 'granted' && this.#withdrawn.has(ownership)) this.start(ownership, limits, false);
+        if (status === 'granted' && this.#withdrawn.has(ownership)) this.again(ownership, limits);
       },
       () => {},
     );
@@ -58,19 +61,15 @@ export class Withdrawals {
   /** Waits for all of them, but no longer than `patienceMs`; the rest is left to expire. */
   async settle(patienceMs: number): Promise<void> {
     const timer = this.clock.setTimer(() => this.#stop.abort(), patienceMs);
-    await Promise.all(this.#pending);
+    await Promise.all(this.#pending.values());
     timer.cancel();
     this.#stop.abort();
   }
 
-  async #repeat(
-    ownership: Ownership,
-    { leaseMs, attemptTimeoutMs }: Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>,
-    leaveQueue: boolean,
-  ): Promise<void> {
+  async #repeat(ownership: Ownership, { leaseMs, attemptTimeoutMs }: Limits): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
     for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
-      const command = this.store.release(ownership, leaveQueue);
+      const command = this.store.release(ownership);
       const answer = await answerWithin(this.clock, command, attemptTimeoutMs, this.#stop.signal);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;

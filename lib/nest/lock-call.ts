@@ -1,7 +1,7 @@
-import { LockBusyError, LockTimeoutError } from '../core/errors.js';
+import { LockBusyError, LockQueueFullError, LockTimeoutError } from '../core/errors.js';
 import type { Lease } from '../core/lease.js';
 import type { LockOptions } from '../core/lock-options.js';
-import type { LockDecoration } from './lock-decorator-options.js';
+import type { BusyError, LockDecoration } from './lock-decorator-options.js';
 import type { RedisLockService } from './redis-lock.service.js';
 
 /**
@@ -29,9 +29,13 @@ export async function runLocked<T>(
     });
   } catch (error) {
     if (began || decoration.onBusy === 'throw') throw error;
-    if (!(error instanceof LockBusyError || error instanceof LockTimeoutError)) throw error;
+    if (!isBusy(error)) throw error;
     return (decoration.onBusy === 'skip' ? undefined : await decoration.onBusy(error)) as T;
   }
+}
+
+function isBusy(error: unknown): error is BusyError {
+  return [LockBusyError, LockTimeoutError, LockQueueFullError].some((kind) => error instanceof kind);
 }
 
 /** Whether an API of Node's says that it was aborted by this signal: it wraps the reason in an AbortError of its own. */

@@ -1,17 +1,20 @@
-import type { LockBusyError, LockTimeoutError } from '../core/errors.js';
+import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../core/errors.js';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { checkLockOptions, LOCK_OPTION_NAMES, type LockOptions } from '../core/lock-options.js';
 import { checkResources, type ResourceNames } from '../core/resource.js';
 import { checkKnownOptions, checkOneOf, describeValue } from '../core/validation.js';
 
+/** Why a call did not get a resource that others want as well. */
+export type BusyError = LockBusyError | LockTimeoutError | LockQueueFullError;
+
 /** What a decorated method does when the resource is not free. */
 export type OnBusy =
-  /** Throws `LockBusyError` or `LockTimeoutError`. */
+  /** Throws `LockBusyError`, `LockTimeoutError`, or `LockQueueFullError`. */
   | 'throw'
   /** Returns `undefined` without running. */
   | 'skip'
   /** Returns what this gives instead. */
-  | ((busy: LockBusyError | LockTimeoutError) => unknown);
+  | ((busy: BusyError) => unknown);
 
 /** What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with. */
 export interface LockDecoratorOptions<A extends readonly unknown[]> extends Omit<LockOptions, 'signal'> {

@@ -30,6 +30,6 @@ export class LockEventLog {
   }
 
   noWakeUps(why: string): void {
-    this.#logger.warn(`Waiters cannot be woken by message and ask again every second instead: ${why}.`);
+    this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
   }
 }

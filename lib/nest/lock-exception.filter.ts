@@ -4,6 +4,7 @@ import {
   LeaseLostError,
   LockBusyError,
   LockError,
+  LockQueueFullError,
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
@@ -96,6 +97,7 @@ function judge(exception: LockError): Verdict {
   }
   if (
     exception instanceof LockUnavailableError ||
+    exception instanceof LockQueueFullError ||
     exception instanceof LockShutdownError ||
     exception instanceof LeaseLostError
   ) {

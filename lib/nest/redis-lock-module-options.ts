@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import type { LockObserver } from '../core/events.js';
-import { checkLockOptions, LOCK_DEFAULTS, type LockDefaults } from '../core/lock-options.js';
+import { type LockDefaults, resolveLockDefaults } from '../core/lock-options.js';
 import { checkBoolean, checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
 import type { RedisConnectionOption } from '../redis/redis-connection.js';
 
@@ -63,6 +63,9 @@ const OPTION_NAMES = [
   'waitMs',
   'watchdog',
   'attemptTimeoutMs',
+  'cohort',
+  'cohortMs',
+  'maxWaiters',
   'observers',
   'shutdown',
 ];
@@ -110,18 +113,11 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   observers.forEach((observer, index) => checkFunction(`observers[${index}]`, observer));
   checkKnownOptions('shutdown', shutdown, ['drainMs']);
   checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
-  const { leaseMs, waitMs, watchdog, attemptTimeoutMs } = options;
-  checkLockOptions({ leaseMs, waitMs, watchdog, attemptTimeoutMs }, 'RedisLockModule');
   return {
     connection,
     keyPrefix,
     instanceId,
-    defaults: {
-      leaseMs: leaseMs ?? LOCK_DEFAULTS.leaseMs,
-      waitMs: waitMs ?? LOCK_DEFAULTS.waitMs,
-      watchdog: watchdog ?? LOCK_DEFAULTS.watchdog,
-      attemptTimeoutMs: attemptTimeoutMs ?? LOCK_DEFAULTS.attemptTimeoutMs,
-    },
+    defaults: resolveLockDefaults(options, 'RedisLockModule'),
     observers,
     drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
   };

@@ -1,18 +1,33 @@
+import type { GrantListener, PushedGrant } from '../core/lock-store.js';
 import { toStoreError } from './failures.js';
 import { decodeResource } from './keys.js';
 import type { RedisConnection } from './redis-connection.js';
 
 const RETRY_PAUSE_MS = 250;
 
-/** The channel on which this instance is woken: one subscription, made at start-up, whatever it waits for. */
+/** "owner token sentAt resource", as the scripts write it. The rest of the line is the resource: it may contain spaces. */
+const GRANT_MESSAGE = /^(\S+) (\d+) (\d+) (.+)$/s;
+
+function readGrant(message: string): PushedGrant | undefined {
+  const parts = GRANT_MESSAGE.exec(message);
+  if (!parts) return undefined;
+  const [, owner, token, sentAt, resource] = parts as unknown as [string, string, string, string, string];
+  return { owner, fencingToken: Number(token), sentAt: Number(sentAt), resource: decodeResource(resource) };
+}
+
+/** The channel on which this instance learns of its grants: one subscription, made at start-up, whatever it waits for. */
 export class Inbox {
-  readonly #listeners: ((resource: string | undefined) => void)[] = [];
+  readonly #listeners: GrantListener[] = [];
   readonly #opened: Promise<void>;
   #refusal: string | undefined;
 
   constructor(connection: RedisConnection, channel: string) {
     const { commands, subscriber } = connection;
-    subscriber.on('message', (_channel: string, encoded: string) => this.#tell(decodeResource(encoded)));
+    subscriber.on('message', (_channel: string, message: string) => {
+      const grant = readGrant(message);
+      // Anything else is not from a script of ours.
+      if (grant) for (const listener of this.#listeners) listener.granted(grant);
+    });
     this.#opened = new Promise((resolve) => {
       let listening = false;
       const check = (): void => {
@@ -21,7 +36,7 @@ export class Inbox {
       const settle = (refusal?: string): void => {
         this.#refusal = refusal;
         listening = true;
-        this.#tell(undefined);
+        this.#announce();
         check();
       };
       // Messages of the time in between are lost: whoever waits has to look for himself now.
@@ -40,7 +55,7 @@ export class Inbox {
       };
       subscriber.on('ready', subscribe);
       commands.on('ready', () => {
-        this.#tell(undefined);
+        this.#announce();
         check();
       });
     });
@@ -51,7 +66,7 @@ export class Inbox {
     return this.#refusal;
   }
 
-  onMessage(listener: (resource: string | undefined) => void): void {
+  listen(listener: GrantListener): void {
     this.#listeners.push(listener);
   }
 
@@ -66,7 +81,8 @@ export class Inbox {
     return opened;
   }
 
-  #tell(resource: string | undefined): void {
-    for (const listener of this.#listeners) listener(resource);
+  /** The connection is new. */
+  #announce(): void {
+    for (const listener of this.#listeners) listener.reconnected();
   }
 }

@@ -25,7 +25,7 @@ export class Keys {
     return `${this.prefix}:{${encodeResource(resource)}}`;
   }
 
-  /** The instances that wait for the resource. */
+  /** Those who wait for the resource, in order. */
   waiters(resource: string): string {
     return `${this.lock(resource)}:waiters`;
   }
@@ -40,7 +40,7 @@ export class Keys {
     return `${this.prefix}:fence`;
   }
 
-  /** The channel on which an instance is woken. */
+  /** The channel on which an instance learns of its grants. */
   inbox(instanceId: string): string {
     return `${this.prefix}:inbox:${instanceId}`;
   }

@@ -1,19 +1,22 @@
-import {
-  type AcquireReply,
-  type LockState,
-  type LockStore,
-  type Ownership,
-  WAITER_SILENCE_MS,
+import type {
+  AcquireReply,
+  GrantListener,
+  LockState,
+  LockStore,
+  Ownership,
+  Queueing,
+  RotateReply,
 } from '../core/lock-store.js';
 import type { LockMode } from '../core/lock-options.js';
 import { Inbox } from './inbox.js';
-import { encodeResource, Keys } from './keys.js';
+import { Keys } from './keys.js';
 import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
 import { runScript } from './script-runner.js';
 import { ACQUIRE } from './scripts/acquire.js';
 import { INSPECT } from './scripts/inspect.js';
 import { RELEASE } from './scripts/release.js';
 import { RENEW } from './scripts/renew.js';
+import { ROTATE } from './scripts/rotate.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { VERIFY } from './scripts/verify.js';
@@ -52,7 +55,7 @@ export class RedisLockStore implements LockStore {
     return this.#connection.describeTrouble();
   }
 
-  /** Why this instance cannot be woken and has to look for itself, for people; nothing where it can. */
+  /** Why this instance cannot be told of its grants and has to ask for them, for people; nothing where it can. */
   get inboxRefusal(): string | undefined {
     return this.#inbox.refusal;
   }
@@ -61,11 +64,15 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
-  async acquire({ resource, owner, mode }: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply> {
-    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource), this.#keys.fence()];
-    const args = [owner, mode, leaseMs, wait ? this.instanceId : '', WAITER_SILENCE_MS];
-    const [granted, value] = (await this.run(ACQUIRE, keys, args)) as [number, number];
-    return granted === 1 ? { status: 'granted', fencingToken: value } : { status: 'busy', ttlMs: value };
+  async acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const args = [owner, mode, leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
+    return readReply(await this.run(ACQUIRE, this.#lockKeys(resource), args));
+  }
+
+  async rotate({ owner }: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const args = [owner, next.owner, next.mode, leaseMs, stamp(queueing), queueing.maxWaiters];
+    const reply = (await this.run(ROTATE, this.#lockKeys(next.resource), args)) as [number, ScriptReply];
+    return { released: reply[0] === 1, next: readReply(reply[1]) };
   }
 
   async setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
@@ -76,10 +83,8 @@ export class RedisLockStore implements LockStore {
     return (await this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs])) === 1;
   }
 
-  async release({ resource, owner }: Ownership, leaveQueue: boolean): Promise<boolean> {
-    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
-    const args = [owner, leaveQueue ? this.instanceId : '', this.#keys.inbox(''), encodeResource(resource)];
-    return (await this.run(RELEASE, keys, args)) === 1;
+  async release({ resource, owner }: Ownership): Promise<boolean> {
+    return (await this.run(RELEASE, this.#lockKeys(resource), [owner])) === 1;
   }
 
   async verify({ resource, owner }: Ownership): Promise<boolean> {
@@ -89,14 +94,15 @@ export class RedisLockStore implements LockStore {
   async inspect(resource: string): Promise<LockState> {
     const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
     const reply = (await this.run(INSPECT, keys, [])) as [string, string, number, LockMode, number, string[]];
-    const [owner, token, depth, mode, ttlMs, waiters] = reply;
+    const [owner, token, depth, mode, ttlMs, contenders] = reply;
+    const waiters = contenders.map(instanceOf);
     if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
     const instanceId = instanceOf(owner);
     return { resource, mode, holders: [{ instanceId, fencingToken: Number(token), ttlMs, depth }], ttlMs, waiters };
   }
 
-  onWake(listener: (resource: string | undefined) => void): void {
-    this.#inbox.onMessage(listener);
+  listen(listener: GrantListener): void {
+    this.#inbox.listen(listener);
   }
 
   async close(): Promise<void> {
@@ -112,4 +118,22 @@ export class RedisLockStore implements LockStore {
       throw this.#connection.explain(error);
     }
   }
+
+  #lockKeys(resource: string): string[] {
+    return [this.#keys.lock(resource), this.#keys.waiters(resource), this.#keys.fence()];
+  }
+}
+
+/** A fencing token, or why there is none and when the holder's lease ends. */
+type ScriptReply = number | [Exclude<AcquireReply['status'], 'granted'>, number];
+
+function readReply(reply: unknown): AcquireReply {
+  const answer = reply as ScriptReply;
+  if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };
+  return { status: answer[0], ttlMs: answer[1] };
+}
+
+/** Rounded down: a stamp may be too early, never too late. */
+function stamp({ sentAt }: Queueing): number {
+  return Math.floor(sentAt);
 }

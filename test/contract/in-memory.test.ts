@@ -2,10 +2,15 @@ import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
 import { InMemoryServer } from '../../lib/core/in-memory-server.js';
 import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { GrantLog } from '../support/grant-log.js';
+import { describeDeadHolder } from './dead-holder.contract.js';
+import { describeGrantTerms } from './grant-terms.contract.js';
+import { describeGrants } from './grants.contract.js';
 import { describeLockStore } from './lock-store.contract.js';
-import type { Subject } from './subject.js';
+import { describeQueue } from './queue.contract.js';
+import { describeRotation } from './rotation.contract.js';
+import { contender, enqueue, type Subject, take } from './subject.js';
 import { describeTickLedger } from './tick-ledger.contract.js';
-import { describeWakeUps } from './wake-ups.contract.js';
 
 async function inMemory(): Promise<Subject> {
   const clock = new FakeClock();
@@ -21,6 +26,7 @@ async function inMemory(): Promise<Subject> {
       await stores.find((store) => store.instanceId === instanceId)?.close();
     },
     pass: (ms) => clock.advance(ms),
+    isEmpty: async () => server.isEmpty,
     async close() {
       for (const store of stores) await store.close();
     },
@@ -29,7 +35,23 @@ async function inMemory(): Promise<Subject> {
 
 describe('the in-memory lock store', () => {
   describeLockStore(inMemory);
-  describe('wake-ups', () => describeWakeUps(inMemory));
+  describe('the queue', () => describeQueue(inMemory));
+  describe('grants', () => describeGrants(inMemory));
+  describe('grants', () => describeGrantTerms(inMemory));
+  describe('a dead holder', () => describeDeadHolder(inMemory));
+  describe('rotate', () => describeRotation(inMemory));
+
+  it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
+    const store = new InMemoryLockStore({ instanceId: 'one' });
+    const grants = new GrantLog(store);
+    const owner = contender(store, 'stock');
+    await take(store, owner);
+    await enqueue(store, contender(store, 'stock'));
+    const released = store.release(owner);
+    expect(grants.size).toBe(0);
+    await released;
+    expect((await grants.next()).resource).toBe('stock');
+  });
 });
 
 describe('the in-memory tick ledger', () => describeTickLedger(inMemory));
@@ -41,17 +63,6 @@ describe('the in-memory server', () => {
     const before = server.take('a', 'x/1', 'exclusive', 1_000);
     clock.wallNow = () => 0;
     expect(server.take('b', 'x/2', 'exclusive', 1_000)).toBeGreaterThan(before);
-  });
-
-  it('keeps nothing of a resource after its last release', async () => {
-    const server = new InMemoryServer(new FakeClock());
-    const store = new InMemoryLockStore({ instanceId: 'one', server });
-    const owner = { resource: 'stock', owner: 'one/1', mode: 'exclusive' as const };
-    await store.acquire(owner, 1_000, true);
-    await store.acquire({ ...owner, owner: 'one/2' }, 1_000, true);
-    expect(server.isEmpty).toBe(false);
-    await store.release(owner, true);
-    expect(server.isEmpty).toBe(true);
   });
 
   it('keeps no ticks of the past', async () => {

@@ -1,5 +1,5 @@
 import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
-import { contender, LONG_MS, SHORT_MS, type Subject, take } from './subject.js';
+import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from './subject.js';
 
 /** What every lock store keeps to: who holds what, and until when. */
 export function describeLockStore(createSubject: () => Promise<Subject>): void {
@@ -17,7 +17,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
   describe('acquire', () => {
     it('grants a free resource and refuses it to everybody else, saying how long the lease lasts', async () => {
       await take(first, contender(first, 'stock'));
-      const reply = await second.acquire(contender(second, 'stock'), LONG_MS, false);
+      const reply = await second.acquire(contender(second, 'stock'), LONG_MS);
       expect(reply).toEqual({ status: 'busy', ttlMs: expect.any(Number) });
       const { ttlMs } = reply as { ttlMs: number };
       expect(ttlMs).toBeGreaterThan(LONG_MS / 2);
@@ -34,7 +34,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       ] as const) {
         const owner = contender(store, resource);
         tokens.push(await take(store, owner));
-        await store.release(owner, false);
+        await store.release(owner);
       }
       expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
       expect(tokens.every(Number.isSafeInteger)).toBe(true);
@@ -70,9 +70,9 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       const owner = contender(first, 'stock', held);
       await take(first, owner);
       const other = contender(second, 'stock', wanted);
-      expect((await second.acquire(other, LONG_MS, false)).status).toBe('busy');
-      await first.release(owner, false);
-      expect((await second.acquire(other, LONG_MS, false)).status).toBe('granted');
+      expect((await second.acquire(other, LONG_MS)).status).toBe('busy');
+      await first.release(owner);
+      expect((await second.acquire(other, LONG_MS)).status).toBe('granted');
     });
 
     it.each(['exclusive', 'reentrant'] as const)(
@@ -106,13 +106,12 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
 
     it('releases; the attempt of another one changes nothing', async () => {
       const before = await first.inspect('stock');
-      expect(await second.release(stranger, false)).toBe(false);
-      expect(await second.release(stranger, true)).toBe(false);
+      expect(await second.release(stranger)).toBe(false);
       expect((await first.inspect('stock')).holders[0]).toEqual({
         ...before.holders[0],
         ttlMs: expect.any(Number),
       });
-      expect(await first.release(owner, false)).toBe(true);
+      expect(await first.release(owner)).toBe(true);
       expect((await first.inspect('stock')).holders).toEqual([]);
     });
 
@@ -127,10 +126,10 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('was the owner: after the release nothing of his works any more', async () => {
-      await first.release(owner, false);
+      await first.release(owner);
       expect(await first.renew(owner, LONG_MS)).toBe(false);
       expect(await first.setDepth(owner, 2, LONG_MS)).toBe(false);
-      expect(await first.release(owner, false)).toBe(false);
+      expect(await first.release(owner)).toBe(false);
       expect(await first.verify(owner)).toBe(false);
       expect((await first.inspect('stock')).mode).toBeNull();
     });
@@ -140,7 +139,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       await subject.pass(SHORT_MS * 2);
       await take(second, stranger);
       expect(await first.renew(owner, LONG_MS)).toBe(false);
-      expect(await first.release(owner, false)).toBe(false);
+      expect(await first.release(owner)).toBe(false);
       expect(await second.verify(stranger)).toBe(true);
     });
   });
@@ -186,7 +185,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       const owner = contender(first, 'stock', mode);
       const waiter = contender(second, 'stock');
       const fencingToken = await take(first, owner);
-      await second.acquire(waiter, LONG_MS, true);
+      await enqueue(second, waiter);
       const state = await second.inspect('stock');
       expect(state).toEqual({
         resource: 'stock',
@@ -205,8 +204,9 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     await first.close();
     const owner = contender(first, 'stock');
     const refusal = { name: 'LockStoreError', failure: 'notExecuted' };
-    await expect(first.acquire(owner, LONG_MS, false)).rejects.toMatchObject(refusal);
-    await expect(first.release(owner, true)).rejects.toMatchObject(refusal);
+    await expect(first.acquire(owner, LONG_MS)).rejects.toMatchObject(refusal);
+    await expect(first.rotate(owner, owner, LONG_MS, PATIENT)).rejects.toMatchObject(refusal);
+    await expect(first.release(owner)).rejects.toMatchObject(refusal);
     await expect(first.inspect('stock')).rejects.toMatchObject(refusal);
   });
 }

@@ -3,10 +3,14 @@ import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
 import { useRedis } from '../support/redis-server.js';
+import { describeDeadHolder } from './dead-holder.contract.js';
+import { describeGrantTerms } from './grant-terms.contract.js';
+import { describeGrants } from './grants.contract.js';
 import { describeLockStore } from './lock-store.contract.js';
-import { contender, LONG_MS, type Subject, take } from './subject.js';
+import { describeQueue } from './queue.contract.js';
+import { describeRotation } from './rotation.contract.js';
+import { LONG_MS, type Subject } from './subject.js';
 import { describeTickLedger } from './tick-ledger.contract.js';
-import { describeWakeUps } from './wake-ups.contract.js';
 
 let admin: Redis;
 let subjects = 0;
@@ -34,6 +38,11 @@ async function onRedis(): Promise<Subject> {
       while ((await admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
     },
     pass: (ms) => sleep(ms),
+    async isEmpty() {
+      // One key for all resources stays: the last fencing tick.
+      const keys = await admin.keys(`${keyPrefix}:*`);
+      return keys.every((key) => key === `${keyPrefix}:fence`);
+    },
     async close() {
       for (const store of stores) await store.close();
     },
@@ -42,18 +51,11 @@ async function onRedis(): Promise<Subject> {
 
 describe('the Redis lock store', () => {
   describeLockStore(onRedis);
-  describe('wake-ups', () => describeWakeUps(onRedis));
-
-  it('keeps nothing of a resource after its last release, but the one fence key', async () => {
-    const subject = await onRedis();
-    const { store } = await subject.open('one');
-    const owner = contender(store, 'stock');
-    await take(store, owner);
-    await store.acquire(contender(store, 'stock'), LONG_MS, true);
-    await store.release(owner, true);
-    expect(await admin.keys(`contract-${subjects}:*`)).toEqual([`contract-${subjects}:fence`]);
-    await subject.close();
-  });
+  describe('the queue', () => describeQueue(onRedis));
+  describe('grants', () => describeGrants(onRedis));
+  describe('grants', () => describeGrantTerms(onRedis));
+  describe('a dead holder', () => describeDeadHolder(onRedis));
+  describe('rotate', () => describeRotation(onRedis));
 });
 
 describe('the Redis tick ledger', () => describeTickLedger(onRedis));

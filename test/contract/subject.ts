@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
+import type { LockStore, Ownership, Queueing } from '../../lib/core/lock-store.js';
 import type { TickLedger } from '../../lib/core/tick-ledger.js';
 
 /** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
@@ -10,6 +10,8 @@ export interface Subject {
   kill(instanceId: string): Promise<void>;
   /** At least that long passes for the server. */
   pass(ms: number): Promise<void>;
+  /** Whether the server keeps nothing of any resource. */
+  isEmpty(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -23,9 +25,22 @@ export function contender(store: LockStore, resource: string, mode: Ownership['m
   return { resource, owner: `${store.instanceId}/${randomUUID()}`, mode };
 }
 
+/** How one waits who cares for neither the stamp nor the length of the queue. */
+export const PATIENT: Queueing = { sentAt: 0, maxWaiters: 1_000 };
+
 /** Takes a free resource. @throws when it is not free */
 export async function take(store: LockStore, ownership: Ownership, leaseMs = LONG_MS): Promise<number> {
-  const reply = await store.acquire(ownership, leaseMs, false);
+  const reply = await store.acquire(ownership, leaseMs);
   if (reply.status !== 'granted') throw new Error(`${ownership.resource} is ${reply.status}`);
   return reply.fencingToken;
+}
+
+/** Joins the queue of a resource that is not free, or asks again from within. @throws when it does not stand in the queue then */
+export async function enqueue(
+  store: LockStore,
+  ownership: Ownership,
+  { leaseMs = LONG_MS, ...queueing }: Partial<Queueing> & { leaseMs?: number } = {},
+): Promise<void> {
+  const { status } = await store.acquire(ownership, leaseMs, { ...PATIENT, ...queueing });
+  if (status !== 'queued') throw new Error(`${ownership.resource} is ${status}`);
 }

@@ -32,7 +32,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
   /** The runner's run is over. */
   async function finish(tick = TICK) {
     await ledger.finish(tick, runner, LONG_MS);
-    await store.release(runner, false);
+    await store.release(runner);
   }
 
   it('grants a tick with the lock of its job, in one step', async () => {
@@ -87,7 +87,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     it('drops the tick for everybody (overlap: skip)', async () => {
       expect(await ledger.claim(TICK, wish(runner))).toEqual({ status: 'overlap' });
       expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
-      await store.release(earlier, false);
+      await store.release(earlier);
       expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
     });
 
@@ -95,7 +95,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       const waiting = wish(runner, { overlap: 'wait' });
       expect(await ledger.claim(TICK, waiting)).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
       expect((await otherLedger.claim(TICK, wish(other, { overlap: 'wait' }))).status).toBe('taken');
-      await store.release(earlier, false);
+      await store.release(earlier);
       expect((await ledger.claim(TICK, waiting)).status).toBe('granted');
     });
   });

@@ -119,13 +119,16 @@ describe('the ACL user of docs/how-it-works.md', () => {
   it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {
     const ownership = { resource: mode, owner: 'one/1', mode };
     const other = { ...ownership, owner: 'one/2' };
-    expect(await store.acquire(ownership, 1_000, true)).toMatchObject({ status: 'granted' });
-    expect(await store.acquire(other, 1_000, true)).toMatchObject({ status: 'busy' });
+    const queueing = { sentAt: 1, maxWaiters: 10 };
+    expect(await store.acquire(ownership, 1_000, queueing)).toMatchObject({ status: 'granted' });
+    expect(await store.acquire(other, 1_000, queueing)).toMatchObject({ status: 'queued' });
     expect(await store.setDepth(ownership, 2, 1_000)).toBe(mode === 'reentrant');
     expect(await store.renew(ownership, 1_000)).toBe(true);
     expect(await store.verify(ownership)).toBe(true);
     expect(await store.inspect(mode)).toMatchObject({ mode });
-    expect(await store.release(ownership, false)).toBe(true);
+    const next = { ...ownership, owner: 'one/3' };
+    expect(await store.rotate(ownership, next, 1_000, queueing)).toMatchObject({ released: true });
+    for (const { owner } of [other, next]) expect(await store.release({ ...ownership, owner })).toBe(true);
   });
 
   it('may run singleton jobs', async () => {

@@ -1,10 +1,21 @@
-import type { AcquireReply, LockState, LockStore, Ownership, StoreFailure } from '../../lib/core/lock-store.js';
-import { LockStoreError } from '../../lib/core/lock-store.js';
+import {
+  type AcquireReply,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+  type PushedGrant,
+  type Queueing,
+  type RotateReply,
+  type StoreFailure,
+} from '../../lib/core/lock-store.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
 
-export type Verb = 'acquire' | 'setDepth' | 'renew' | 'release' | 'verify' | 'inspect';
+const VERBS = ['acquire', 'rotate', 'setDepth', 'renew', 'release', 'verify', 'inspect'] as const;
+export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
 
@@ -32,24 +43,47 @@ export function executedWhen(gate: Promise<void>): Fate {
   return (execute) => gate.then(execute);
 }
 
+/** What becomes of a granting message on its way to the instance. */
+export type GrantFate = (deliver: () => void) => void;
+
+export const delivered: GrantFate = (deliver) => deliver();
+export const grantLost: GrantFate = () => {};
+
+/** As a connection that stalls, and then brings what it kept. */
+export function deliveredWhen(gate: Promise<void>): GrantFate {
+  return (deliver) => void gate.then(deliver);
+}
+
 export interface Command {
   readonly verb: Verb;
   readonly resource: string;
+  /** Whom it is about; of a rotation, who releases. */
   readonly owner: string | undefined;
+  /** Of a rotation, who wants the resource next. */
+  readonly next?: string;
   readonly sentAt: number;
   readonly leaseMs?: number;
   readonly depth?: number;
-  readonly leaveQueue?: boolean;
+  /** Whether it joins the queue of a resource that is not free. */
+  readonly queueing?: boolean;
 }
 
-/** A store in front of another one: it notes every command, and the test decides what becomes of each kind. */
+/**
+ * A store in front of another one: it notes every command and every granting message, and the test decides what becomes of
+ * each.
+ */
 export class ScriptedStore implements LockStore {
   readonly instanceId: string;
   readonly commands: Command[] = [];
   /** What becomes of the commands of a kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
   readonly #next: Partial<Record<Verb, Fate[]>> = {};
-  readonly #listeners: ((resource: string | undefined) => void)[] = [];
+  /** The granting messages that the store behind has sent, whatever became of them. */
+  readonly grants: PushedGrant[] = [];
+  /** What becomes of granting messages from now on. */
+  grantFate: GrantFate = delivered;
+  readonly #nextGrants: GrantFate[] = [];
+  readonly #listeners: GrantListener[] = [];
   isClosed = false;
 
   constructor(
@@ -57,6 +91,14 @@ export class ScriptedStore implements LockStore {
     private readonly now: () => number,
   ) {
     this.instanceId = inner.instanceId;
+    inner.listen({
+      granted: (grant) => {
+        this.grants.push(grant);
+        const fate = this.#nextGrants.shift() ?? this.grantFate;
+        fate(() => this.deliver(grant));
+      },
+      reconnected: () => this.reconnect(),
+    });
   }
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
@@ -66,21 +108,36 @@ export class ScriptedStore implements LockStore {
 
   /** Every kind of command has this fate from now on. */
   all(fate: Fate): void {
-    for (const verb of ['acquire', 'setDepth', 'renew', 'release', 'verify', 'inspect'] as const)
-      this.fates[verb] = fate;
+    for (const verb of VERBS) this.fates[verb] = fate;
   }
 
   sent(verb: Verb): Command[] {
     return this.commands.filter((command) => command.verb === verb);
   }
 
-  /** Wake-ups may have been missed: the connection is new. */
-  reconnect(): void {
-    for (const listener of this.#listeners) listener(undefined);
+  /** What becomes of the next granting messages, one after another; before `grantFate`. */
+  nextGrants(...fates: GrantFate[]): void {
+    this.#nextGrants.push(...fates);
   }
 
-  acquire(contender: Ownership, leaseMs: number, wait: boolean): Promise<AcquireReply> {
-    return this.#send('acquire', contender, { leaseMs }, () => this.inner.acquire(contender, leaseMs, wait));
+  /** Brings the instance a granting message: one of `grants` once more, or a forged one. */
+  deliver(grant: PushedGrant): void {
+    for (const listener of this.#listeners) listener.granted(grant);
+  }
+
+  /** The connection is new: grants may have been missed. */
+  reconnect(): void {
+    for (const listener of this.#listeners) listener.reconnected();
+  }
+
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const details = { leaseMs, queueing: queueing !== undefined };
+    return this.#send('acquire', contender, details, () => this.inner.acquire(contender, leaseMs, queueing));
+  }
+
+  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const details = { leaseMs, queueing: true, next: contender.owner };
+    return this.#send('rotate', owner, details, () => this.inner.rotate(owner, contender, leaseMs, queueing));
   }
 
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
@@ -91,8 +148,8 @@ export class ScriptedStore implements LockStore {
     return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs));
   }
 
-  release(ownership: Ownership, leaveQueue: boolean): Promise<boolean> {
-    return this.#send('release', ownership, { leaveQueue }, () => this.inner.release(ownership, leaveQueue));
+  release(ownership: Ownership): Promise<boolean> {
+    return this.#send('release', ownership, {}, () => this.inner.release(ownership));
   }
 
   verify(ownership: Ownership): Promise<boolean> {
@@ -103,9 +160,8 @@ export class ScriptedStore implements LockStore {
     return this.#send('inspect', { resource }, {}, () => this.inner.inspect(resource));
   }
 
-  onWake(listener: (resource: string | undefined) => void): void {
+  listen(listener: GrantListener): void {
     this.#listeners.push(listener);
-    this.inner.onWake(listener);
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 // Compiled by test/nest/types.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
-import { DistributedLock, type Lease, type LockBusyError, type LockTimeoutError } from 'nestjs-redis-lock';
+import { type BusyError, DistributedLock, type Lease } from 'nestjs-redis-lock';
 import { expectTypeOf } from 'expect-type';
 
 interface Order {
@@ -109,7 +109,7 @@ export class Options {
     onLost: 'throw',
     lockService: 'billing',
     onBusy: (busy) => {
-      expectTypeOf(busy).toEqualTypeOf<LockBusyError | LockTimeoutError>();
+      expectTypeOf(busy).toEqualTypeOf<BusyError>();
       return busy.retryAfterMs;
     },
   })

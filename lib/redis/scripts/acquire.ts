@@ -1,40 +1,31 @@
+import { ACQUIRING, GRANT, QUEUE } from './queue.js';
 import { defineScript } from './script.js';
 import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
 
 /**
- * Takes the lock if it is free: expiry and fencing token with it, in one step, so a crash at any point leaves nothing that
- * does not expire.
+ * Takes the lock if it is free and nobody waits for it: expiry and fencing token with it, in one step, so a crash at any
+ * point leaves nothing that does not expire. Otherwise the contender joins the queue, or keeps its place there.
  *
- * KEYS  1 lock, 2 waiters, 3 fence
- * ARGV  1 owner, 2 mode (exclusive | reentrant), 3 leaseMs, 4 the instance to wake later, or '' for none, 5 how long that
- *       instance may be silent before it is taken for dead, in milliseconds
- * Reply [1, fencing token]: granted, also when this owner has it already (the command was sent again; its TTL starts anew)
- *       [0, TTL of the holder in milliseconds]: busy
+ * KEYS  1 lock, 2 queue, 3 fence
+ * ARGV  1 owner, 2 mode (exclusive | reentrant), 3 leaseMs, 4 when the command is sent, a whole number on the sender's clock,
+ *       or '' not to queue, 5 how many may wait at most
+ * Reply the fencing token: granted, also when this owner has it already (the command was sent again; its TTL starts anew)
+ *       [busy | queued | full, TTL of the holder in milliseconds]: not granted
  */
 export const ACQUIRE = defineScript(
   'acquire',
   CLOCK,
   FENCE,
-  HOLDER,
   TAKE,
   `
--- Read before anything is written: whatever is wrong with this key must not leave a lock behind.
-local isWaiting = ARGV[4] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[4])
-local holder, token = readHolder(KEYS[1])
-if holder and holder ~= ARGV[1] then
-  if ARGV[4] ~= '' then
-    redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[4])
-    redis.call('PEXPIRE', KEYS[2], ARGV[5])
-  end
-  return { 0, holderTtl(KEYS[1]) }
+-- Nobody holds it and nobody waits: nearly always.
+if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+  return takeLock(KEYS[1], KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 end
-if holder then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  token = tonumber(token)
-else
-  token = takeLock(KEYS[1], KEYS[3], ARGV[1], ARGV[2], ARGV[3])
-end
-if isWaiting then redis.call('ZREM', KEYS[2], ARGV[4]) end
-return { 1, token }
 `,
+  HOLDER,
+  QUEUE,
+  GRANT,
+  ACQUIRING,
+  `return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])`,
 );

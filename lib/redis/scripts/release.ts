@@ -1,25 +1,31 @@
+import { GRANT, QUEUE, RELEASING } from './queue.js';
 import { defineScript } from './script.js';
-import { CLOCK, HOLDER, WAKE } from './shared.js';
+import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
 
 /**
- * Frees the lock, if this owner has it, and wakes the next waiter. Also how an acquisition is withdrawn: then the instance
- * leaves the waiters, and if it was woken for a lock that it does not want any more, the wake-up goes to the next one.
+ * Frees the lock, if this owner has it, or grants it to the next waiter. Also how an acquisition is withdrawn: the contender
+ * leaves the queue, and a lock it was granted and does not want any more goes to the next one.
  *
- * KEYS  1 lock, 2 waiters
- * ARGV  1 owner, 2 the instance that stops waiting, or '', 3 what an inbox channel begins with, 4 the resource, encoded
- * Reply 1: freed. 0: not the owner; no lock was changed
+ * KEYS  1 lock, 2 queue, 3 fence
+ * ARGV  1 owner
+ * Reply 1: it was the owner's. 0: not the owner; no lock was changed
  */
 export const RELEASE = defineScript(
   'release',
-  CLOCK,
-  HOLDER,
-  WAKE,
   `
-if ARGV[2] ~= '' then redis.call('ZREM', KEYS[2], ARGV[2]) end
-local holder = readHolder(KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-if holder then redis.call('DEL', KEYS[1]) end
-wakeNext(KEYS[2], ARGV[3], ARGV[4])
-return holder and 1 or 0
+-- The owner's, and nobody waits: nearly always. A reentrant lock is no string, and goes the long way.
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
+    and redis.call('EXISTS', KEYS[2]) == 0 then
+  return redis.call('DEL', KEYS[1])
+end
 `,
+  CLOCK,
+  FENCE,
+  TAKE,
+  HOLDER,
+  QUEUE,
+  GRANT,
+  RELEASING,
+  `return releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])`,
 );

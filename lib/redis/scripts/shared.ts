@@ -10,16 +10,43 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 /**
  * `mintToken(fenceKey)`: the next fencing token. tick = max(last tick + 1, time since 2020-01-01 in units of 10 µs);
  * token = tick * 32, which leaves room to number hand-overs inside one tenure. With the clock as a floor, tokens grow even
- * when Redis lost its data. Lua numbers print with 14 digits unless they are told otherwise.
+ * when Redis lost its data. Lua numbers print with 14 digits unless they are told otherwise. Needs CLOCK.
  */
 export const FENCE = `
 local function mintToken(fenceKey)
   local tick = (clock[1] - 1577836800) * 100000 + math.floor(clock[2] / 10)
-  -- No number: somebody else's key. LLEN raises Redis's own WRONGTYPE for it.
-  local last = tonumber(redis.call('GET', fenceKey) or 0) or redis.call('LLEN', fenceKey)
-  if last >= tick then tick = last + 1 end
-  redis.call('SET', fenceKey, string.format('%.0f', tick))
+  -- Read and written by one command: nearly always the clock is ahead.
+  local last = redis.call('SET', fenceKey, string.format('%.0f', tick), 'GET')
+  if last then
+    local lastTick = tonumber(last)
+    if not lastTick then
+      -- Somebody else's key: put back what was there. LLEN raises Redis's own WRONGTYPE for it.
+      redis.call('SET', fenceKey, last)
+      return redis.call('LLEN', fenceKey)
+    end
+    if lastTick >= tick then
+      tick = lastTick + 1
+      redis.call('SET', fenceKey, string.format('%.0f', tick))
+    end
+  end
   return tick * 32
+end
+`;
+
+/** `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock, with a new token, which it gives. Needs FENCE. */
+export const TAKE = `
+local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
+  local token = mintToken(fenceKey)
+  local text = string.format('%.0f', token)
+  if mode == 'reentrant' then
+    -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
+    redis.call('PEXPIRE', lockKey, leaseMs)
+    redis.call('HSET', lockKey, 'owner', owner, 'token', text, owner, 1)
+    redis.call('PEXPIRE', lockKey, leaseMs)
+  else
+    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
+  end
+  return token
 end
 `;
 
@@ -50,41 +77,5 @@ end
 local function holderTtl(lockKey)
   local ttl = redis.call('PTTL', lockKey)
   return ttl < 0 and 1000 or ttl
-end
-`;
-
-/**
- * `wakeNext(waitersKey, inboxPrefix, encodedResource)`: tells the waiting instance not heard of for longest that the lock
- * is free. One whose inbox nobody listens to is dead and is passed over; one that has not been heard of for a while is,
- * too. Where an ACL forbids the channel, or the key of the waiters is somebody else's, the lock is freed all the same (an
- * error has no first element), and the waiters find out by their heartbeat.
- */
-export const WAKE = `
-local function wakeNext(waitersKey, inboxPrefix, encodedResource)
-  while true do
-    local waiter = redis.pcall('ZPOPMIN', waitersKey)
-    if not waiter[1] then return end
-    if tonumber(waiter[2]) >= now then
-      local receivers = redis.pcall('PUBLISH', inboxPrefix .. waiter[1], encodedResource)
-      if type(receivers) == 'table' or receivers > 0 then return end
-    end
-  end
-end
-`;
-
-/** `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock, with a new token, which it gives. Needs FENCE. */
-export const TAKE = `
-local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
-  local token = mintToken(fenceKey)
-  local text = string.format('%.0f', token)
-  if mode == 'reentrant' then
-    -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
-    redis.call('PEXPIRE', lockKey, leaseMs)
-    redis.call('HSET', lockKey, 'owner', owner, 'token', text, owner, 1)
-    redis.call('PEXPIRE', lockKey, leaseMs)
-  else
-    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
-  end
-  return token
 end
 `;

@@ -88,8 +88,8 @@ describe('acquire in one atomic script', () => {
   it('a command that is sent again is granted once, with the same token', async () => {
     const { store } = await start();
     const contender = { resource: 'a', owner: `${store.instanceId}/secret`, mode: 'exclusive' } as const;
-    const first = await store.acquire(contender, 5_000, false);
-    const again = await store.acquire(contender, 9_000, false);
+    const first = await store.acquire(contender, 5_000);
+    const again = await store.acquire(contender, 9_000);
     expect(again).toEqual(first);
     expect(await admin().pttl('lock:{a}')).toBeGreaterThan(5_000);
   });
@@ -123,7 +123,7 @@ describe('waiting for a busy resource', () => {
     await holder.locks.acquire('x');
     await admin().persist('lock:{x}');
     const contender = { resource: 'x', owner: 'other/1', mode: 'exclusive' } as const;
-    expect(await other.store.acquire(contender, 1_000, true)).toEqual({ status: 'busy', ttlMs: 1_000 });
+    expect(await other.store.acquire(contender, 1_000)).toEqual({ status: 'busy', ttlMs: 1_000 });
   });
 
   it('acquire gives up after waitMs, leaves the queue, and does not touch the lock of the holder', async () => {
@@ -150,7 +150,7 @@ describe('waiting for a busy resource', () => {
   it('acquires as soon as a holder that died has expired', async () => {
     const { locks, store } = await start();
     const dead = { resource: 'x', owner: 'dead/secret', mode: 'exclusive' } as const;
-    await store.acquire(dead, 300, false);
+    await store.acquire(dead, 300);
     await locks.acquire('x');
     expect(await store.verify(dead)).toBe(false);
   });

@@ -51,12 +51,12 @@ describe('the reentrant mode', () => {
   it('a command that is sent again never counts twice', async () => {
     const { store } = await start();
     const owner = { resource: 'a', owner: `${store.instanceId}/secret`, mode: 'reentrant' } as const;
-    for (let i = 0; i < 2; i++) await store.acquire(owner, 5_000, false);
+    for (let i = 0; i < 2; i++) await store.acquire(owner, 5_000);
     expect(await depthInRedis()).toBe(1);
     for (let i = 0; i < 3; i++) expect(await store.setDepth(owner, 2, 5_000)).toBe(true);
     expect(await depthInRedis()).toBe(2);
-    expect(await store.release(owner, false)).toBe(true);
-    expect(await store.release(owner, false)).toBe(false);
+    expect(await store.release(owner)).toBe(true);
+    expect(await store.release(owner)).toBe(false);
     expect(await depthInRedis()).toBe(0);
   });
 

@@ -27,7 +27,7 @@ describe('release only by the owner', () => {
     const { locks, store } = await start();
     const lease = await locks.acquire('a', { leaseMs: 5_000 });
     const thief = { resource: 'a', owner: `${store.instanceId}/guessed`, mode: 'exclusive' } as const;
-    expect(await store.release(thief, false)).toBe(false);
+    expect(await store.release(thief)).toBe(false);
     expect(await store.renew(thief, 60_000)).toBe(false);
     expect(await store.verify(thief)).toBe(false);
     expect(await store.setDepth(thief, 5, 60_000)).toBe(false);

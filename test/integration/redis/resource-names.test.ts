@@ -74,19 +74,19 @@ describe('hostile resource names', () => {
     }
   });
 
-  it('are waited for and woken by their own release', async () => {
+  it('are waited for and granted by their own release', async () => {
     const [a, b] = [await start(), await start()];
     const leases = await Promise.all(HOSTILE.map((name) => a.locks.acquire(name, { leaseMs: 60_000 })));
     const waiting = HOSTILE.map((name) => b.locks.acquire(name, { waitMs: 60_000 }));
     await eventually(async () => {
       for (const name of HOSTILE) expect((await a.locks.inspect(name)).waiters).toEqual([b.instanceId]);
     });
-    const woken: (string | undefined)[] = [];
-    b.store.onWake((resource) => woken.push(resource));
+    const told: string[] = [];
+    b.store.listen({ granted: ({ resource }) => told.push(resource), reconnected: () => {} });
     for (const lease of leases) await lease.release();
     const granted = await Promise.all(waiting);
     expect(granted.map(({ resource }) => resource)).toEqual(HOSTILE);
-    expect(new Set(woken)).toEqual(new Set(HOSTILE));
+    expect(new Set(told)).toEqual(new Set(HOSTILE));
     await Promise.all(granted.map((lease) => lease.release()));
     expect(await admin().keys('*')).toEqual(['lock:fence']);
   });

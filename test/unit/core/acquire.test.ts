@@ -171,6 +171,7 @@ describe('acquiring', () => {
 
     it('leaves no timer and no waiter behind', async () => {
       await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 });
+      await world.clock.advance(1_000);
       const timers = world.clock.timers;
       const controller = new AbortController();
       const waiting = [1, 2, 3].map(() => track(b.locks.acquire('stock', { signal: controller.signal })));
@@ -178,6 +179,7 @@ describe('acquiring', () => {
       controller.abort();
       await settle();
       expect(waiting.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected']);
+      await world.clock.advance(2_000); // one timer for all of them may ring once more
       expect(world.clock.timers).toBe(timers);
       expect(world.server.listWaiters('stock')).toEqual([]);
     });

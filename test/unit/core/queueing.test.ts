@@ -3,7 +3,7 @@ import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { repliedWhen } from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
 
-describe('waiting to be woken', () => {
+describe('waiting in the queue', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -14,31 +14,32 @@ describe('waiting to be woken', () => {
     b = world.instance('b');
   });
 
-  it('costs two commands: one that is refused and one that is granted', async () => {
+  it('costs one command: the grant comes as a message', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock'));
     await world.clock.advance(500);
     await lease.release();
     await settle();
     expect(waiting.state).toBe('fulfilled');
-    expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire']);
+    expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
   });
 
-  it('does not miss a wake-up that comes between the reply and the wait', async () => {
+  it('takes a grant that comes before the reply of the command that queued it', async () => {
     const lease = await a.locks.acquire('stock');
     const reply = gate();
     b.store.next('acquire', repliedWhen(reply.opened));
     const waiting = track(b.locks.acquire('stock'));
     await settle();
-    await lease.release(); // b is woken while its "busy" is still on the way
-    await settle();
-    expect(waiting.state).toBe('pending');
-    reply.open();
+    await lease.release(); // b is granted while its "queued" is still on the way
     await settle();
     expect(waiting.state).toBe('fulfilled');
+    reply.open();
+    await settle();
+    expect(b.store.commands).toHaveLength(1);
+    expect(await waiting.value.verify()).toBe(true);
   });
 
-  it('asks again every second or so, with jitter, in case a wake-up was lost', async () => {
+  it('asks again every second or so, with jitter, in case a message was lost', async () => {
     await a.locks.acquire('stock');
     track(b.locks.acquire('stock', { waitMs: Infinity }));
     await world.clock.advance(20_000);
@@ -58,7 +59,7 @@ describe('waiting to be woken', () => {
     expect(b.store.sent('acquire')).toHaveLength(2);
   });
 
-  it('asks at once when the connection is new, because wake-ups may have been missed', async () => {
+  it('asks at once when the connection is new, because messages may have been missed', async () => {
     await a.locks.acquire('stock');
     track(b.locks.acquire('stock'));
     await settle();
@@ -68,7 +69,7 @@ describe('waiting to be woken', () => {
     expect(b.store.sent('acquire')).toHaveLength(2);
   });
 
-  it('is not disturbed by wake-ups for other resources', async () => {
+  it('is not disturbed by grants of other resources', async () => {
     const other = await a.locks.acquire('other');
     await a.locks.acquire('stock');
     const waiting = [track(b.locks.acquire('stock')), track(b.locks.acquire('other'))];
@@ -79,7 +80,7 @@ describe('waiting to be woken', () => {
     expect(b.store.sent('acquire').filter(({ resource }) => resource === 'stock')).toHaveLength(1);
   });
 
-  it('passes the wake-up on when the waiter has given up', async () => {
+  it('is passed over when the waiter has given up', async () => {
     const c = world.instance('c');
     const lease = await a.locks.acquire('stock');
     const controller = new AbortController();
@@ -94,7 +95,7 @@ describe('waiting to be woken', () => {
     expect(second.state).toBe('fulfilled');
   });
 
-  it('passes the wake-up on when it comes together with the abort', async () => {
+  it('passes a grant on that comes together with the abort', async () => {
     const c = world.instance('c');
     const lease = await a.locks.acquire('stock');
     const controller = new AbortController();

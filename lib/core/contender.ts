@@ -1,0 +1,198 @@
+import { Alarm, type Alarms } from './alarms.js';
+import { failurePause, heartbeatPause } from './attempt-pauses.js';
+import type { Call } from './call.js';
+import type { Clock } from './clock.js';
+import { type AcquireReply, asStoreError, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import type { Random } from './random.js';
+import { validUntil } from './validity.js';
+import type { Withdrawals } from './withdrawals.js';
+
+export interface ContenderWorkings {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly alarms: Alarms;
+  readonly withdrawals: Withdrawals;
+}
+
+/** What a contender tells the line it asks for. */
+export interface ContenderListener {
+  granted(fencingToken: number, sentAt: number): void;
+  /** Its call's time is over. */
+  outOfTime(): void;
+  /** The queue of the store takes nobody any more. */
+  full(): void;
+  /** The store will never do it. */
+  refused(): void;
+  /** Whether the lock of this owner is held here. */
+  holds(ownership: Ownership): boolean;
+}
+
+/**
+ * The one who contends for a resource in the store, for the first in a local line. It asks until it is granted, again and
+ * again while it stands in the queue: that keeps its place, and finds a grant whose message was lost. The call it asks for
+ * may give up and leave it to the next one in line.
+ */
+export class Contender {
+  /** The lock to hand back in the same step; until that has been answered. */
+  #leaving: Ownership | undefined;
+  /** The number of the last attempt. */
+  #latest = 0;
+  #isAsking = false;
+  /** How many attempts may have been executed. */
+  #outstanding = 0;
+  /** When the attempt counts as timed out, or the next one is due. */
+  #dueAt = Infinity;
+  #isOver = false;
+  readonly #alarm = new Alarm(() => this.#onAlarm());
+
+  constructor(
+    readonly ownership: Ownership,
+    public call: Call,
+    private readonly line: ContenderListener,
+    private readonly workings: ContenderWorkings,
+  ) {}
+
+  /** Asks for the first time, and hands another lock of this process back with it. Says whether that was still held. */
+  askInPlaceOf(leaving: Ownership): Promise<boolean> {
+    this.#leaving = leaving;
+    return this.#rotate(leaving);
+  }
+
+  ask(): void {
+    if (this.#leaving) {
+      this.#rotate(this.#leaving).catch(() => {}); // reported by the attempt
+      return;
+    }
+    const { call, ownership, workings } = this;
+    const { attempt, queueing } = this.#begin();
+    workings.store.acquire(ownership, call.options.leaseMs, queueing).then(
+      (reply) => this.#onReply(attempt, queueing.sentAt, reply),
+      (error: unknown) => this.#onError(attempt, asStoreError(error)),
+    );
+  }
+
+  #rotate(leaving: Ownership): Promise<boolean> {
+    const { call, ownership, workings } = this;
+    const { attempt, queueing } = this.#begin();
+    return workings.store.rotate(leaving, ownership, call.options.leaseMs, queueing).then(
+      ({ released, next }) => {
+        this.#leaving = undefined;
+        this.#onReply(attempt, queueing.sentAt, next);
+        return released;
+      },
+      (error: unknown) => {
+        const cause = asStoreError(error);
+        this.#onError(attempt, cause);
+        throw cause;
+      },
+    );
+  }
+
+  /** Whether another call may take the place of its own. */
+  suits({ options }: Call): boolean {
+    return options.mode === this.ownership.mode && options.leaseMs === this.call.options.leaseMs;
+  }
+
+  /** It asks for another call from now on. */
+  passTo(heir: Call): void {
+    heir.log.inherit(this.call.log);
+    heir.stopWatching();
+    this.call = heir;
+    this.#setAlarm(this.#dueAt);
+  }
+
+  /** A message says that it was granted. */
+  hear(fencingToken: number, sentAt: number): void {
+    const { leaseMs, watchdog } = this.call.options;
+    const now = this.workings.clock.now();
+    // A fixed lease should be as long as was asked for; one that is nearly over should begin anew. It is this contender's in
+    // the store, so another acquire does both.
+    const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
+    if (isEnough) this.#conclude(fencingToken, sentAt);
+    else this.ask();
+  }
+
+  /** It asks no more. What the store may still grant it is given back. */
+  withdraw(): void {
+    this.#stop();
+    if (this.#outstanding > 0) this.workings.withdrawals.start(this.ownership, this.call.options);
+  }
+
+  #stop(): void {
+    this.#isOver = true;
+    this.workings.alarms.cancel(this.#alarm);
+  }
+
+  #conclude(fencingToken: number, sentAt: number): void {
+    this.#stop();
+    this.line.granted(fencingToken, sentAt);
+  }
+
+  #begin() {
+    const { options, log } = this.call;
+    const sentAt = this.workings.clock.now();
+    log.attempts++;
+    this.#isAsking = true;
+    this.#outstanding++;
+    this.#setAlarm(sentAt + options.attemptTimeoutMs);
+    return { attempt: ++this.#latest, queueing: { sentAt, maxWaiters: options.maxWaiters } };
+  }
+
+  #onReply(attempt: number, sentAt: number, reply: AcquireReply): void {
+    const { call, workings } = this;
+    if (this.#isOver) {
+      // It may have been executed after the withdrawal, or the release, as when a script that Redis did not know was sent anew.
+      const isKnown = reply.status === 'granted' || reply.status === 'queued';
+      if (isKnown && !this.line.holds(this.ownership)) workings.withdrawals.again(this.ownership, call.options);
+      return;
+    }
+    if (reply.status === 'granted') {
+      const { leaseMs } = call.options;
+      if (workings.clock.now() < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt);
+      else if (attempt === this.#latest) this.#unanswered(undefined, false);
+      return;
+    }
+    call.log.busy(reply.ttlMs);
+    if (reply.status === 'full') this.#outstanding--;
+    if (attempt !== this.#latest) return;
+    this.#isAsking = false;
+    if (reply.status === 'full') this.line.full();
+    else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, workings.random));
+  }
+
+  #onError(attempt: number, error: LockStoreError): void {
+    if (error.failure !== 'unknown') this.#outstanding--;
+    if (this.#isOver || attempt !== this.#latest) return;
+    this.#isAsking = false;
+    this.call.log.failed(error);
+    if (error.failure === 'refused') this.line.refused();
+    else this.#askLater(failurePause(this.call.log, this.workings.random));
+  }
+
+  #onAlarm(): void {
+    const { call, workings } = this;
+    const now = workings.clock.now();
+    const isDue = now >= this.#dueAt;
+    if (this.#isAsking) {
+      const triedMs = call.options.attemptTimeoutMs - (isDue ? 0 : this.#dueAt - now);
+      this.#unanswered(new LockStoreError('unknown', `no answer within ${Math.round(triedMs)} ms`), !isDue);
+    } else if (isDue && now < call.giveUpAt) this.ask();
+    if (now >= call.giveUpAt) this.line.outOfTime();
+  }
+
+  #unanswered(error: LockStoreError | undefined, cutShort: boolean): void {
+    this.call.log.unanswered(error, cutShort);
+    this.#isAsking = false;
+    this.#askLater(failurePause(this.call.log, this.workings.random));
+  }
+
+  #askLater(pauseMs: number): void {
+    this.#setAlarm(this.workings.clock.now() + pauseMs);
+  }
+
+  #setAlarm(dueAt: number): void {
+    this.#dueAt = dueAt;
+    this.workings.alarms.set(this.#alarm, Math.min(dueAt, this.call.giveUpAt));
+  }
+}

@@ -1,0 +1,119 @@
+import { aborted, exhausted, unavailable, waitedTooLong } from './acquire-errors.js';
+import { answerWithin } from './answer.js';
+import { AttemptLog } from './attempt-log.js';
+import type { Grant } from './hold.js';
+import type { LineWorkings } from './line.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+import type { Ownership } from './lock-store.js';
+import { mergeSignals } from './merged-signal.js';
+import { createOwnerId } from './owner-id.js';
+import { pause } from './pause.js';
+import { checkPause } from './retry.js';
+import { Tenure } from './tenure.js';
+import { validUntil } from './validity.js';
+
+/** One call to acquire, while it lasts. */
+interface Poller {
+  readonly ownership: Ownership;
+  readonly options: ResolvedLockOptions;
+  readonly startedAt: number;
+  readonly giveUpAt: number;
+  /** Aborts with the caller's signal or the shutdown. */
+  readonly signal: AbortSignal;
+  readonly log: AttemptLog;
+}
+
+/** Acquires without queueing: asks once, or again and again by the caller's own strategy. */
+export class Polling {
+  constructor(private readonly workings: LineWorkings) {}
+
+  /** @throws LockError of the kind that says why the resource was not granted */
+  async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
+    const { store, clock, random, closing } = this.workings;
+    const { signal, dispose } = mergeSignals(closing, options.signal);
+    const startedAt = clock.now();
+    const poller: Poller = {
+      ownership: { resource, owner: createOwnerId(store.instanceId, random), mode: options.mode },
+      options,
+      startedAt,
+      giveUpAt: startedAt + options.waitMs,
+      signal,
+      log: new AttemptLog(),
+    };
+    let tenure: Tenure | undefined;
+    try {
+      if (signal.aborted) throw aborted(resource, closing, options.signal);
+      tenure = await this.#poll(poller);
+      if (closing.aborted) {
+        // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
+        this.workings.withdrawals.start(poller.ownership, options);
+        throw aborted(resource, closing, options.signal);
+      }
+      return take({ tenure, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
+    } finally {
+      dispose();
+      // No orphan lock.
+      if (!tenure && poller.log.isAmbiguous) this.workings.withdrawals.start(poller.ownership, options);
+    }
+  }
+
+  async #poll(poller: Poller): Promise<Tenure> {
+    const { clock, closing } = this.workings;
+    const { ownership, options, startedAt, giveUpAt, signal, log } = poller;
+    for (;;) {
+      const tenure = await this.#attempt(poller);
+      if (tenure) return tenure;
+      const delayMs = this.#nextPause(poller);
+      const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
+      if (why === 'aborted') throw aborted(ownership.resource, closing, options.signal);
+      if (clock.now() >= giveUpAt) throw waitedTooLong(ownership.resource, clock.now() - startedAt, log);
+    }
+  }
+
+  /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
+  async #attempt({ ownership, options, giveUpAt, signal, log }: Poller): Promise<Tenure | undefined> {
+    const { store, clock, withdrawals, closing } = this.workings;
+    const sentAt = clock.now();
+    const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
+    log.attempts++;
+    const command = store.acquire(ownership, options.leaseMs);
+    const answer = await answerWithin(clock, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
+      withdrawals.refuseLateGrant(command, ownership, options);
+    }
+    if (answer.outcome === 'aborted') {
+      log.isAmbiguous = true;
+      throw aborted(ownership.resource, closing, options.signal);
+    }
+    if (answer.outcome === 'failed') {
+      log.failed(answer.error);
+      if (answer.error.failure === 'refused') throw unavailable(ownership.resource, log);
+    } else if (answer.outcome === 'timeout') {
+      log.unanswered(answer.error, patience < options.attemptTimeoutMs);
+    } else if (answer.value.status !== 'granted') {
+      log.busy(answer.value.ttlMs);
+    } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
+      return new Tenure(ownership, answer.value.fencingToken, sentAt, options, clock);
+    } else {
+      log.unanswered(undefined, false);
+    }
+    return undefined;
+  }
+
+  /** @throws LockError when this caller asks no more */
+  #nextPause({ ownership, options, startedAt, log }: Poller): number {
+    const { clock, random } = this.workings;
+    if (options.waitMs === 0 || !options.retry) throw exhausted(ownership.resource, log);
+    const pauseMs = checkPause(
+      options.retry.next({
+        attempt: log.attempts,
+        elapsedMs: clock.now() - startedAt,
+        lastAttempt: log.last,
+        holderTtlMs: log.holderTtlMs,
+        random: () => random.fraction(),
+      }),
+    );
+    if (pauseMs === null) throw exhausted(ownership.resource, log);
+    return pauseMs;
+  }
+}

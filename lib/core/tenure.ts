@@ -1,0 +1,123 @@
+import type { Clock } from './clock.js';
+import type { Hold } from './hold.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+import type { Ownership } from './lock-store.js';
+import { validUntil } from './validity.js';
+
+/** A renewal that was sent. */
+export interface Renewal {
+  /** Until when the lock may be trusted if this is the last one that Redis has executed. */
+  readonly validUntil: number;
+}
+
+/** What decides whether one lease may follow another in the same tenure. */
+type Terms = Pick<ResolvedLockOptions, 'mode' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'>;
+
+/**
+ * The time that this process has one lock in the store, and the deadline until which that may be believed. Leases of this
+ * process may follow one another in it, without the store being asked.
+ */
+export class Tenure {
+  readonly beganAt: number;
+  /** Who holds the lock at the moment. */
+  holder: Hold | undefined;
+  leaseMs: number;
+  /** For the watchdog: when the next renewal is to be sent. */
+  nextRenewalAt: number;
+  #passedOn = 0;
+  #confirmedUntil: number;
+  #deadline: number;
+  /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
+  #unanswered: Renewal[] | undefined;
+
+  /**
+   * @param token of its first lease
+   * @param sentAt when the command was sent that was granted
+   */
+  constructor(
+    readonly ownership: Ownership,
+    private readonly token: number,
+    sentAt: number,
+    private readonly terms: Terms,
+    private readonly clock: Clock,
+  ) {
+    this.beganAt = clock.now();
+    this.leaseMs = terms.leaseMs;
+    this.#confirmedUntil = this.#deadline = validUntil(sentAt, terms.leaseMs);
+    this.nextRenewalAt = sentAt + terms.leaseMs / 3;
+  }
+
+  /** The monotonic time after which the lock may be somebody else's. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  /** The token of the lease that stands on it now: the first one's, and one more for each that followed. */
+  get fencingToken(): number {
+    return this.token + this.#passedOn;
+  }
+
+  /**
+   * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, and
+   * a tick has numbers for 32 leases.
+   */
+  mayPassTo(next: Terms): boolean {
+    const { terms } = this;
+    const now = this.clock.now();
+    return (
+      this.#passedOn < Math.min(terms.cohort, next.cohort) &&
+      now - this.beganAt < Math.min(terms.cohortMs, next.cohortMs) &&
+      now < this.#deadline &&
+      terms.mode === next.mode &&
+      terms.watchdog &&
+      next.watchdog &&
+      // Whether the lease was extended, or cut for the sake of a maxHoldMs.
+      this.leaseMs === next.leaseMs &&
+      terms.maxHoldMs === Infinity &&
+      next.maxHoldMs === Infinity
+    );
+  }
+
+  /** The next lease begins, with a larger token. */
+  passOn(): void {
+    this.#passedOn++;
+    this.holder = undefined;
+  }
+
+  /**
+   * A renewal is about to be sent. Until it is answered it may be executed, and the lock may then end with it: the lock is
+   * never trusted for longer than that, however long the renewals before it may last.
+   */
+  renewing(sentAt: number, leaseMs: number): Renewal {
+    const renewal = { validUntil: validUntil(sentAt, leaseMs) };
+    (this.#unanswered ??= []).push(renewal);
+    this.#deadline = Math.min(this.#deadline, renewal.validUntil);
+    return renewal;
+  }
+
+  /** It was executed. A confirmation that comes after the deadline revives nothing: the lock is lost. */
+  confirm(renewal: Renewal): void {
+    const index = this.#unanswered?.indexOf(renewal) ?? -1;
+    if (index === -1 || this.clock.now() >= this.#deadline) return;
+    // Whatever was sent before it was executed before it, or never.
+    this.#unanswered!.splice(0, index + 1);
+    this.#confirmedUntil = renewal.validUntil;
+    this.#findDeadline();
+  }
+
+  /** It was not executed and never will be. */
+  dismiss(renewal: Renewal): void {
+    this.#unanswered = this.#unanswered?.filter((other) => other !== renewal);
+    this.#findDeadline();
+  }
+
+  /** Redis says that it is not this process's any more. */
+  takenOver(): void {
+    this.holder?.lose('takenOver');
+  }
+
+  #findDeadline(): void {
+    this.#deadline = this.#confirmedUntil;
+    for (const { validUntil } of this.#unanswered ?? []) this.#deadline = Math.min(this.#deadline, validUntil);
+  }
+}

@@ -21,21 +21,19 @@ export class Acquisition {
   ) {}
 
   /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
-  async acquire(names: readonly string[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
-    try {
-      return names.length === 1 ? await this.#acquireOne(names[0]!, options) : await this.#acquireAll(names, options);
-    } catch (error) {
-      if (error instanceof LockError) {
-        this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
-      }
-      throw error;
-    }
+  acquire(names: readonly string[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
+    const lease = names.length === 1 ? this.#acquireOne(names[0]!, options) : this.#acquireAll(names, options);
+    lease.catch((error: unknown) => {
+      if (!(error instanceof LockError)) return;
+      this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
+    });
+    return lease;
   }
 
-  async #acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
+  #acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
     const held = this.workings.context.hold(resource);
     if (held) return this.#enterAgain(held, options);
-    if (this.closing.aborted) throw new LockShutdownError(resource);
+    if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options));
   }
 
@@ -85,7 +83,7 @@ export class Acquisition {
       const leaseMs = hold.renewalMs();
       const renewal = hold.tenure.renewing(this.workings.clock.now(), leaseMs);
       const command = this.workings.store.setDepth(hold.ownership, hold.depth, leaseMs);
-      const result = await answerWithin(this.workings.clock, command, options.attemptTimeoutMs);
+      const result = await answerWithin(this.workings.alarms, command, options.attemptTimeoutMs);
       if (result.outcome === 'answered' && result.value) hold.tenure.confirm(renewal);
       return result;
     });

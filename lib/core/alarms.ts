@@ -2,11 +2,12 @@ import type { Clock, Timer } from './clock.js';
 import { type Due, DueQueue } from './due-queue.js';
 
 /** Something to do at a time. Set, moved and cancelled through {@link Alarms}. */
-export class Alarm implements Due {
-  dueAt = 0;
-  heapIndex = -1;
+export interface Alarm extends Due {
+  ring(): void;
+}
 
-  constructor(readonly ring: () => void) {}
+export function alarmThat(ring: () => void): Alarm {
+  return { dueAt: 0, heapIndex: -1, ring };
 }
 
 /**
@@ -17,6 +18,8 @@ export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
+  /** Whether its timer alone is no reason to keep the process alive. */
+  #inBackground = false;
 
   constructor(private readonly clock: Clock) {}
 
@@ -33,20 +36,26 @@ export class Alarms {
     if (at < this.#wakesAt) this.#arm(at);
   }
 
+  /** Rings once, `delayMs` from now. */
+  setIn(alarm: Alarm, delayMs: number): void {
+    this.set(alarm, this.clock.now() + delayMs);
+  }
+
   cancel(alarm: Alarm): void {
     this.#queue.remove(alarm);
   }
 
-  /** Stops the timer. Nothing rings after this, unless an alarm is set anew. */
+  /** Nothing rings after this, unless an alarm is set anew; and none of them keeps the process alive any more. */
   stop(): void {
     this.#timer?.cancel();
     this.#wakesAt = Infinity;
+    this.#inBackground = true;
   }
 
   #arm(at: number): void {
     this.#timer?.cancel();
     this.#wakesAt = at;
-    this.#timer = this.clock.setTimer(() => this.#ring(), at - this.clock.now());
+    this.#timer = this.clock.setTimer(() => this.#ring(), at - this.clock.now(), { background: this.#inBackground });
   }
 
   #ring(): void {

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import { alarmThat, type Alarms } from './alarms.js';
 import { LockUnavailableError } from './errors.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
@@ -11,26 +11,23 @@ export type Answer<T> =
 
 /** Waits for a command's reply, but no longer than `timeoutMs` or until the signal aborts. Never rejects. */
 export function answerWithin<T>(
-  clock: Clock,
+  alarms: Alarms,
   command: Promise<T>,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<Answer<T>> {
   return new Promise((resolve) => {
     const settle = (answer: Answer<T>): void => {
-      timer.cancel();
+      alarms.cancel(alarm);
       signal?.removeEventListener('abort', abort);
       resolve(answer);
     };
     const abort = (): void => settle({ outcome: 'aborted' });
-    const timer = clock.setTimer(
-      () =>
-        settle({
-          outcome: 'timeout',
-          error: new LockStoreError('unknown', `no answer within ${Math.round(timeoutMs)} ms`),
-        }),
-      timeoutMs,
-    );
+    const alarm = alarmThat(() => {
+      const error = new LockStoreError('unknown', `no answer within ${Math.round(timeoutMs)} ms`);
+      settle({ outcome: 'timeout', error });
+    });
+    alarms.setIn(alarm, timeoutMs);
     signal?.addEventListener('abort', abort);
     command.then(
       (value) => settle({ outcome: 'answered', value }),
@@ -42,13 +39,13 @@ export function answerWithin<T>(
 
 /** The reply to a command that is sent once. @throws LockUnavailableError that says why there is none */
 export async function ask<T>(
-  clock: Clock,
+  alarms: Alarms,
   command: Promise<T>,
   timeoutMs: number,
   operation: string,
   resource: string,
 ): Promise<T> {
-  const answer = await answerWithin(clock, command, timeoutMs);
+  const answer = await answerWithin(alarms, command, timeoutMs);
   if (answer.outcome === 'answered') return answer.value;
   const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
   throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);

@@ -1,4 +1,4 @@
-import { Alarm, type Alarms } from './alarms.js';
+import type { Alarm, Alarms } from './alarms.js';
 import { AttemptLog } from './attempt-log.js';
 import type { Grant } from './hold.js';
 import type { ResolvedLockOptions } from './lock-options.js';
@@ -11,10 +11,12 @@ export interface CallOutcome {
 }
 
 /** One call to acquire that may wait, until it is granted or fails. */
-export class Call {
+export class Call implements Alarm {
   readonly giveUpAt: number;
   readonly log = new AttemptLog();
-  #alarm: Alarm | undefined;
+  dueAt = 0;
+  heapIndex = -1;
+  #onGivingUp: (() => void) | undefined;
   #onAbort: (() => void) | undefined;
 
   constructor(
@@ -38,12 +40,17 @@ export class Call {
 
   /** Calls back when `waitMs` is over. */
   onGivingUp(callback: () => void): void {
-    if (this.giveUpAt !== Infinity) this.alarms.set((this.#alarm = new Alarm(callback)), this.giveUpAt);
+    this.#onGivingUp = callback;
+    this.alarms.set(this, this.giveUpAt);
+  }
+
+  ring(): void {
+    this.#onGivingUp?.();
   }
 
   /** Somebody else sees to it that it gives up in time. */
   stopWatching(): void {
-    if (this.#alarm) this.alarms.cancel(this.#alarm);
+    this.alarms.cancel(this);
   }
 
   grant(tenure: Tenure, now: number): void {

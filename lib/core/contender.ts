@@ -1,4 +1,4 @@
-import { Alarm, type Alarms } from './alarms.js';
+import type { Alarm, Alarms } from './alarms.js';
 import { failurePause, heartbeatPause } from './attempt-pauses.js';
 import type { Call } from './call.js';
 import type { Clock } from './clock.js';
@@ -33,7 +33,9 @@ export interface ContenderListener {
  * again while it stands in the queue: that keeps its place, and finds a grant whose message was lost. The call it asks for
  * may give up and leave it to the next one in line.
  */
-export class Contender {
+export class Contender implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
   /** The lock to hand back in the same step; until that has been answered. */
   #leaving: Ownership | undefined;
   /** The number of the last attempt. */
@@ -42,9 +44,8 @@ export class Contender {
   /** How many attempts may have been executed. */
   #outstanding = 0;
   /** When the attempt counts as timed out, or the next one is due. */
-  #dueAt = Infinity;
+  #nextAt = Infinity;
   #isOver = false;
-  readonly #alarm = new Alarm(() => this.#onAlarm());
 
   constructor(
     readonly ownership: Ownership,
@@ -99,7 +100,7 @@ export class Contender {
     heir.log.inherit(this.call.log);
     heir.stopWatching();
     this.call = heir;
-    this.#setAlarm(this.#dueAt);
+    this.#setAlarm(this.#nextAt);
   }
 
   /** A message says that it was granted. */
@@ -119,9 +120,21 @@ export class Contender {
     if (this.#outstanding > 0) this.workings.withdrawals.start(this.ownership, this.call.options);
   }
 
+  /** An attempt timed out, the next one is due, or the call's time is over. */
+  ring(): void {
+    const { call, workings } = this;
+    const now = workings.clock.now();
+    const isDue = now >= this.#nextAt;
+    if (this.#isAsking) {
+      const triedMs = call.options.attemptTimeoutMs - (isDue ? 0 : this.#nextAt - now);
+      this.#unanswered(new LockStoreError('unknown', `no answer within ${Math.round(triedMs)} ms`), !isDue);
+    } else if (isDue && now < call.giveUpAt) this.ask();
+    if (now >= call.giveUpAt) this.line.outOfTime();
+  }
+
   #stop(): void {
     this.#isOver = true;
-    this.workings.alarms.cancel(this.#alarm);
+    this.workings.alarms.cancel(this);
   }
 
   #conclude(fencingToken: number, sentAt: number): void {
@@ -170,17 +183,6 @@ export class Contender {
     else this.#askLater(failurePause(this.call.log, this.workings.random));
   }
 
-  #onAlarm(): void {
-    const { call, workings } = this;
-    const now = workings.clock.now();
-    const isDue = now >= this.#dueAt;
-    if (this.#isAsking) {
-      const triedMs = call.options.attemptTimeoutMs - (isDue ? 0 : this.#dueAt - now);
-      this.#unanswered(new LockStoreError('unknown', `no answer within ${Math.round(triedMs)} ms`), !isDue);
-    } else if (isDue && now < call.giveUpAt) this.ask();
-    if (now >= call.giveUpAt) this.line.outOfTime();
-  }
-
   #unanswered(error: LockStoreError | undefined, cutShort: boolean): void {
     this.call.log.unanswered(error, cutShort);
     this.#isAsking = false;
@@ -191,8 +193,8 @@ export class Contender {
     this.#setAlarm(this.workings.clock.now() + pauseMs);
   }
 
-  #setAlarm(dueAt: number): void {
-    this.#dueAt = dueAt;
-    this.workings.alarms.set(this.#alarm, Math.min(dueAt, this.call.giveUpAt));
+  #setAlarm(nextAt: number): void {
+    this.#nextAt = nextAt;
+    this.workings.alarms.set(this, Math.min(nextAt, this.call.giveUpAt));
   }
 }

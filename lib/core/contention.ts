@@ -72,7 +72,7 @@ export class Contention implements GrantListener {
   #line(resource: string): Line {
     let line = this.#lines.get(resource);
     if (line === undefined) {
-      line = new Line(resource, this.workings, () => this.#lines.delete(resource));
+      line = new Line(resource, this.workings, this.#lines);
       this.#lines.set(resource, line);
     }
     return line;

@@ -1,5 +1,6 @@
 import type { ActiveHolds } from './active-holds.js';
-import { answerWithin, ask } from './answer.js';
+import type { Alarms } from './alarms.js';
+import { type Answer, answerWithin, ask } from './answer.js';
 import type { Clock } from './clock.js';
 import type { Contention } from './contention.js';
 import { LockReentryError, LockUnavailableError } from './errors.js';
@@ -19,6 +20,7 @@ export interface LeaseWorkings {
   readonly store: LockStore;
   readonly contention: Contention;
   readonly clock: Clock;
+  readonly alarms: Alarms;
   readonly observers: LockObservers;
   readonly watchdog: Watchdog;
   readonly withdrawals: Withdrawals;
@@ -117,12 +119,12 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     workings.watchdog.watch(hold);
   }
 
-  async release(): Promise<void> {
-    if (this.isReleased) return this.#ending;
+  release(): Promise<void> {
+    if (this.#ending) return this.#ending;
     if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
-      throw LockReentryError.foreignRelease(this.resource);
+      return Promise.reject(LockReentryError.foreignRelease(this.resource));
     }
-    await this.end();
+    return this.end();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -141,17 +143,20 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     return (this.#ending ??= this.#end());
   }
 
-  async #end(): Promise<void> {
+  #end(): Promise<void> {
     const { hold, workings } = this;
     hold.depth--;
     if (hold.depth > 0) return this.#leaveOne();
     const wasHeld = hold.end();
+    const heldMs = workings.clock.now() - hold.acquiredAt;
     workings.watchdog.unwatch(hold);
-    try {
-      await this.#releaseLock(wasHeld);
-    } finally {
-      workings.active.delete(hold);
+    const released = workings.contention.giveBack(hold);
+    if (released === true) {
+      this.#ended({ outcome: 'answered', value: true }, wasHeld, heldMs);
+      return Promise.resolve();
     }
+    const answer = answerWithin(workings.alarms, released, hold.attemptTimeoutMs);
+    return answer.then((known) => this.#ended(known, wasHeld, heldMs));
   }
 
   /** Others still stand on the hold. If Redis misses this, the last release frees the lock all the same. */
@@ -160,22 +165,17 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     await hold.inOrder(async () => {
       if (!hold.isHeld()) return;
       const command = workings.store.setDepth(hold.ownership, hold.depth, hold.renewalMs());
-      const answer = await answerWithin(workings.clock, command, hold.attemptTimeoutMs);
+      const answer = await answerWithin(workings.alarms, command, hold.attemptTimeoutMs);
       if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
     });
   }
 
-  async #releaseLock(wasHeld: boolean): Promise<void> {
+  /** @throws LockUnavailableError when it is not known whether the lock was released */
+  #ended(answer: Answer<boolean>, wasHeld: boolean, heldMs: number): void {
     const { hold, workings } = this;
     const { ownership, fencingToken } = hold;
     const { resource } = ownership;
-    const heldMs = workings.clock.now() - hold.acquiredAt;
-    const released = workings.contention.giveBack(hold);
-    if (released === true) {
-      workings.observers.emit({ type: 'released', resource, fencingToken, heldMs });
-      return;
-    }
-    const answer = await answerWithin(workings.clock, released, hold.attemptTimeoutMs);
+    workings.active.delete(hold);
     if (!wasHeld) {
       workings.observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
     } else if (answer.outcome === 'answered') {
@@ -191,6 +191,6 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   /** @throws LockUnavailableError */
   #ask<T>(operation: string, command: Promise<T>): Promise<T> {
-    return ask(this.workings.clock, command, this.hold.attemptTimeoutMs, operation, this.resource);
+    return ask(this.workings.alarms, command, this.hold.attemptTimeoutMs, operation, this.resource);
   }
 }

@@ -18,35 +18,36 @@ export interface LineWorkings extends ContenderWorkings {
  * than one.
  */
 export class Line implements ContenderListener {
-  readonly #calls = new Set<Call>();
+  /** Those who wait, but for the one that the contender asks for. */
+  #waiting: Set<Call> | undefined;
   #contender: Contender | undefined;
   #tenure: Tenure | undefined;
 
   constructor(
     readonly resource: string,
     private readonly workings: LineWorkings,
-    /** Nobody holds it here and nobody wants it. */
-    private readonly onIdle: (line: Line) => void,
+    /** It leaves them when nobody holds the resource here and nobody wants it. */
+    private readonly lines: Map<string, Line>,
   ) {}
 
   /** The call waits its turn, or the store is asked at once. */
   join(call: Call): void {
     const { maxWaiters, signal } = call.options;
     const isTaken = this.#tenure !== undefined || this.#contender !== undefined;
-    if (isTaken && this.#calls.size >= maxWaiters) {
+    if (isTaken && this.#size >= maxWaiters) {
       this.#findOut(call);
       call.fail(new LockQueueFullError(this.resource, maxWaiters, 'process', call.log.holderTtlMs));
       return;
     }
-    this.#calls.add(call);
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
-    if (isTaken) call.onGivingUp(() => this.#outOfTime(call));
-    else this.#contend(call).ask();
+    if (!isTaken) return this.#contend(call).ask();
+    (this.#waiting ??= new Set()).add(call);
+    call.onGivingUp(() => this.#outOfTime(call));
   }
 
   /** Whether a call waits for its turn, here or in the queue of the store. */
   get isWaitedFor(): boolean {
-    return this.#calls.size > 0;
+    return this.#size > 0;
   }
 
   /** Whether the hold stands on what this line was granted. */
@@ -59,7 +60,7 @@ export class Line implements ContenderListener {
    * call if there is one. Says whether the lock was still held; not as a promise where the store was not asked.
    */
   passOn({ ownership, tenure }: Hold): true | Promise<boolean> {
-    const next = this.#first();
+    const next = this.#next();
     if (next && tenure.mayPassTo(next.options)) {
       tenure.passOn();
       this.#grant(next, tenure);
@@ -74,9 +75,7 @@ export class Line implements ContenderListener {
   /** The holder has lost the lock. */
   lost(): void {
     this.#tenure = undefined;
-    const next = this.#first();
-    if (next) this.#contend(next).ask();
-    else this.#checkIdle();
+    this.#goOn();
   }
 
   /** Whether a grant is for somebody in this line. */
@@ -99,10 +98,13 @@ export class Line implements ContenderListener {
 
   /** The application shuts down: nobody waits any more. */
   close(): void {
-    this.#contender?.withdraw();
+    const first = this.#contender;
+    first?.withdraw();
     this.#contender = undefined;
-    for (const call of this.#calls) call.fail(new LockShutdownError(this.resource));
-    this.#calls.clear();
+    for (const call of [...(first ? [first.call] : []), ...(this.#waiting ?? [])]) {
+      call.fail(new LockShutdownError(this.resource));
+    }
+    this.#waiting = undefined;
     this.#checkIdle();
   }
 
@@ -127,8 +129,16 @@ export class Line implements ContenderListener {
     this.#dismissFirst(call, unavailable(this.resource, call.log));
   }
 
-  #first(): Call | undefined {
-    return this.#calls.values().next().value;
+  /** How many wait. */
+  get #size(): number {
+    return (this.#waiting?.size ?? 0) + (this.#contender ? 1 : 0);
+  }
+
+  /** Takes the first of those who wait out of the line. */
+  #next(): Call | undefined {
+    const next = this.#waiting?.values().next().value;
+    if (next) this.#waiting!.delete(next);
+    return next;
   }
 
   #contend(call: Call): Contender {
@@ -144,7 +154,6 @@ export class Line implements ContenderListener {
 
   #grant(call: Call, tenure: Tenure): void {
     this.#tenure = tenure;
-    this.#calls.delete(call);
     call.grant(tenure, this.workings.clock.now());
   }
 
@@ -161,29 +170,35 @@ export class Line implements ContenderListener {
 
   /** The call ends ungranted. If the contender asks for it, the next call takes its place, in the store's queue too. */
   #dismiss(call: Call, error: Error): void {
-    const heir = this.#calls.delete(call) ? this.#first() : undefined;
     const contender = this.#contender;
     if (contender?.call !== call) {
+      this.#waiting?.delete(call);
       call.fail(error);
-      this.#checkIdle();
-    } else if (heir && contender.suits(heir)) {
-      contender.passTo(heir);
-      call.fail(error);
-    } else this.#dismissFirst(call, error);
+      return;
+    }
+    const heir = this.#waiting?.values().next().value;
+    if (!heir || !contender.suits(heir)) return this.#dismissFirst(call, error);
+    this.#waiting!.delete(heir);
+    contender.passTo(heir);
+    call.fail(error);
   }
 
   /** The call ends ungranted, and its contender with it. */
   #dismissFirst(call: Call, error: Error): void {
     this.#contender!.withdraw();
     this.#contender = undefined;
-    this.#calls.delete(call);
     call.fail(error);
-    const next = this.#first();
+    this.#goOn();
+  }
+
+  /** The next one's turn to ask the store. */
+  #goOn(): void {
+    const next = this.#next();
     if (next) this.#contend(next).ask();
     else this.#checkIdle();
   }
 
   #checkIdle(): void {
-    if (this.#calls.size === 0 && !this.#tenure && !this.#contender) this.onIdle(this);
+    if (!this.#tenure && this.#size === 0) this.lines.delete(this.resource);
   }
 }

@@ -46,13 +46,16 @@ export class LockClient {
   readonly observers: LockObservers;
   readonly clock: Clock;
   readonly random: Random;
+  /** What gives up waiting for the replies of commands. */
+  readonly alarms: Alarms;
   readonly defaults: LockDefaults;
   /** Where acquisitions are given up that may have succeeded unnoticed. */
   readonly withdrawals: Withdrawals;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
-  readonly #alarms: Alarms;
   readonly #acquisition: Acquisition;
+  /** Those of a call that gives none. */
+  readonly #plainOptions: ResolvedLockOptions;
   readonly #workings: LeaseWorkings;
   #shutdown: Promise<void> | undefined;
 
@@ -63,21 +66,23 @@ export class LockClient {
     this.clock = clock;
     this.random = random;
     this.observers = observers;
-    this.#alarms = new Alarms(clock);
+    this.alarms = new Alarms(clock);
     this.defaults = { ...LOCK_DEFAULTS, ...options.defaults };
+    this.#plainOptions = resolveLockOptions(undefined, this.defaults);
     const watchdog = new Watchdog(store, clock, ({ ownership: { resource }, fencingToken }, cause) => {
       const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
       observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
     });
-    const withdrawals = new Withdrawals(store, clock);
+    const withdrawals = new Withdrawals(store, clock, this.alarms);
     this.withdrawals = withdrawals;
     const context = new LockContext();
     const active = new ActiveHolds();
     // Every poller listens to it; Node would take more than ten for a leak.
     setMaxListeners(0, this.#closing.signal);
+    const { alarms } = this;
     const closing = this.#closing.signal;
-    const contention = new Contention({ store, clock, random, alarms: this.#alarms, withdrawals, closing });
-    this.#workings = { store, contention, clock, observers, watchdog, withdrawals, active, context };
+    const contention = new Contention({ store, clock, random, alarms, withdrawals, closing });
+    this.#workings = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context };
     this.#acquisition = new Acquisition(this.#workings, closing);
   }
 
@@ -95,9 +100,17 @@ export class LockClient {
     return this.#closing.signal;
   }
 
-  async acquire(resource: ResourceNames, options?: LockOptions): Promise<HeldLease | CompositeLease> {
-    const names = checkResources(resource, 'acquire');
-    return this.#acquisition.acquire(names, resolveLockOptions(options, this.defaults));
+  acquire(resource: ResourceNames, options?: LockOptions): Promise<HeldLease | CompositeLease> {
+    // Not async: on the way to Redis every promise counts.
+    try {
+      const names = checkResources(resource, 'acquire');
+      return this.#acquisition.acquire(
+        names,
+        options ? resolveLockOptions(options, this.defaults) : this.#plainOptions,
+      );
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<HeldLease | CompositeLease | null> {
@@ -139,7 +152,7 @@ export class LockClient {
   async inspect(resource: string): Promise<LockState> {
     const name = checkResource(resource, 'inspect');
     const command = this.#store.inspect(name);
-    const state = await ask(this.clock, command, this.defaults.attemptTimeoutMs, 'inspect', name);
+    const state = await ask(this.alarms, command, this.defaults.attemptTimeoutMs, 'inspect', name);
     const { instanceId } = this.#store;
     if (!this.#workings.contention.isWaitedFor(name) || state.waiters.includes(instanceId)) return state;
     // Behind a holder of this process: they join the queue when it releases.
@@ -162,7 +175,7 @@ export class LockClient {
     await active.whenEmpty(this.clock, SHUTDOWN_GRACE_MS);
     await withdrawals.settle(this.defaults.attemptTimeoutMs);
     watchdog.stop();
-    this.#alarms.stop();
+    this.alarms.stop();
     await this.#store.close();
   }
 }

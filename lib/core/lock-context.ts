@@ -32,6 +32,7 @@ export class LockContext {
 
   /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
+    if (storage.getStore() === undefined) return undefined; // nearly always
     for (const { lease } of this.#entries()) {
       const hold = lease.holds.find(({ ownership }) => ownership.resource === resource);
       if (hold?.isHeld()) return hold;

@@ -72,12 +72,12 @@ export class Polling {
 
   /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
   async #attempt({ ownership, options, giveUpAt, signal, log }: Poller): Promise<Tenure | undefined> {
-    const { store, clock, withdrawals, closing } = this.workings;
+    const { store, clock, alarms, withdrawals, closing } = this.workings;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.attempts++;
     const command = store.acquire(ownership, options.leaseMs);
-    const answer = await answerWithin(clock, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       withdrawals.refuseLateGrant(command, ownership, options);
     }

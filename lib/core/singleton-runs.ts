@@ -90,7 +90,7 @@ export class SingletonRuns {
       if (closing.aborted) return undefined;
       const sentAt = clock.now();
       const command = ledger.claim(target, claim);
-      const answer = await answerWithin(clock, command, lock.attemptTimeoutMs, closing);
+      const answer = await answerWithin(client.alarms, command, lock.attemptTimeoutMs, closing);
       if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
         client.withdrawals.refuseLateGrant(command, ownership, lock);
       }
@@ -173,7 +173,7 @@ export class SingletonRuns {
     const attemptTimeoutMs = Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3);
     for (;;) {
       const command = this.ledger.finish(target, ownership, keepMs);
-      const answer = await answerWithin(clock, command, attemptTimeoutMs);
+      const answer = await answerWithin(this.client.alarms, command, attemptTimeoutMs);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted' || clock.now() >= giveUpAt) return;
       if (answer.error.failure === 'refused') return;
       // The shutdown did not wait for this run: the connections are closed.

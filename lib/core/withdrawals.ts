@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { Alarms } from './alarms.js';
 import { answerWithin } from './answer.js';
 import type { Clock } from './clock.js';
 import type { ResolvedLockOptions } from './lock-options.js';
@@ -24,6 +25,7 @@ export class Withdrawals {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
+    private readonly alarms: Alarms,
   ) {
     setMaxListeners(0, this.#stop.signal);
   }
@@ -70,7 +72,7 @@ export class Withdrawals {
     const expiresAt = this.clock.now() + leaseMs;
     for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
       const command = this.store.release(ownership);
-      const answer = await answerWithin(this.clock, command, attemptTimeoutMs, this.#stop.signal);
+      const answer = await answerWithin(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
       if (this.clock.now() + delayMs >= expiresAt) return;

@@ -13,6 +13,11 @@ export function decodeResource(encoded: string): string {
   return encoded.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
 
+/** The queue of a lock, by its key. */
+export function waitersOf(lockKey: string): string {
+  return `${lockKey}:waiters`;
+}
+
 /**
  * The names of everything in Redis. No resource can name another one's keys: what it contributes stands in braces, which
  * it cannot contain, and everything else stands outside of them.
@@ -27,7 +32,7 @@ export class Keys {
 
   /** Those who wait for the resource, in order. */
   waiters(resource: string): string {
-    return `${this.lock(resource)}:waiters`;
+    return waitersOf(this.lock(resource));
   }
 
   /** The claim of one tick of a singleton job, in the slot of the job's lock. */

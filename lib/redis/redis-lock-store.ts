@@ -9,9 +9,9 @@ import type {
 } from '../core/lock-store.js';
 import type { LockMode } from '../core/lock-options.js';
 import { Inbox } from './inbox.js';
-import { Keys } from './keys.js';
+import { Keys, waitersOf } from './keys.js';
 import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
-import { runScript } from './script-runner.js';
+import { ScriptRunner } from './script-runner.js';
 import { ACQUIRE } from './scripts/acquire.js';
 import { INSPECT } from './scripts/inspect.js';
 import { RELEASE } from './scripts/release.js';
@@ -34,13 +34,16 @@ export interface RedisLockStoreOptions {
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
   readonly #connection: RedisConnection;
+  readonly #scripts = new ScriptRunner();
   readonly #keys: Keys;
+  readonly #fence: string;
   readonly #inbox: Inbox;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
     this.#connection = new RedisConnection(options.connection, options.instanceId, options.leaseMs);
     this.#keys = new Keys(this.#connection.outerKeyPrefix + options.keyPrefix);
+    this.#fence = this.#keys.fence();
     this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.instanceId));
   }
 
@@ -64,41 +67,44 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
-  async acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const args = [owner, mode, leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    return readReply(await this.run(ACQUIRE, this.#lockKeys(resource), args));
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, readReply);
   }
 
-  async rotate({ owner }: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+  rotate({ owner }: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     const args = [owner, next.owner, next.mode, leaseMs, stamp(queueing), queueing.maxWaiters];
-    const reply = (await this.run(ROTATE, this.#lockKeys(next.resource), args)) as [number, ScriptReply];
-    return { released: reply[0] === 1, next: readReply(reply[1]) };
+    return this.run(ROTATE, this.#lockKeys(next.resource), args, (reply) => {
+      const [released, answer] = reply as [number, ScriptReply];
+      return { released: released === 1, next: readReply(answer) };
+    });
   }
 
-  async setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    return (await this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs])) === 1;
+  setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
   }
 
-  async renew({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
-    return (await this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs])) === 1;
+  renew({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
+    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs], isOne);
   }
 
-  async release({ resource, owner }: Ownership): Promise<boolean> {
-    return (await this.run(RELEASE, this.#lockKeys(resource), [owner])) === 1;
+  release({ resource, owner }: Ownership): Promise<boolean> {
+    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne);
   }
 
-  async verify({ resource, owner }: Ownership): Promise<boolean> {
-    return (await this.run(VERIFY, [this.#keys.lock(resource)], [owner])) === 1;
+  verify({ resource, owner }: Ownership): Promise<boolean> {
+    return this.run(VERIFY, [this.#keys.lock(resource)], [owner], isOne);
   }
 
-  async inspect(resource: string): Promise<LockState> {
+  inspect(resource: string): Promise<LockState> {
     const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
-    const reply = (await this.run(INSPECT, keys, [])) as [string, string, number, LockMode, number, string[]];
-    const [owner, token, depth, mode, ttlMs, contenders] = reply;
-    const waiters = contenders.map(instanceOf);
-    if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
-    const instanceId = instanceOf(owner);
-    return { resource, mode, holders: [{ instanceId, fencingToken: Number(token), ttlMs, depth }], ttlMs, waiters };
+    return this.run(INSPECT, keys, [], (reply) => {
+      const [owner, token, depth, mode, ttlMs, contenders] = reply as InspectReply;
+      const waiters = contenders.map(instanceOf);
+      if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
+      const holder = { instanceId: instanceOf(owner), fencingToken: Number(token), ttlMs, depth };
+      return { resource, mode, holders: [holder], ttlMs, waiters };
+    });
   }
 
   listen(listener: GrantListener): void {
@@ -109,19 +115,35 @@ export class RedisLockStore implements LockStore {
     this.#connection.close();
   }
 
-  /** Runs one script. @throws LockStoreError */
-  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const client = this.#connection.ready();
+  /** Runs one script, and gives what is read from its reply. @throws LockStoreError */
+  run<T>(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    read: (reply: unknown) => T = (reply) => reply as T,
+  ): Promise<T> {
     try {
-      return await runScript(client, script, keys, args);
+      return this.#scripts.run(this.#connection.ready(), script, keys, args, read, this.#explain);
     } catch (error) {
-      throw this.#connection.explain(error);
+      return Promise.reject(error);
     }
   }
 
+  readonly #explain = (error: unknown): never => {
+    throw this.#connection.explain(error);
+  };
+
+  /** What the scripts work on that may pass a lock on: encoding the name once is enough. */
   #lockKeys(resource: string): string[] {
-    return [this.#keys.lock(resource), this.#keys.waiters(resource), this.#keys.fence()];
+    const lock = this.#keys.lock(resource);
+    return [lock, waitersOf(lock), this.#fence];
   }
+}
+
+type InspectReply = [owner: string, token: string, depth: number, mode: LockMode, ttlMs: number, contenders: string[]];
+
+function isOne(reply: unknown): boolean {
+  return reply === 1;
 }
 
 /** A fencing token, or why there is none and when the holder's lease ends. */

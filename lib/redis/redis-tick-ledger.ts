@@ -11,11 +11,11 @@ export class RedisTickLedger implements TickLedger {
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
     const { ownership, leaseMs, keepMs, overlap, rescue } = claim;
-    const [status, value] = (await this.store.run(
+    const [status, value] = await this.store.run<[TickReply['status'], number]>(
       CLAIM_TICK,
       [keys.lock(resource), keys.tick(resource, tick), keys.fence()],
       [ownership.owner, leaseMs, keepMs, overlap, rescue ? '1' : '0'],
-    )) as [TickReply['status'], number];
+    );
     if (status === 'granted') return { status, fencingToken: value };
     return status === 'claimed' || status === 'taken' ? { status, ttlMs: value } : { status };
   }

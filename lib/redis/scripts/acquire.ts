@@ -1,6 +1,6 @@
 import { ACQUIRING, GRANT, QUEUE } from './queue.js';
 import { defineScript } from './script.js';
-import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
+import { CLOCK, FENCE, HOLDER, mint, TAKE } from './shared.js';
 
 /**
  * Takes the lock if it is free and nobody waits for it: expiry and fencing token with it, in one step, so a crash at any
@@ -15,14 +15,16 @@ import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
 export const ACQUIRE = defineScript(
   'acquire',
   CLOCK,
-  FENCE,
-  TAKE,
   `
--- Nobody holds it and nobody waits: nearly always.
-if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
-  return takeLock(KEYS[1], KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+-- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
+if ARGV[2] == 'exclusive' and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+${mint('KEYS[3]')}
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', token), 'PX', ARGV[3])
+  return token
 end
 `,
+  FENCE,
+  TAKE,
   HOLDER,
   QUEUE,
   GRANT,

@@ -8,30 +8,35 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 `;
 
 /**
- * `mintToken(fenceKey)`: the next fencing token. tick = max(last tick + 1, time since 2020-01-01 in units of 10 µs);
- * token = tick * 32, which leaves room to number hand-overs inside one tenure. With the clock as a floor, tokens grow even
- * when Redis lost its data. Lua numbers print with 14 digits unless they are told otherwise. Needs CLOCK.
+ * `mintToken(fenceKey)`: the next fencing token. tick = max(last tick + 1, whole milliseconds since 2020-01-01 in units of
+ * 10 µs); token = tick * 32, which leaves room to number hand-overs inside one tenure. With the clock as a floor, tokens grow
+ * even when Redis lost its data; the ticks stay behind the clock up to 100,000 grants a second. Lua numbers print with 14
+ * digits unless they are told otherwise. Needs CLOCK.
  */
 export const FENCE = `
 local function mintToken(fenceKey)
-  local tick = (clock[1] - 1577836800) * 100000 + math.floor(clock[2] / 10)
-  -- Read and written by one command: nearly always the clock is ahead.
-  local last = redis.call('SET', fenceKey, string.format('%.0f', tick), 'GET')
-  if last then
-    local lastTick = tonumber(last)
-    if not lastTick then
-      -- Somebody else's key: put back what was there. LLEN raises Redis's own WRONGTYPE for it.
-      redis.call('SET', fenceKey, last)
-      return redis.call('LLEN', fenceKey)
-    end
-    if lastTick >= tick then
-      tick = lastTick + 1
-      redis.call('SET', fenceKey, string.format('%.0f', tick))
-    end
-  end
-  return tick * 32
+${mint('fenceKey')}
+  return token
 end
 `;
+
+/** The body of `mintToken`: sets `token`. On the fast path it stands alone, which spares Redis a function. Needs CLOCK. */
+export function mint(fenceKey: string): string {
+  return `
+  -- One command nearly always: the floor has to be set only once in a millisecond.
+  local tick = redis.pcall('INCR', ${fenceKey})
+  if type(tick) == 'table' then
+    -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+    if string.find(tick.err, 'integer') then redis.call('LLEN', ${fenceKey}) end
+    tick = redis.call('INCR', ${fenceKey})
+  end
+  local floor = (now - 1577836800000) * 100
+  if tick < floor then
+    tick = floor
+    redis.call('SET', ${fenceKey}, string.format('%.0f', tick))
+  end
+  local token = tick * 32`;
+}
 
 /** `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock, with a new token, which it gives. Needs FENCE. */
 export const TAKE = `

@@ -1,0 +1,65 @@
+// What is checked. `set` becomes -D options of the model, on top of `anything`: two instances, one contender each, and every
+// fault any number of times.
+const anything = {
+  MUTANT: 0,
+  INSTANCES: 2,
+  WIRES0: 1, // commands in flight of instance 0: with 2, commands are late, doubled, out of order
+  IDS0: 1, // contender ids of instance 0
+  CALLERS0: 1, // local callers of instance 0, and of each of the others
+  CALLERS1: 1,
+  COHORT: 0, // hand-overs in memory in a row
+  TICKS: 3, // token ticks, after which a run is cut
+  DEAF: 1, // PUBLISH may reach nobody though the instance lives
+  PROMPT: 0, // 1: delays are shorter than a tick, heartbeats on time
+  MAX_IDLE: 0, // PROMPT: ticks that a waiter may see no valid holder
+  CRASHES: 'ANY',
+  LOST_COMMANDS: 'ANY',
+  LOST_REPLIES: 'ANY',
+  LOST_MESSAGES: 'ANY',
+  DOUBLED: 'ANY',
+  GIVE_UPS: 'ANY',
+};
+const noLoss = { CRASHES: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0, LOST_MESSAGES: 0 };
+const busy = { IDS0: 2, CALLERS0: 3, CALLERS1: 2, COHORT: 1 };
+const prompt = { ...busy, PROMPT: 1, INSTANCES: 3, TICKS: 99, DEAF: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0 };
+
+/** The faithful model: each of these is searched exhaustively. */
+export const configurations = [
+  { name: 'late', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, ...noLoss, CHECK: 'KNOWN+NOTHING' } },
+  { name: 'faults', set: { WIRES0: 2, CHECK: 'KNOWN' } },
+  { name: 'tidy', set: { ...busy, CRASHES: 0, CHECK: 'KNOWN+NOTHING' } },
+  { name: 'cohort', set: { ...busy, CHECK: 'KNOWN' } },
+  { name: 'messages', set: { ...prompt, CRASHES: 0, MAX_IDLE: 1, CHECK: 'KNOWN+PROGRESS+IN_TURN+NOTHING' } },
+  {
+    name: 'crash',
+    set: { ...prompt, COHORT: 0, CALLERS0: 2, CALLERS1: 1, CRASHES: 2, MAX_IDLE: 3, CHECK: 'KNOWN+PROGRESS+IN_TURN' },
+  },
+  {
+    name: 'command',
+    set: { ...prompt, ...noLoss, CALLERS0: 2, CALLERS1: 1, LOST_COMMANDS: 1, MAX_IDLE: 1, CHECK: 'KNOWN+PROGRESS' },
+  },
+].map(({ name, set }) => ({ name, set: { ...anything, ...set } }));
+
+/** `name` is the rule that is left out, `property` what must fail for that. */
+export const mutants = [
+  { name: 'RELEASE_ANY', in: 'faults', property: 'only_the_owner_changes' },
+  { name: 'RENEW_ANY', in: 'faults', property: 'only_the_owner_changes' },
+  // Without KNOWN, so that it is seen to break mutual exclusion itself.
+  { name: 'NO_STAMP', in: 'faults', property: 'one_valid_holder', set: { CHECK: 0 } },
+  { name: 'REVIVE', in: 'faults', property: 'redis_knows_the_lease' },
+  { name: 'KEEP_LATE_GRANT', in: 'late', property: 'nothing_left' },
+  { name: 'KEEP_LATE_PLACE', in: 'late', property: 'nothing_left' },
+  { name: 'STAY_IN_QUEUE', in: 'tidy', property: 'nothing_left' },
+  { name: 'WITHDRAW_SILENTLY', in: 'tidy', property: 'nothing_left' },
+  { name: 'LOSE_SILENTLY', in: 'tidy', property: 'nothing_left' },
+  { name: 'SAME_TOKEN', in: 'cohort', property: 'tokens_grow' },
+  { name: 'NO_RESERVE', in: 'cohort', property: 'tokens_grow' },
+  { name: 'NO_HEARTBEAT', in: 'messages', property: 'waiter_is_served' },
+  { name: 'ROTATE_ONCE', in: 'command', property: 'waiter_is_served' },
+  { name: 'FULL_TTL', in: 'crash', property: 'dead_owner_is_gone' },
+  { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
+].map(({ name, in: configuration, property, set }) => ({
+  name,
+  property,
+  set: { ...configurations.find((one) => one.name === configuration).set, MUTANT: name, ...set },
+}));

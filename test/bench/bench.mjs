@@ -1,0 +1,103 @@
+// What scenarios have in common: worker processes, rounds in which everyone takes turns, and what goes wrong.
+import { contestants, OURS } from './contestants/index.mjs';
+import { rotated } from './measure/statistics.mjs';
+import { Fleets } from './processes/fleets.mjs';
+
+/** Who takes part in a smoke run: enough to go through everything once. */
+const SMOKE = ['ping', 'raw', OURS, 'redis-semaphore'];
+
+/** The lock let two in at once. */
+export class ExclusionBroken extends Error {
+  name = 'ExclusionBroken';
+}
+
+export class Bench {
+  /** What must not happen to us; the run ends with an exit code for it. @type {string[]} */
+  failures = [];
+  #tunings = new Map();
+  #names = 0;
+
+  /**
+   * @param {object} options
+   * @param {string} options.url of a Redis that nobody else uses
+   * @param {number} options.rounds
+   * @param {boolean} options.quick a smoke run: everything is shorter
+   * @param {(line: string) => void} options.say
+   */
+  constructor({ url, rounds, quick, say }) {
+    Object.assign(this, { url, rounds, quick, say, fleets: new Fleets(url) });
+  }
+
+  /** `usual`, or much less in a smoke run. */
+  ms(usual) {
+    return this.quick ? Math.max(100, Math.round(usual / 15)) : usual;
+  }
+
+  count(usual, quick) {
+    return this.quick ? quick : usual;
+  }
+
+  /** @param {...('ours' | 'peer' | 'baseline')} kinds */
+  contestants(...kinds) {
+    return contestants(...kinds).filter(({ name }) => !this.quick || SMOKE.includes(name));
+  }
+
+  /** A resource nobody has used yet. */
+  resource(scenario) {
+    return `${scenario}:${++this.#names}`;
+  }
+
+  /**
+   * Lets everyone take their turn in each round, and everyone begin a round in turn.
+   *
+   * @param {string} scenario
+   * @param {readonly import('./contestants/index.mjs').Contestant[]} everyone
+   * @param {(contestant: import('./contestants/index.mjs').Contestant, round: number) => Promise<Record<string, number>>} measure
+   * @returns {Promise<{ order: string[], values: Record<string, Record<string, number> | { failed: string }> }[]>}
+   */
+  async eachRound(scenario, everyone, measure, { rounds = this.rounds } = {}) {
+    const results = [];
+    for (let round = 0; round < rounds; round++) {
+      const order = rotated(everyone, round);
+      const values = {};
+      for (const one of order) values[one.name] = await this.attempt(scenario, one, () => measure(one, round));
+      results.push({ order: order.map(({ name }) => name), values });
+      this.say(`  round ${round + 1} of ${rounds}`);
+    }
+    return results;
+  }
+
+  /** A contestant that fails is reported, and the others go on. */
+  async attempt(scenario, { name, label, fleet = name }, measure) {
+    try {
+      return await measure();
+    } catch (error) {
+      const failed = error.message.split('\n')[0];
+      if (fleet === OURS) this.failures.push(`${scenario}: ${error.message}`);
+      this.say(`  ${label}: ${error.message}`);
+      await this.fleets.drop(fleet);
+      return { failed };
+    }
+  }
+
+  /**
+   * The setting of a contestant with which it does most. All are tried once for a scenario, which also warms it up.
+   *
+   * @param {(tuning: object) => Promise<number>} measure leases per second
+   */
+  async tune(scenario, one, measure) {
+    const tried = [];
+    for (const tuning of one.tunings.slice(0, this.count(one.tunings.length, 1))) {
+      const result = await this.attempt(scenario, one, async () => ({ leasesPerSecond: await measure(tuning) }));
+      tried.push({ tuning, ...result });
+    }
+    const [best] = tried.toSorted((a, b) => (b.leasesPerSecond ?? 0) - (a.leasesPerSecond ?? 0));
+    this.#tunings.set(`${scenario} ${one.name}`, best.tuning);
+    return tried;
+  }
+
+  /** What `tune` chose. */
+  tuningOf(scenario, { name, tunings }) {
+    return this.#tunings.get(`${scenario} ${name}`) ?? tunings[0];
+  }
+}

@@ -1,0 +1,15 @@
+import { Redisson } from 'node-redisson';
+
+export async function connect(url, { leaseMs = 30_000 } = {}) {
+  const { hostname, port } = new URL(url);
+  const redisson = new Redisson({ redis: { options: { host: hostname, port: Number(port) } } });
+  return {
+    async acquire(resource) {
+      const lock = redisson.getLock(resource);
+      await lock.lock(leaseMs);
+      return lock;
+    },
+    release: (lock) => lock.unlock(),
+    close: () => redisson.quit(),
+  };
+}

@@ -1,0 +1,16 @@
+import { Redis } from 'ioredis';
+import { Mutex } from 'redis-semaphore';
+
+export async function connect(url, { retryMs = 10 } = {}) {
+  const redis = new Redis(url);
+  const options = { lockTimeout: 30_000, acquireTimeout: 60_000, retryInterval: retryMs, refreshInterval: 0 };
+  return {
+    async acquire(resource) {
+      const mutex = new Mutex(redis, resource, options);
+      await mutex.acquire();
+      return mutex;
+    },
+    release: (mutex) => mutex.release(),
+    close: () => redis.disconnect(),
+  };
+}

@@ -1,0 +1,43 @@
+import { parseArgs } from 'node:util';
+
+export const USAGE = `npm run bench                        everything (10 to 12 minutes); writes the results and docs/benchmarks.md
+npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
+npm run bench -- --scenario <name>   only this one (may be repeated); writes results/partial.json
+  --rounds <n>     rounds of each scenario (default 5; 1 with --quick)
+  --write-docs     after a part: put its results into latest.json and docs/benchmarks.md, beside those that are there
+  --docs-only      measure nothing, write docs/benchmarks.md from latest.json and the notes
+`;
+
+/**
+ * @param {string[]} args
+ * @param {readonly string[]} known the scenarios
+ */
+export function readOptions(args, known) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      rounds: { type: 'string' },
+      scenario: { type: 'string', multiple: true, default: [] },
+      quick: { type: 'boolean', default: false },
+      'write-docs': { type: 'boolean', default: false },
+      'docs-only': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const { quick, help } = values;
+  const rounds = Number(values.rounds ?? (quick ? 1 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds takes a whole number, not ${values.rounds}`);
+  const chosen = values.scenario.flatMap((names) => names.split(','));
+  const unknown = chosen.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`No scenario is called ${unknown}. There are: ${known.join(', ')}`);
+  const isPart = chosen.length > 0;
+  return {
+    rounds,
+    quick,
+    help,
+    isPart,
+    scenarios: isPart ? known.filter((name) => chosen.includes(name)) : known,
+    docsOnly: values['docs-only'],
+    writeDocs: !quick && (!isPart || values['write-docs']),
+  };
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, it } from './testing.mjs';
+import { readOptions } from './options.mjs';
+
+const KNOWN = ['one', 'two', 'three'];
+const read = (...args) => readOptions(args, KNOWN);
+
+describe('the command line', () => {
+  it('runs everything for five rounds and writes the page', () => {
+    const { rounds, scenarios, writeDocs } = read();
+    assert.deepEqual({ rounds, scenarios, writeDocs }, { rounds: 5, scenarios: KNOWN, writeDocs: true });
+  });
+
+  it('writes the page after a part only when it is told to', () => {
+    assert.equal(read('--scenario', 'one').writeDocs, false);
+    assert.equal(read('--scenario', 'one', '--write-docs').writeDocs, true);
+  });
+
+  it('never writes it after a smoke run', () => {
+    assert.equal(read('--quick', '--write-docs').writeDocs, false);
+  });
+
+  it('takes several scenarios, in the order of the report', () => {
+    assert.deepEqual(read('--scenario', 'three', '--scenario', 'one').scenarios, ['one', 'three']);
+    assert.deepEqual(read('--scenario', 'two,one').scenarios, ['one', 'two']);
+  });
+
+  it('refuses what it does not know', () => {
+    assert.throws(() => read('--scenario', 'four'), /No scenario is called four/);
+    assert.throws(() => read('--rounds', '0'), /whole number/);
+    assert.throws(() => read('--fast'), /fast/);
+  });
+});

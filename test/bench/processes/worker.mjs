@@ -1,0 +1,32 @@
+// A process that works for one contestant: does the tasks it is sent, and ends with the process that forked it.
+//   node worker.mjs <contestant> <redis url>
+const [, , contestant, url] = process.argv;
+const { connect } = await import(`../contestants/${contestant}.mjs`);
+const clients = new Map();
+
+/** What tasks get: how to reach a client, and a place for what one task leaves for the next. */
+const world = {
+  url,
+  kept: new Map(),
+  /** One client for each setting, made when it is first asked for. */
+  client(tuning = {}) {
+    const key = JSON.stringify(tuning);
+    if (!clients.has(key)) clients.set(key, connect(url, tuning));
+    return clients.get(key);
+  },
+};
+
+async function answer({ id, task, args }) {
+  try {
+    const { run } = await import(`../tasks/${task}.mjs`);
+    process.send({ id, result: await run(world, args) });
+  } catch (error) {
+    const { message, name, code, option } = error;
+    process.send({ id, error: { message, name, code, option } });
+  }
+}
+
+process.on('message', (question) => void answer(question));
+process.on('disconnect', () => process.exit());
+// Ctrl-C reaches the whole group; the process that forked us decides when it is over.
+process.on('SIGINT', () => undefined);

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { describe, it } from './testing.mjs';
+import { contestant, CONTESTANTS } from './contestants/index.mjs';
+import { SCENARIOS } from './scenarios/index.mjs';
+
+describe('the scenarios', () => {
+  it('have names of their own', () => {
+    assert.equal(new Set(SCENARIOS.map(({ name }) => name)).size, SCENARIOS.length);
+  });
+
+  for (const scenario of SCENARIOS) {
+    it(`${scenario.name} reports only what it measures, and each target has one limit`, () => {
+      const ids = scenario.metrics.map(({ id }) => id);
+      const named = [scenario.chart.metric, ...(scenario.compare ?? []).map(({ metric }) => metric)];
+      for (const id of named) assert.ok(id === undefined || ids.includes(id), id);
+      for (const { atLeast, atMost } of scenario.targets) assert.notEqual(atLeast === undefined, atMost === undefined);
+    });
+
+    it(`${scenario.name} has targets that cope with contestants that failed`, () => {
+      const everyoneFailed = Object.fromEntries(CONTESTANTS.map(({ name }) => [name, { failed: 'x' }]));
+      for (const { of } of scenario.targets) assert.ok(!Number.isFinite(of(everyoneFailed)));
+    });
+  }
+});
+
+describe('the contestants', () => {
+  it('each have a file', () => {
+    for (const { name } of CONTESTANTS) {
+      assert.ok(existsSync(new URL(`contestants/${name}.mjs`, import.meta.url)), name);
+    }
+  });
+
+  it('are found by name', () => {
+    assert.equal(contestant('ours').label, 'nestjs-redis-lock');
+    assert.equal(contestant('nobody'), undefined);
+  });
+});

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OURS } from '../contestants/index.mjs';
+import { quantile } from '../measure/statistics.mjs';
+
+const HAND_OVERS = 40;
+const TOOK_TOO_LONG_MS = 5_000;
+
+export const scenario = {
+  name: 'handover',
+  title: 'From one process to the next',
+  meaning: 'How long a resource stays idle between its holder and the one that waits for it in another process.',
+  how:
+    'Two processes hand one resource to each other, 40 times in a round, on an otherwise idle machine: from the call of release in ' +
+    'the one to the return of acquire in the other, by the clock both share. Before each hand-over a `PING` is timed from the ' +
+    'process that is about to release. Those that poll do so at their shortest setting (3 ms).',
+  metrics: [
+    { id: 'p50Us', label: 'p50, µs', digits: 0 },
+    { id: 'p99Us', label: 'p99, µs', digits: 0 },
+    { id: 'pingP50Us', label: 'PING p50, µs', digits: 0 },
+  ],
+  chart: { metric: 'p50Us', unit: 'µs, p50' },
+  compare: [{ metric: 'p50Us', better: 'less' }],
+  targets: [
+    {
+      text: 'hand-over p50, of the PING p50',
+      of: (values) => values[OURS]?.p50Us / values[OURS]?.pingP50Us,
+      atMost: 1.5,
+    },
+  ],
+  async run(bench) {
+    const everyone = bench.contestants('ours', 'peer');
+    for (const one of everyone) await bench.attempt('handover', one, () => handOvers(bench, one, 5)); // warm-up
+    return {
+      rounds: await bench.eachRound('handover', everyone, (one) => handOvers(bench, one, bench.count(HAND_OVERS, 5))),
+    };
+  },
+};
+
+async function handOvers(bench, one, count) {
+  const args = { resource: bench.resource('handover'), tuning: one.patient };
+  let [holder, waiter] = bench.fleets.of(one.name, 2);
+  const ask = (worker, step) => worker.ask('step', { ...args, step }, { timeoutMs: TOOK_TOO_LONG_MS });
+  await ask(holder, 'acquire');
+  const took = [];
+  const pings = [];
+  for (let index = 0; index < count; index++) {
+    const acquired = ask(waiter, 'acquire');
+    acquired.catch(() => undefined); // awaited below
+    await sleep(10); // it waits now, and nothing else happens
+    pings.push(await ask(holder, 'ping'));
+    await sleep(4 + (index % 7)); // not in step with those that poll
+    const [releasedAt, acquiredAt] = await Promise.all([ask(holder, 'release'), acquired]);
+    took.push(acquiredAt - releasedAt);
+    [holder, waiter] = [waiter, holder];
+  }
+  await ask(holder, 'release');
+  return {
+    p50Us: quantile(took, 0.5) / 1000,
+    p99Us: quantile(took, 0.99) / 1000,
+    pingP50Us: quantile(pings, 0.5) / 1000,
+  };
+}

@@ -1,0 +1,26 @@
+import { scenario as commands } from './commands.mjs';
+import { scenario as contended2ms } from './contended-2ms.mjs';
+import { scenario as contendedEmpty } from './contended-empty.mjs';
+import { scenario as contendedFifo } from './contended-fifo.mjs';
+import { scenario as decorated } from './decorated.mjs';
+import { scenario as handover } from './handover.mjs';
+import { scenario as held } from './held-10000.mjs';
+import { scenario as reentry } from './reentry.mjs';
+import { scenario as uncontended1 } from './uncontended-1.mjs';
+import { scenario as uncontended64 } from './uncontended-64.mjs';
+import { scenario as waiters } from './waiters-2000.mjs';
+
+/** In the order of the report. `commands` uses the settings that `contended-empty` chooses. */
+export const SCENARIOS = [
+  uncontended1,
+  uncontended64,
+  contendedEmpty,
+  contended2ms,
+  contendedFifo,
+  commands,
+  handover,
+  held,
+  waiters,
+  decorated,
+  reentry,
+];

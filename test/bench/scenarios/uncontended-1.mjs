@@ -1,0 +1,20 @@
+import { toContestant } from './ratios.mjs';
+import { runThroughput, throughputMetrics } from './throughput.mjs';
+
+export const scenario = {
+  name: 'uncontended-1',
+  title: 'A free lock, one caller after the other',
+  meaning: 'What a lock costs when nobody else wants it: one acquire and one release, two round trips to Redis.',
+  how:
+    'One process, one caller, one resource that nobody else uses; acquire, release, and again. For `PING` an operation is one ' +
+    'round trip, for the others acquire and release. In each round everyone has five slices of 200 ms, side by side. Our lease ' +
+    'carries a fencing token and is renewed; the raw pair has neither.',
+  metrics: throughputMetrics,
+  chart: { metric: 'leasesPerSecond', unit: 'leases/s' },
+  compare: [{ metric: 'leasesPerSecond', better: 'more' }],
+  targets: [
+    { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.95 },
+    { text: 'leases/s, of redis-semaphore', of: toContestant('redis-semaphore', 'leasesPerSecond'), atLeast: 1 },
+  ],
+  run: (bench) => runThroughput(bench, 'uncontended-1', 1),
+};

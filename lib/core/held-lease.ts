@@ -156,7 +156,10 @@ export class HeldLease extends PrintableLease implements EnteredLease {
       return Promise.resolve();
     }
     const answer = answerWithin(workings.alarms, released, hold.attemptTimeoutMs);
-    return answer.then((known) => this.#ended(known, wasHeld, heldMs));
+    const ended = answer.then((known) => this.#ended(known, wasHeld, heldMs));
+    if (!hold.backgroundRelease) return ended;
+    ended.catch(() => {}); // the observers know
+    return Promise.resolve();
   }
 
   /** Others still stand on the hold. If Redis misses this, the last release frees the lock all the same. */

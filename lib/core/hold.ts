@@ -22,6 +22,8 @@ export class Hold implements Due {
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   readonly attemptTimeoutMs: number;
+  /** Whether nobody waits for the answer to its release. */
+  readonly backgroundRelease: boolean;
   readonly acquiredAt: number;
   /** How many leases stand on it. */
   depth = 1;
@@ -45,6 +47,7 @@ export class Hold implements Due {
     this.fencingToken = tenure.fencingToken;
     this.renewable = options.watchdog;
     this.attemptTimeoutMs = options.attemptTimeoutMs;
+    this.backgroundRelease = options.backgroundRelease;
     this.acquiredAt = clock.now();
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }

@@ -51,6 +51,12 @@ export interface LockOptions {
    * Redis. One more is a `LockQueueFullError` at once. @default 10000
    */
   maxWaiters?: number;
+  /**
+   * `true`: a release does not wait for the answer of Redis, which halves the time that a short lock takes. Commands keep
+   * their order, so the next acquire of this process comes after it. A release that fails is told to the observers only.
+   * @default false
+   */
+  backgroundRelease?: boolean;
   /** Polls by this strategy in place of waiting in the queue. Not used where `waitMs` is 0. */
   retry?: RetryStrategy;
   /** Gives up waiting (`LockAbortedError`). It does not touch a lease that was granted. */
@@ -67,13 +73,17 @@ export const LOCK_OPTION_NAMES = [
   'cohort',
   'cohortMs',
   'maxWaiters',
+  'backgroundRelease',
   'retry',
   'signal',
 ] as const satisfies readonly (keyof LockOptions)[];
 
 /** The options that a module sets for all its locks. */
 export type LockDefaults = Required<
-  Pick<LockOptions, 'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs' | 'cohort' | 'cohortMs' | 'maxWaiters'>
+  Pick<
+    LockOptions,
+    'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs' | 'cohort' | 'cohortMs' | 'maxWaiters' | 'backgroundRelease'
+  >
 >;
 
 export const LOCK_DEFAULTS: LockDefaults = {
@@ -84,6 +94,7 @@ export const LOCK_DEFAULTS: LockDefaults = {
   cohort: MAX_COHORT,
   cohortMs: 10,
   maxWaiters: 10_000,
+  backgroundRelease: false,
 };
 
 const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
@@ -117,6 +128,7 @@ export function checkLockOptions(options: LockOptions, where = 'lock options', k
   checkInteger('cohort', options.cohort, 0, MAX_COHORT);
   checkInteger('cohortMs', options.cohortMs, 0, Number.MAX_SAFE_INTEGER);
   checkInteger('maxWaiters', options.maxWaiters, 1, Number.MAX_SAFE_INTEGER);
+  checkBoolean('backgroundRelease', options.backgroundRelease);
   if (options.retry !== undefined && typeof options.retry?.next !== 'function') {
     throw new InvalidLockOptionsError(
       `retry must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), not ${describeValue(options.retry)}.`,
@@ -142,6 +154,7 @@ export function resolveLockOptions(options: LockOptions | undefined, defaults: L
     cohort: options?.cohort ?? defaults.cohort,
     cohortMs: options?.cohortMs ?? defaults.cohortMs,
     maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
+    backgroundRelease: options?.backgroundRelease ?? defaults.backgroundRelease,
     maxHoldMs,
     retry: options?.retry,
     signal: options?.signal,

@@ -66,6 +66,7 @@ const OPTION_NAMES = [
   'cohort',
   'cohortMs',
   'maxWaiters',
+  'backgroundRelease',
   'observers',
   'shutdown',
 ];

@@ -37,7 +37,7 @@ export class Bench {
     return this.quick ? quick : usual;
   }
 
-  /** @param {...('ours' | 'peer' | 'baseline')} kinds */
+  /** @param {...('ours' | 'variant' | 'peer' | 'baseline')} kinds */
   contestants(...kinds) {
     return contestants(...kinds).filter(({ name }) => !this.quick || SMOKE.includes(name));
   }

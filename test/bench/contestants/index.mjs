@@ -10,7 +10,7 @@ const POLL_SETTINGS = [{ retryMs: 3 }, { retryMs: 10 }, { retryMs: 50 }, { retry
  * @typedef {object} Contestant
  * @property {string} name also the file that implements it
  * @property {string} label
- * @property {'ours' | 'peer' | 'baseline'} kind
+ * @property {'ours' | 'variant' | 'peer' | 'baseline'} kind
  * @property {string} [package] in test/bench/package.json
  * @property {string} configuration how it is set up, for the report
  * @property {object[]} tunings settings that are tried under contention; the one with most leases/s is used
@@ -44,6 +44,15 @@ export const CONTESTANTS = [
     configuration:
       'A Nest application context with `RedisLockModule.forRoot({ connection: url })`, all defaults (lease of 30 s, watchdog on); ' +
       '`acquire(resource, { waitMs: 60_000 })` and `lease.release()`.',
+    tunings: [{}],
+    patient: {},
+  },
+  {
+    name: 'ours-background',
+    label: 'with backgroundRelease',
+    kind: 'variant',
+    configuration:
+      'As `nestjs-redis-lock`, with `backgroundRelease: true`. Not the default, so no target is measured by it.',
     tunings: [{}],
     patient: {},
   },

@@ -13,7 +13,7 @@ export const throughputMetrics = [
 
 /** A machine is fast now and slow then: everyone has several short slices in each round, side by side. */
 export async function runThroughput(bench, scenario, callers) {
-  const everyone = bench.contestants('baseline', 'ours', 'peer');
+  const everyone = bench.contestants('baseline', 'ours', 'variant', 'peer');
   const slice = (one, ms) =>
     bench.fleets.of(one.name, 1)[0].ask('throughput', { callers, ms, prefix: bench.resource(scenario) });
   for (const one of everyone) await bench.attempt(scenario, one, () => slice(one, bench.ms(600))); // warm-up

@@ -1,0 +1,80 @@
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { failing, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('a release in the background', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('does not wait for the answer of Redis, which the observers learn of', async () => {
+    const answer = gate();
+    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
+    a.store.next('release', repliedWhen(answer.opened));
+    await lease.release();
+    expect(lease.isHeld()).toBe(false);
+    expect(eventsOf(a, 'released')).toEqual([]);
+    answer.open();
+    await settle();
+    expect(eventsOf(a, 'released')).toHaveLength(1);
+  });
+
+  it('is how every lock ends where the module says so', async () => {
+    const c = world.instance('c', { defaults: { backgroundRelease: true } });
+    c.store.fates.release = lostOnTheWay;
+    expect(await c.locks.using('stock', undefined, () => 'done')).toBe('done');
+  });
+
+  it('comes before the next acquire of the same process', async () => {
+    for (let i = 0; i < 3; i++) await (await a.locks.acquire('stock', { backgroundRelease: true })).release();
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(Array(3).fill(['acquire', 'release']).flat());
+    expect(eventsOf(a, 'notAcquired')).toEqual([]);
+  });
+
+  it('that fails is told to the observers, tried again, and no error of anybody', async () => {
+    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
+    a.store.next('release', failing('unknown'));
+    await lease.release();
+    await world.clock.advance(1_000);
+    expect(eventsOf(a, 'releaseFailed')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_UNAVAILABLE' } }]);
+    expect(a.store.sent('release')).toHaveLength(2);
+    expect(await b.locks.tryAcquire('stock')).not.toBeNull();
+  });
+
+  it('that finds the lease gone says that it was lost', async () => {
+    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
+    world.server.locks.delete('stock');
+    await lease.release();
+    await settle();
+    expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
+  });
+
+  it('hands the lock to the next caller of this process as any other does', async () => {
+    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
+    const next = track(a.locks.acquire('stock'));
+    await lease.release();
+    await settle();
+    expect(next.state).toBe('fulfilled');
+    expect(a.store.sent('release')).toEqual([]);
+  });
+
+  it('is waited for by a shutdown', async () => {
+    const answer = gate();
+    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
+    a.store.next('release', repliedWhen(answer.opened));
+    await lease.release();
+    const shutdown = track(a.locks.shutdown(10_000));
+    await world.clock.advance(500);
+    expect(shutdown.state).toBe('pending');
+    answer.open();
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+  });
+});

@@ -44,7 +44,9 @@ export class Contention implements GrantListener {
    */
   giveBack(hold: Hold): true | Promise<boolean> {
     const line = this.#lines.get(hold.ownership.resource);
-    return line?.isTenureOf(hold) ? line.passOn(hold) : this.workings.store.release(hold.ownership);
+    return line?.isTenureOf(hold)
+      ? line.passOn(hold)
+      : this.workings.store.release(hold.ownership, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock: others may try. */

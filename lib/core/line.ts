@@ -59,7 +59,7 @@ export class Line implements ContenderListener {
    * The holder releases: the next call gets the lease in memory, or the store is told, together with the wish of the next
    * call if there is one. Says whether the lock was still held; not as a promise where the store was not asked.
    */
-  passOn({ ownership, tenure }: Hold): true | Promise<boolean> {
+  passOn({ ownership, tenure, backgroundRelease }: Hold): true | Promise<boolean> {
     const next = this.#next();
     if (next && tenure.mayPassTo(next.options)) {
       tenure.passOn();
@@ -69,7 +69,7 @@ export class Line implements ContenderListener {
     this.#tenure = undefined;
     if (next) return this.#contend(next).askInPlaceOf(ownership);
     this.#checkIdle();
-    return this.workings.store.release(ownership);
+    return this.workings.store.release(ownership, backgroundRelease);
   }
 
   /** The holder has lost the lock. */

@@ -95,9 +95,10 @@ export interface LockStore {
   renew(ownership: Ownership, leaseMs: number): Promise<boolean>;
   /**
    * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the owner, and no lock was changed.
+   * it. `false`: not the owner, and no lock was changed. `lazily`: nobody waits for the answer, so it may leave together
+   * with what is sent next.
    */
-  release(ownership: Ownership): Promise<boolean>;
+  release(ownership: Ownership, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(ownership: Ownership): Promise<boolean>;
   inspect(resource: string): Promise<LockState>;

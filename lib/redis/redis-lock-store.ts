@@ -88,8 +88,8 @@ export class RedisLockStore implements LockStore {
     return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs], isOne);
   }
 
-  release({ resource, owner }: Ownership): Promise<boolean> {
-    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne);
+  release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {
+    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne, lazily);
   }
 
   verify({ resource, owner }: Ownership): Promise<boolean> {
@@ -121,9 +121,10 @@ export class RedisLockStore implements LockStore {
     keys: readonly string[],
     args: readonly (string | number)[],
     read: (reply: unknown) => T = (reply) => reply as T,
+    lazily?: boolean,
   ): Promise<T> {
     try {
-      return this.#scripts.run(this.#connection.ready(), script, keys, args, read, this.#explain);
+      return this.#scripts.run(this.#connection.ready(), script, keys, args, read, this.#explain, lazily);
     } catch (error) {
       return Promise.reject(error);
     }

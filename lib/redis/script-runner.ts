@@ -48,6 +48,7 @@ export class ScriptRunner {
   /**
    * @param read what to make of the reply
    * @param fail what to throw in place of what ioredis rejects with
+   * @param lazily nobody waits for it: it leaves together with what is sent after it in the same tick
    */
   run<T>(
     client: Redis,
@@ -56,18 +57,20 @@ export class ScriptRunner {
     args: readonly Argument[],
     read: (reply: unknown) => T,
     fail: (error: unknown) => never,
+    lazily = false,
   ): Promise<T> {
-    return this.#send(client, new ScriptCommand(script, keys, args)).then(read, (error: unknown) => {
+    return this.#send(client, new ScriptCommand(script, keys, args), lazily).then(read, (error: unknown) => {
       if (!(error instanceof Error) || replyCode(error.message) !== 'NOSCRIPT') return fail(error);
       return client.eval(script.lua, keys.length, ...keys, ...args).then(read, fail);
     });
   }
 
-  #send(client: Redis, command: Command): Promise<unknown> {
-    if (this.#sentInTick++ === 0) process.nextTick(this.#endTick);
-    else if (this.#corked === undefined) (this.#corked = client.stream).cork();
+  #send(client: Redis, command: Command, lazily: boolean): Promise<unknown> {
+    const isFirst = this.#sentInTick++ === 0;
+    if (isFirst) process.nextTick(this.#endTick);
+    if ((!isFirst || lazily) && this.#corked === undefined) (this.#corked = client.stream).cork();
     const reply = client.sendCommand(command) as Promise<unknown>;
-    if (this.#sentInTick % COMMANDS_AT_ONCE === 1) this.#uncork();
+    if (!lazily && this.#sentInTick % COMMANDS_AT_ONCE === 1) this.#uncork();
     return reply;
   }
 

@@ -21,10 +21,6 @@ export class AttemptLog {
     Object.assign(this, { last, lastError, holderTtlMs, wasBusy: last === 'busy' });
   }
 
-  granted(): void {
-    this.busy(0); // for those who stand behind it
-  }
-
   busy(holderTtlMs: number): void {
     this.#conclude('busy', undefined);
     this.failures = 0;

@@ -157,7 +157,7 @@ export class Contender implements Alarm {
     if (this.#isOver) {
       // It may have been executed after the withdrawal, or the release, as when a script that Redis did not know was sent anew.
       const isKnown = reply.status === 'granted' || reply.status === 'queued';
-      if (isKnown && !this.line.holds(this.ownership)) workings.withdrawals.again(this.ownership, call.options);
+      if (isKnown && !this.line.holds(this.ownership)) workings.withdrawals.start(this.ownership, call.options);
       return;
     }
     if (reply.status === 'granted') {

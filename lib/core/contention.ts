@@ -39,14 +39,14 @@ export class Contention implements GrantListener {
   }
 
   /**
-   * The holder is done: tells the store, or hands the lock to the next local call. Says whether it was still held, not as a
-   * promise where the store was not asked.
+   * The holder is done: tells the store, and gives whether the lock was still held; or hands it to the next local call.
+   *
+   * @param onPassed called before the next one is granted, in place of asking the store
    */
-  giveBack(hold: Hold): true | Promise<boolean> {
+  giveBack(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
     const line = this.#lines.get(hold.ownership.resource);
-    return line?.isTenureOf(hold)
-      ? line.passOn(hold)
-      : this.workings.store.release(hold.ownership, hold.backgroundRelease);
+    if (line?.isTenureOf(hold)) return line.passOn(hold, onPassed);
+    return this.workings.store.release(hold.ownership, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock: others may try. */

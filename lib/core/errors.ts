@@ -71,9 +71,11 @@ export class LockTimeoutError extends LockError {
     /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
   ) {
+    const how =
+      attempts > 0 ? `asked ${attempts} times, last attempt: ${lastAttempt}` : 'behind others of this process';
     super(
-      `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (asked ${attempts} times, last attempt: ` +
-        `${lastAttempt}). Raise waitMs, shorten the work done under the lock, or try again later.`,
+      `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
+        `Raise waitMs, shorten the work done under the lock, or try again later.`,
       resource,
     );
   }

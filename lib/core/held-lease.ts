@@ -28,6 +28,9 @@ export interface LeaseWorkings {
   readonly context: LockContext;
 }
 
+const OVER = Promise.resolve();
+const PASSED_ON = { outcome: 'answered', value: true } as const;
+
 /** The lease of one resource. */
 export class HeldLease extends PrintableLease implements EnteredLease {
   #ending: Promise<void> | undefined;
@@ -88,7 +91,8 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
     const isOwner = await this.#ask('verify', this.workings.store.verify(this.hold.ownership));
-    if (!isOwner) this.hold.lose('takenOver');
+    // Whoever of this process holds the lock by now.
+    if (!isOwner) this.hold.tenure.takenOver();
     return this.isHeld();
   }
 
@@ -99,15 +103,15 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     const { tenure } = hold;
     const sentAt = workings.clock.now();
     const renewalMs = hold.renewalMs(leaseMs);
-    const renewal = tenure.renewing(sentAt, renewalMs);
+    const renewal = tenure.renewing(sentAt, renewalMs, true);
     const { nextRenewalAt } = tenure;
     // It may shorten the lease: then the watchdog must not come too late.
     tenure.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
     workings.watchdog.watch(hold);
-    const command = workings.store.renew(hold.ownership, renewalMs);
+    const command = workings.store.renew(hold.ownership, renewalMs, true);
     // Also when nobody waits for the reply any more.
     command.catch((error: unknown) => {
-      if (asStoreError(error).failure === 'unknown') return;
+      if (asStoreError(error).failure === 'unknown') return tenure.forget(renewal);
       tenure.dismiss(renewal);
       tenure.nextRenewalAt = Math.max(tenure.nextRenewalAt, nextRenewalAt);
     });
@@ -140,7 +144,10 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   /** Releases, whatever the async context. */
   end(): Promise<void> {
-    return (this.#ending ??= this.#end());
+    if (this.#ending) return this.#ending;
+    // Now: an observer, or a listener of the signal, may call this again before #end() returns.
+    this.#ending = OVER;
+    return (this.#ending = this.#end());
   }
 
   #end(): Promise<void> {
@@ -150,16 +157,13 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     const wasHeld = hold.end();
     const heldMs = workings.clock.now() - hold.acquiredAt;
     workings.watchdog.unwatch(hold);
-    const released = workings.contention.giveBack(hold);
-    if (released === true) {
-      this.#ended({ outcome: 'answered', value: true }, wasHeld, heldMs);
-      return Promise.resolve();
-    }
+    const released = workings.contention.giveBack(hold, () => this.#ended(PASSED_ON, wasHeld, heldMs));
+    if (released === undefined) return OVER;
     const answer = answerWithin(workings.alarms, released, hold.attemptTimeoutMs);
     const ended = answer.then((known) => this.#ended(known, wasHeld, heldMs));
     if (!hold.backgroundRelease) return ended;
     ended.catch(() => {}); // the observers know
-    return Promise.resolve();
+    return OVER;
   }
 
   /** Others still stand on the hold. If Redis misses this, the last release frees the lock all the same. */

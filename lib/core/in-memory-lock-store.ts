@@ -47,19 +47,21 @@ export class InMemoryLockStore implements LockStore {
   }
 
   async setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    const { locks } = this.#connected();
+    const server = this.#connected();
     const { resource } = ownership;
     const lock = this.#owned(ownership);
     if (lock?.mode !== 'reentrant') return false;
-    locks.set(resource, { ...lock, depth }, Math.max(leaseMs, locks.ttlMs(resource)));
+    server.lengthen(resource, { ...lock, depth }, leaseMs);
     return true;
   }
 
-  async renew(ownership: Ownership, leaseMs: number): Promise<boolean> {
-    const { locks } = this.#connected();
+  async renew(ownership: Ownership, leaseMs: number, exactly = false): Promise<boolean> {
+    const server = this.#connected();
     const lock = this.#owned(ownership);
-    if (lock) locks.set(ownership.resource, lock, leaseMs);
-    return lock !== undefined;
+    if (lock === undefined) return false;
+    if (exactly) server.locks.set(ownership.resource, lock, leaseMs);
+    else server.lengthen(ownership.resource, lock, leaseMs);
+    return true;
   }
 
   async release(ownership: Ownership): Promise<boolean> {
@@ -102,7 +104,7 @@ export class InMemoryLockStore implements LockStore {
       queues.leave(resource, owner);
       if (!lock) return { status: 'granted', fencingToken: server.take(resource, owner, mode, leaseMs) };
       // It was granted before: the lease starts anew and nothing else changes.
-      locks.set(resource, lock, leaseMs);
+      server.lengthen(resource, lock, leaseMs);
       return { status: 'granted', fencingToken: lock.fencingToken };
     }
     const ttlMs = locks.ttlMs(resource);

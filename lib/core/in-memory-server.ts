@@ -39,6 +39,11 @@ export class InMemoryServer {
     this.queues = new InMemoryQueues(clock);
   }
 
+  /** The lock is as given now, and lasts at least this much longer. */
+  lengthen(resource: string, lock: InMemoryLock, leaseMs: number): void {
+    this.locks.set(resource, lock, Math.max(leaseMs, this.locks.ttlMs(resource)));
+  }
+
   /** Writes the lock, with a new fencing token, which it gives. */
   take(resource: string, owner: string, mode: LockMode, leaseMs: number): number {
     const fencingToken = this.#mintToken();

@@ -21,7 +21,7 @@ export class InMemoryTickLedger implements TickLedger {
     const lock = locks.get(resource);
     if (lock?.owner === ownership.owner) {
       // The command was sent again.
-      locks.set(resource, lock, leaseMs);
+      this.server.lengthen(resource, lock, leaseMs);
       return { status: 'granted', fencingToken: lock.fencingToken };
     }
     const ttlMs = locks.ttlMs(resource);

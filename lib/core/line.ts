@@ -57,14 +57,15 @@ export class Line implements ContenderListener {
 
   /**
    * The holder releases: the next call gets the lease in memory, or the store is told, together with the wish of the next
-   * call if there is one. Says whether the lock was still held; not as a promise where the store was not asked.
+   * call if there is one. Gives whether the lock was still held, where the store was asked.
    */
-  passOn({ ownership, tenure, backgroundRelease }: Hold): true | Promise<boolean> {
+  passOn({ ownership, tenure, backgroundRelease }: Hold, onPassed: () => void): Promise<boolean> | undefined {
     const next = this.#next();
     if (next && tenure.mayPassTo(next.options)) {
       tenure.passOn();
+      onPassed();
       this.#grant(next, tenure);
-      return true;
+      return undefined;
     }
     this.#tenure = undefined;
     if (next) return this.#contend(next).askInPlaceOf(ownership);

@@ -91,8 +91,11 @@ export interface LockStore {
   rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /** Sets the depth of a reentrant holder, and gives it at least `leaseMs` more. `false`: not the owner any more. */
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean>;
-  /** Starts the lease anew. `false`: not the owner any more, and nothing was changed. */
-  renew(ownership: Ownership, leaseMs: number): Promise<boolean>;
+  /**
+   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
+   * nothing was changed.
+   */
+  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
    * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
    * it. `false`: not the owner, and no lock was changed. `lazily`: nobody waits for the answer, so it may leave together

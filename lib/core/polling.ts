@@ -21,6 +21,10 @@ interface Poller {
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
+  /** Whether it asks no more. */
+  isOver: boolean;
+  /** What it was granted. */
+  tenure: Tenure | undefined;
 }
 
 /** Acquires without queueing: asks once, or again and again by the caller's own strategy. */
@@ -39,11 +43,12 @@ export class Polling {
       giveUpAt: startedAt + options.waitMs,
       signal,
       log: new AttemptLog(),
+      isOver: false,
+      tenure: undefined,
     };
-    let tenure: Tenure | undefined;
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);
-      tenure = await this.#poll(poller);
+      const tenure = (poller.tenure = await this.#poll(poller));
       if (closing.aborted) {
         // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
         this.workings.withdrawals.start(poller.ownership, options);
@@ -52,8 +57,9 @@ export class Polling {
       return take({ tenure, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
     } finally {
       dispose();
+      poller.isOver = true;
       // No orphan lock.
-      if (!tenure && poller.log.isAmbiguous) this.workings.withdrawals.start(poller.ownership, options);
+      if (!poller.tenure && poller.log.isAmbiguous) this.workings.withdrawals.start(poller.ownership, options);
     }
   }
 
@@ -71,7 +77,8 @@ export class Polling {
   }
 
   /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
-  async #attempt({ ownership, options, giveUpAt, signal, log }: Poller): Promise<Tenure | undefined> {
+  async #attempt(poller: Poller): Promise<Tenure | undefined> {
+    const { ownership, options, giveUpAt, signal, log } = poller;
     const { store, clock, alarms, withdrawals, closing } = this.workings;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
@@ -79,7 +86,8 @@ export class Polling {
     const command = store.acquire(ownership, options.leaseMs);
     const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-      withdrawals.refuseLateGrant(command, ownership, options);
+      const isWanted = () => !poller.isOver || (poller.tenure?.holder?.isHeld() ?? false);
+      withdrawals.refuseLateGrant(command, ownership, options, isWanted);
     }
     if (answer.outcome === 'aborted') {
       log.isAmbiguous = true;

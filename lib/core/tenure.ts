@@ -8,6 +8,8 @@ import { validUntil } from './validity.js';
 export interface Renewal {
   /** Until when the lock may be trusted if this is the last one that Redis has executed. */
   readonly validUntil: number;
+  /** Whether it can make the lease shorter, and may still be executed: no later one says that it will not. */
+  mayCut: boolean;
 }
 
 /** What decides whether one lease may follow another in the same tenure. */
@@ -87,9 +89,11 @@ export class Tenure {
   /**
    * A renewal is about to be sent. Until it is answered it may be executed, and the lock may then end with it: the lock is
    * never trusted for longer than that, however long the renewals before it may last.
+   *
+   * @param exactly whether it makes the lease shorter too
    */
-  renewing(sentAt: number, leaseMs: number): Renewal {
-    const renewal = { validUntil: validUntil(sentAt, leaseMs) };
+  renewing(sentAt: number, leaseMs: number, exactly = false): Renewal {
+    const renewal = { validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };
     (this.#unanswered ??= []).push(renewal);
     this.#deadline = Math.min(this.#deadline, renewal.validUntil);
     return renewal;
@@ -99,8 +103,9 @@ export class Tenure {
   confirm(renewal: Renewal): void {
     const index = this.#unanswered?.indexOf(renewal) ?? -1;
     if (index === -1 || this.clock.now() >= this.#deadline) return;
-    // Whatever was sent before it was executed before it, or never.
-    this.#unanswered!.splice(0, index + 1);
+    // Whatever was sent before it was executed before it, or never, or lengthens the lease only. But a script that Redis did
+    // not know is sent once more: while there is no answer to one that cuts, it may still come.
+    this.#unanswered = this.#unanswered!.filter((other, place) => place > index || (place < index && other.mayCut));
     this.#confirmedUntil = renewal.validUntil;
     this.#findDeadline();
   }
@@ -109,6 +114,11 @@ export class Tenure {
   dismiss(renewal: Renewal): void {
     this.#unanswered = this.#unanswered?.filter((other) => other !== renewal);
     this.#findDeadline();
+  }
+
+  /** There will be no answer to it. */
+  forget(renewal: Renewal): void {
+    renewal.mayCut = false;
   }
 
   /** Redis says that it is not this process's any more. */

@@ -36,25 +36,34 @@ export class Withdrawals {
 
   start(ownership: Ownership, limits: Limits): void {
     this.#withdrawn.add(ownership);
-    const work = this.#repeat(ownership, limits).finally(() => {
+    const before = this.#pending.get(ownership.owner);
+    const repeat = () => this.#repeat(ownership, limits);
+    const work = (before ? before.then(repeat) : repeat()).finally(() => {
       if (this.#pending.get(ownership.owner) === work) this.#pending.delete(ownership.owner);
     });
     this.#pending.set(ownership.owner, work);
   }
 
-  /** The store knows this owner still, or again. Nothing is sent where a release is under way anyhow. */
+  /** A message says that the store knows this owner still. Nothing more is sent where a release is under way: it comes after that. */
   again(ownership: Ownership, limits: Limits): void {
     if (!this.#pending.has(ownership.owner)) this.start(ownership, limits);
   }
 
   /**
-   * For a command that nobody waits for any more. It may be executed after the release that was to withdraw it: a script
-   * that Redis did not know is sent once more. What it grants then is given back as well.
+   * For a command that nobody waits for any more. It may be executed after the release that was to withdraw it, or to end the
+   * lease: a script that Redis did not know is sent once more. What it grants then is given back as well.
+   *
+   * @param isHeld whether the lock is wanted after all
    */
-  refuseLateGrant(command: Promise<{ readonly status: string }>, ownership: Ownership, limits: Limits): void {
+  refuseLateGrant(
+    command: Promise<{ readonly status: string }>,
+    ownership: Ownership,
+    limits: Limits,
+    isHeld = () => !this.#withdrawn.has(ownership),
+  ): void {
     command.then(
       ({ status }) => {
-        if (status === 'granted' && this.#withdrawn.has(ownership)) this.again(ownership, limits);
+        if (status === 'granted' && !isHeld()) this.start(ownership, limits);
       },
       () => {},
     );

@@ -84,8 +84,8 @@ export class RedisLockStore implements LockStore {
     return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
   }
 
-  renew({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
-    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs], isOne);
+  renew({ resource, owner }: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne);
   }
 
   release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {

@@ -55,6 +55,13 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       expect(await first.verify(owner)).toBe(true);
     });
 
+    it('never makes a lease shorter by a command that comes late', async () => {
+      const owner = contender(first, 'stock');
+      await take(first, owner, LONG_MS);
+      await take(first, owner, SHORT_MS);
+      expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS / 2);
+    });
+
     it('counts a re-sent reentrant command as one entry', async () => {
       const owner = contender(first, 'stock', 'reentrant');
       const token = await take(first, owner);
@@ -102,6 +109,10 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(SHORT_MS);
       expect(await first.renew(owner, 2 * LONG_MS)).toBe(true);
       expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS);
+      expect(await first.renew(owner, LONG_MS)).toBe(true); // late: it cuts nothing
+      expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS);
+      expect(await first.renew(owner, LONG_MS, true)).toBe(true);
+      expect((await first.inspect('stock')).ttlMs).toBeLessThanOrEqual(LONG_MS);
     });
 
     it('releases; the attempt of another one changes nothing', async () => {
@@ -135,7 +146,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('was the owner: after the expiry he cannot touch the lock of the next holder', async () => {
-      await first.renew(owner, SHORT_MS);
+      await first.renew(owner, SHORT_MS, true);
       await subject.pass(SHORT_MS * 2);
       await take(second, stranger);
       expect(await first.renew(owner, LONG_MS)).toBe(false);

@@ -49,7 +49,7 @@ export class QueueWorld {
 
   /** The holder does not renew any more, and his lease ends. */
   async leaseEnds(owner: Ownership): Promise<void> {
-    await this.holder.store.renew(owner, SHORT_MS);
+    await this.holder.store.renew(owner, SHORT_MS, true);
     await this.expire();
   }
 

@@ -19,6 +19,8 @@ export class FakeClock implements Clock {
   #now = 70_000;
   readonly #wallBegin: number;
   readonly #timers = new Set<FakeTimer>();
+  /** Called after each timer, once what it set off has settled. */
+  onStep: () => void = () => {};
 
   constructor(startsAt = Date.UTC(2026, 0, 1)) {
     this.#wallBegin = startsAt - this.#now;
@@ -56,6 +58,7 @@ export class FakeClock implements Clock {
       this.#now = Math.max(this.#now, timer.dueAt);
       timer.callback();
       await settle();
+      this.onStep();
     }
     this.#now = end;
   }

@@ -6,6 +6,7 @@ import { LockClient } from '../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../lib/core/lock-options.js';
 import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { eventually } from './eventually.js';
 
 /** What one process of an application would have: a lock client on connections of its own. */
 export interface LockInstance {
@@ -79,4 +80,19 @@ export async function resetCounts(admin: Redis): Promise<void> {
 export async function keysWithTtl(admin: Redis): Promise<Record<string, number>> {
   const keys = await admin.keys('*');
   return Object.fromEntries(await Promise.all(keys.sort().map(async (key) => [key, await admin.pttl(key)])));
+}
+
+/** Waits until exactly these instances stand in the queue in Redis, in this order. */
+export async function untilQueued(witness: LockInstance, resource: string, ...waiters: LockInstance[]): Promise<void> {
+  const ids = waiters.map(({ instanceId }) => instanceId);
+  await eventually(async () => expect((await witness.store.inspect(resource)).waiters).toEqual(ids));
+}
+
+/** No key but the fence's, and no channel but the inboxes of those who live. */
+export async function expectNothingLeft(admin: Redis, ...live: LockInstance[]): Promise<void> {
+  const inboxes = live.map(({ instanceId }) => `lock:inbox:${instanceId}`).sort();
+  await eventually(async () => {
+    expect(await admin.keys('*')).toEqual(['lock:fence']);
+    expect(((await admin.pubsub('CHANNELS', '*')) as string[]).sort()).toEqual(inboxes);
+  });
 }

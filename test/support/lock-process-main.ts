@@ -1,4 +1,6 @@
 // What runs in a LockProcess (lock-process.ts).
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LeaseLostError } from '../../lib/core/errors.js';
 import type { Lease } from '../../lib/core/lease.js';
@@ -14,9 +16,57 @@ export interface LeaseView {
   fencingToken: number;
 }
 
+/** One run of work under the lock. Its times are those of the machine's monotonic clock, the same in all processes. */
+export interface Section {
+  fencingToken: number;
+  /** What it found in the file that it works on. */
+  value: number;
+  from: number;
+  to: number;
+}
+
+export interface FileWork {
+  callers: number;
+  times?: number;
+  forMs?: number;
+  options?: LockOptions;
+}
+
+/** What became of a lock that was held for as long as the test wanted. */
+export interface HoldReport {
+  fencingToken: number;
+  /** The first and the last time that the lease was seen to be held, on the machine's monotonic clock. */
+  from: number;
+  to: number;
+  reason: string | undefined;
+  /** Writes with its token to a witness that refuses those with a smaller one than it has seen. */
+  whileHeld: Writes;
+  afterLoss: Writes;
+  releaseError: string | undefined;
+}
+
+export interface Writes {
+  accepted: number;
+  refused: number;
+}
+
+/** KEYS: the largest token, and all that were accepted. */
+const WITNESS = `
+if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('RPUSH', KEYS[2], ARGV[1])
+return 1
+`;
+
 let locks: LockClient;
 let redisUrl: string;
 const leases = new Map<string, Lease>();
+/** How to end the holds that the test ends. */
+const letGo = new Map<string, () => void>();
+
+function machineNow(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
 
 const verbs = {
   async start(url: string, leaseMs: number): Promise<void> {
@@ -71,6 +121,62 @@ const verbs = {
     return grants;
   },
 
+  /**
+   * Each caller adds 1 to the number in a file so many times, or until the time is over. Nothing but the lock protects the
+   * file. Gives what was found there each time.
+   */
+  async countInFile(resource: string, file: string, work: FileWork): Promise<Section[]> {
+    const { callers, times = Infinity, forMs = Infinity, options } = work;
+    const sections: Section[] = [];
+    const count = async ({ fencingToken }: Lease): Promise<void> => {
+      const from = machineNow();
+      const value = Number(readFileSync(file, 'utf8'));
+      await new Promise(setImmediate);
+      writeFileSync(file, String(value + 1));
+      sections.push({ fencingToken, value, from, to: machineNow() });
+    };
+    const call = async (): Promise<void> => {
+      // The time begins with the first lease.
+      for (let i = 0; i < times && !(sections[0] && machineNow() > sections[0].from + forMs); i++) {
+        await locks.using(resource, { waitMs: 60_000, ...options }, count);
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, call));
+    return sections;
+  },
+
+  /**
+   * Holds the lock until it is told to let go, and writes to the witness all the time, carelessly: also when it has lost
+   * the lock. Answers when it is told to let go.
+   */
+  async hold(resource: string, options?: LockOptions): Promise<HoldReport> {
+    const redis = new Redis(redisUrl);
+    redis.on('error', () => undefined);
+    let isOver = false;
+    letGo.set(resource, () => (isOver = true));
+    const lease = await locks.acquire(resource, { waitMs: 60_000, ...options });
+    const { fencingToken } = lease;
+    const from = machineNow();
+    const report = { fencingToken, from, to: from, whileHeld: noWrites(), afterLoss: noWrites() };
+    for (; !isOver; await sleep(3)) {
+      const at = machineNow();
+      const wasHeld = lease.isHeld();
+      if (wasHeld) report.to = at;
+      const accepted = await redis.eval(WITNESS, 2, `${resource}-witness`, `${resource}-log`, fencingToken);
+      // Lost in between: nobody knows which of the two it was.
+      if (wasHeld !== lease.isHeld()) continue;
+      (wasHeld ? report.whileHeld : report.afterLoss)[accepted === 1 ? 'accepted' : 'refused']++;
+    }
+    const { reason } = view(lease);
+    const releaseError = await lease.release().then(() => undefined, String);
+    redis.disconnect();
+    return { ...report, reason, releaseError };
+  },
+
+  letGo(resource: string): void {
+    letGo.get(resource)!();
+  },
+
   /** After this, nothing of ours keeps the process alive. */
   async shutdown(): Promise<void> {
     await locks.shutdown(0);
@@ -79,6 +185,10 @@ const verbs = {
 };
 
 export type Verbs = typeof verbs;
+
+function noWrites(): Writes {
+  return { accepted: 0, refused: 0 };
+}
 
 function view(lease: Lease): LeaseView {
   const isHeld = lease.isHeld();

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { LeaseView, Verbs } from './lock-process-main.js';
+import type { HoldReport, LeaseView, Section, Verbs } from './lock-process-main.js';
 
 const loader = new URL('typescript-loader.mjs', import.meta.url).href;
 const main = fileURLToPath(new URL('lock-process-main.ts', import.meta.url));
@@ -9,6 +9,8 @@ const main = fileURLToPath(new URL('lock-process-main.ts', import.meta.url));
 /** A process of its own that locks what it is told to, and can be stopped and killed. */
 export class LockProcess {
   readonly child: ChildProcess;
+  /** As it stands in the queue and in the lock. */
+  readonly instanceId: string;
   #asked = 0;
 
   private constructor() {
@@ -17,6 +19,7 @@ export class LockProcess {
       env: { ...process.env, NODE_OPTIONS: '' },
       serialization: 'advanced',
     });
+    this.instanceId = `process-${this.child.pid}`;
     this.child.setMaxListeners(100);
   }
 
@@ -52,6 +55,15 @@ export class LockProcess {
     return answer.finally(() => clearInterval(timer));
   }
 
+  /** SIGSTOP, from outside, wherever it is. */
+  suspend(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.child.kill('SIGCONT');
+  }
+
   /** SIGKILL, which leaves it no time for anything. */
   async kill(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
@@ -74,4 +86,4 @@ export function useProcesses(url: () => string): (leaseMs?: number, at?: string)
   };
 }
 
-export type { LeaseView };
+export type { HoldReport, LeaseView, Section };

@@ -25,6 +25,12 @@ export const lostOnTheWay: Fate = () => never;
 /** The command is executed, and nobody learns of it. */
 export const replyLost: Fate = (execute) => execute().then(() => never);
 
+/** The command is executed, and then the connection breaks. */
+export const brokenAfter: Fate = async (execute) => {
+  await execute();
+  throw new LockStoreError('unknown', 'the connection broke before the reply');
+};
+
 export function failing(failure: StoreFailure, message = `Redis said: ${failure}`): Fate {
   return () => Promise.reject(new LockStoreError(failure, message));
 }
@@ -144,8 +150,8 @@ export class ScriptedStore implements LockStore {
     return this.#send('setDepth', ownership, { depth, leaseMs }, () => this.inner.setDepth(ownership, depth, leaseMs));
   }
 
-  renew(ownership: Ownership, leaseMs: number): Promise<boolean> {
-    return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs));
+  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs, exactly));
   }
 
   release(ownership: Ownership): Promise<boolean> {

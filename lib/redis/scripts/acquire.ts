@@ -9,7 +9,8 @@ import { CLOCK, FENCE, HOLDER, mint, TAKE } from './shared.js';
  * KEYS  1 lock, 2 queue, 3 fence
  * ARGV  1 owner, 2 mode (exclusive | reentrant), 3 leaseMs, 4 when the command is sent, a whole number on the sender's clock,
  *       or '' not to queue, 5 how many may wait at most
- * Reply the fencing token: granted, also when this owner has it already (the command was sent again; its TTL starts anew)
+ * Reply the fencing token: granted, also when this owner has it already (the command was sent again; its TTL
+ *       starts anew)
  *       [busy | queued | full, TTL of the holder in milliseconds]: not granted
  */
 export const ACQUIRE = defineScript(

@@ -22,7 +22,7 @@ local claimant = redis.call('GET', KEYS[2])
 if claimant == 'finished' or (rescue and not claimant) then return { 'finished', 0 } end
 local holder, token = readHolder(KEYS[1])
 if holder == owner then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  lengthen(KEYS[1], ARGV[2])
   return { 'granted', tonumber(token) }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0

@@ -129,7 +129,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
   if not holder or holder == owner then
     if number then leaveQueue(queueKey, number, owner) end
     if not holder then return takeLock(lockKey, fenceKey, owner, mode, leaseMs) end
-    redis.call('PEXPIRE', lockKey, leaseMs)
+    lengthen(lockKey, leaseMs)
     return tonumber(token)
   end
   if sentAt == '' then return { 'busy', holderTtl(lockKey) } end

@@ -5,7 +5,7 @@ import { HOLDER } from './shared.js';
  * Starts the lease anew.
  *
  * KEYS  1 lock
- * ARGV  1 owner, 2 leaseMs
+ * ARGV  1 owner, 2 leaseMs, 3 '1' to make it shorter too, if it has longer to run
  * Reply 1: renewed. 0: not the owner; nothing was changed
  */
 export const RENEW = defineScript(
@@ -13,6 +13,7 @@ export const RENEW = defineScript(
   HOLDER,
   `
 if readHolder(KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if ARGV[3] == '1' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else lengthen(KEYS[1], ARGV[2]) end
+return 1
 `,
 );

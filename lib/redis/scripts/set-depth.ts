@@ -16,7 +16,7 @@ export const SET_DEPTH = defineScript(
 local holder, _, _, mode = readHolder(KEYS[1])
 if holder ~= ARGV[1] or mode ~= 'reentrant' then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+lengthen(KEYS[1], ARGV[3])
 return 1
 `,
 );

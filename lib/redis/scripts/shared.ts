@@ -32,7 +32,8 @@ export function mint(fenceKey: string): string {
   end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
-    tick = floor
+    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
     redis.call('SET', ${fenceKey}, string.format('%.0f', tick))
   end
   local token = tick * 32`;
@@ -76,6 +77,11 @@ local function readHolder(lockKey)
   -- Not a lock, so one of these raises Redis's own error, in every version: WRONGTYPE, or the NOPERM of the GET above.
   redis.call('LLEN', lockKey)
   return redis.call('GET', lockKey)
+end
+
+-- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since.
+local function lengthen(lockKey, leaseMs)
+  if redis.call('PTTL', lockKey) < tonumber(leaseMs) then redis.call('PEXPIRE', lockKey, leaseMs) end
 end
 
 -- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.

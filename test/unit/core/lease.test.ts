@@ -2,7 +2,14 @@ import { LeaseLostError } from '../../../lib/core/errors.js';
 import { LockStoreError } from '../../../lib/core/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';
+import {
+  brokenAfter,
+  executedWhen,
+  failing,
+  lostOnTheWay,
+  repliedWhen,
+  replyLost,
+} from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
 
 describe('a lease', () => {
@@ -182,12 +189,26 @@ describe('a lease', () => {
       expect(a.store.sent('renew')).toHaveLength(1);
     });
 
-    it('to a shorter lease that is not answered is put right by the watchdog', async () => {
+    it('to a shorter lease whose answer was lost with the connection is put right by the watchdog', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
-      a.store.next('renew', replyLost);
+      a.store.next('renew', brokenAfter);
       track(lease.extend(500));
       await world.clock.advance(2_000);
       expect(lease.isHeld()).toBe(true);
+    });
+
+    it('to a shorter lease that is executed after a longer one does not leave two holders', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
+      const arrival = gate();
+      a.store.next('renew', executedWhen(arrival.opened)); // Redis did not know the script: it is sent anew
+      track(lease.extend(500));
+      await lease.extend(60_000);
+      arrival.open();
+      for (let ms = 0; ms < 2_000; ms += 20) {
+        await world.clock.advance(20);
+        const other = await b.locks.tryAcquire('stock');
+        expect(lease.isHeld() && other !== null).toBe(false);
+      }
     });
 
     it('is not believed past a shorter renewal that was sent after it and may have been executed', async () => {

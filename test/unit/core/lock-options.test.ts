@@ -16,6 +16,8 @@ const LEASE = 'an integer from 50 to 86400000';
 const WAIT = 'an integer from 0 to 9007199254740991';
 const HOLD = 'an integer from 50 to 9007199254740991';
 const ATTEMPT = 'an integer from 10 to 60000';
+const COHORT = 'an integer from 0 to 31';
+const WAITERS = 'an integer from 1 to 9007199254740991';
 
 describe('lock options', () => {
   it.each<[keyof LockOptions, unknown, string, string]>([
@@ -36,6 +38,17 @@ describe('lock options', () => {
     ['maxHoldMs', [], HOLD, 'an array of 0'],
     ['attemptTimeoutMs', 9, ATTEMPT, '9'],
     ['attemptTimeoutMs', 60_001, ATTEMPT, '60001'],
+    ['cohort', -1, COHORT, '-1'],
+    ['cohort', 32, COHORT, '32'], // a fencing tick has no more numbers
+    ['cohort', 1.5, COHORT, '1.5'],
+    ['cohort', Infinity, COHORT, 'Infinity'],
+    ['cohort', true, COHORT, 'true'],
+    ['cohortMs', -1, WAIT, '-1'],
+    ['cohortMs', Infinity, WAIT, 'Infinity'],
+    ['cohortMs', '10', WAIT, '"10"'],
+    ['maxWaiters', 0, WAITERS, '0'],
+    ['maxWaiters', -1, WAITERS, '-1'],
+    ['maxWaiters', Infinity, WAITERS, 'Infinity'],
     ['watchdog', 'yes', 'true or false', '"yes"'],
     ['watchdog', 1, 'true or false', '1'],
     ['mode', 'shared', "'exclusive', 'reentrant'", '"shared"'],
@@ -58,6 +71,8 @@ describe('lock options', () => {
     ['wachdog', 'watchdog'],
     ['maxHold', 'maxHoldMs'],
     ['singal', 'signal'],
+    ['cohorts', 'cohort'],
+    ['maxWaiter', 'maxWaiters'],
   ])('do not know %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(
       `lock options does not know the option "${wrong}". Did you mean ${right}?`,
@@ -83,6 +98,8 @@ describe('lock options', () => {
     [{ waitMs: Infinity }],
     [{ maxHoldMs: 50 }],
     [{ attemptTimeoutMs: 10 }],
+    [{ cohort: 0, cohortMs: 0, maxWaiters: 1 }],
+    [{ cohort: 31, cohortMs: 60_000, maxWaiters: 1_000_000 }],
     [{ signal: AbortSignal.abort(), mode: 'reentrant', watchdog: false, retry: { next: () => null } }],
   ])('take %p', (options) => {
     expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options.maxHoldMs ? {} : options);

@@ -1,0 +1,146 @@
+import { CriticalSections } from '../../support/critical-sections.js';
+import { eventually } from '../../support/eventually.js';
+import {
+  expectNothingLeft,
+  type LockInstance,
+  untilQueued,
+  useAdmin,
+  useInstances,
+} from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { gate } from '../../support/tracked.js';
+
+/** A heartbeat is due after 1 to 1.25 s; the rest is for a busy machine. The lease of the holder is a minute. */
+const HEARTBEAT_MS = 1_250 + 3_000;
+const LONG = { leaseMs: 60_000 };
+
+describe('messages that do not come', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const startBehindProxy = async () => {
+    const proxy = await TcpProxy.start(redis().port);
+    return { proxy, far: await start({ connection: proxy.url }) };
+  };
+  /** Whether anybody listens to its inbox, as a release sees it. */
+  const listeners = async ({ store, instanceId }: LockInstance) => {
+    return ((await admin().pubsub('NUMSUB', store.keys.inbox(instanceId))) as [string, number])[1];
+  };
+  /** When the instance asks Redis for a lock. */
+  const questionsOf = ({ store }: LockInstance) => {
+    const times: number[] = [];
+    const acquire = store.acquire.bind(store);
+    store.acquire = (...args) => {
+      times.push(performance.now());
+      return acquire(...args);
+    };
+    return times;
+  };
+
+  it.each([
+    ['nothing comes from Redis', ['toClient']],
+    ['nothing goes to Redis', ['toServer']],
+    ['nothing passes', ['toClient', 'toServer']],
+  ] as const)('where %s on the connection that listens, the waiter is granted by a heartbeat', async (_what, held) => {
+    const near = await start();
+    const { proxy, far } = await startBehindProxy();
+    await using _ = proxy;
+    const lease = await near.locks.acquire('x', LONG);
+    for (const direction of held) proxy.blackHole(direction, 'subscriber');
+    const sections = new CriticalSections();
+    const waiting = sections.calls(2, far, LONG);
+    await untilQueued(near, 'x', far);
+    const from = performance.now();
+    await lease.release();
+    await waiting;
+    expect(performance.now() - from).toBeLessThan(HEARTBEAT_MS);
+    sections.expectSound(2);
+    proxy.heal();
+    await expectNothingLeft(admin(), near, far);
+  });
+
+  it('as long as it does not listen an instance is passed over, and after that it has its turn again', async () => {
+    const [a, b] = [await start(), await start()];
+    const { proxy, far } = await startBehindProxy();
+    await using _ = proxy;
+    const sections = new CriticalSections();
+    const lease = await a.locks.acquire('x', LONG);
+    // Its new connections come up, and their SUBSCRIBE does not arrive.
+    proxy.blackHole('toServer', 'subscriber');
+    proxy.cut('subscriber');
+    await eventually(async () => expect(await listeners(far)).toBe(0));
+    const farCall = sections.call(far, LONG);
+    await untilQueued(a, 'x', far);
+    const hold = gate();
+    const nearCall = sections.call(b, LONG, () => hold.opened);
+    await untilQueued(a, 'x', far, b);
+    await lease.release();
+    await eventually(() => expect(sections.order(far, b)).toEqual([1]));
+    await untilQueued(a, 'x', far);
+    proxy.heal();
+    await eventually(async () => expect(await listeners(far)).toBe(1));
+    const last = sections.call(a, LONG);
+    await untilQueued(b, 'x', far, a);
+    hold.open();
+    await Promise.all([farCall, nearCall, last]);
+    expect(sections.order(far, b, a)).toEqual([1, 0, 2]);
+    sections.expectSound(3);
+    await expectNothingLeft(admin(), a, b, far);
+  });
+
+  it('a connection that comes back is a reason to ask at once', async () => {
+    const near = await start();
+    const { proxy, far } = await startBehindProxy();
+    await using _ = proxy;
+    const questions = questionsOf(far);
+    let fastest = Infinity;
+    // Once more where this machine was slow.
+    for (let i = 0; i < 4 && fastest > 900; i++) {
+      const lease = await near.locks.acquire('x', LONG);
+      const waiting = far.locks.acquire('x', { ...LONG, waitMs: 60_000 });
+      await untilQueued(near, 'x', far);
+      const before = questions.length;
+      await eventually(() => expect(questions.length).toBe(before + 1));
+      proxy.blackHole('toClient', 'subscriber');
+      await lease.release();
+      proxy.cut('subscriber');
+      proxy.heal();
+      await (await waiting).release();
+      fastest = Math.min(fastest, questions.at(-1)! - questions.at(-2)!);
+    }
+    // The next heartbeat would be a second after the last one, at the earliest.
+    expect(fastest).toBeLessThan(900);
+    await expectNothingLeft(admin(), near, far);
+  });
+
+  it('CLIENT KILL of all that listen, again and again, holds nobody up for long', async () => {
+    const instances = await Promise.all([start(), start(), start()]);
+    const sections = new CriticalSections();
+    let killed = 0;
+    const calls = instances.map((instance) =>
+      sections.calls(12, instance, { ...LONG, cohort: 2 }, async () => {
+        if (sections.tokens.length % 4 === 0)
+          killed += (await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub')) as number;
+      }),
+    );
+    await Promise.all(calls);
+    expect(killed).toBeGreaterThan(3);
+    sections.expectSound(36);
+    await expectNothingLeft(admin(), ...instances);
+  });
+
+  it('where nobody hears anything, each is served all the same', async () => {
+    const { proxy, far } = await startBehindProxy();
+    await using _ = proxy;
+    const instances = [far, await start({ connection: proxy.url }), await start({ connection: proxy.url })];
+    proxy.blackHole('toClient', 'subscriber');
+    const sections = new CriticalSections();
+    await Promise.all(instances.map((instance) => sections.calls(3, instance, LONG)));
+    sections.expectSound(9);
+    expect(new Set(sections.order(...instances))).toEqual(new Set([0, 1, 2]));
+    proxy.heal();
+    await expectNothingLeft(admin(), ...instances);
+  });
+});

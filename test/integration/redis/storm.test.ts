@@ -1,0 +1,64 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventually } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { useRedis } from '../../support/redis-server.js';
+import { SeededRandom } from '../../support/seeded-random.js';
+
+const FOR_MS = 3_000;
+
+describe('four processes with eight callers each', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  /** What goes wrong every 100 ms. */
+  const faults = async (random: SeededRandom): Promise<void> => {
+    await admin().script('FLUSH');
+    const list = (await admin().client('LIST')) as string;
+    const ids = [...list.matchAll(/^id=(\d+) .* name=nestjs-redis-lock:process-/gm)].map(([, id]) => id!);
+    await admin().client('KILL', 'ID', ids[Math.floor(random.fraction() * ids.length)]!);
+  };
+
+  it.each([
+    ['', false],
+    [', while scripts are forgotten and connections are killed all the time', true],
+  ])('lose no update%s', async (_what, isStormy) => {
+    const file = join(redis().folder, `counter-${isStormy}`);
+    await writeFile(file, '0');
+    const { locks } = await start();
+    const lease = await locks.acquire('x', { leaseMs: 60_000 });
+    const processes = await Promise.all([1, 2, 3, 4].map(() => startProcess()));
+    const work = { callers: 8, forMs: FOR_MS };
+    const results = Promise.all(processes.map((each) => each.ask('countInFile', 'x', file, work)));
+    await eventually(async () => expect((await locks.inspect('x')).waiters).toHaveLength(4));
+    await lease.release();
+
+    let isDone = false;
+    let faulty = 0;
+    const storm = (async () => {
+      const random = new SeededRandom();
+      for (; isStormy && !isDone; faulty++) {
+        await faults(random).catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    })();
+    const shares = await results;
+    isDone = true;
+    await storm;
+
+    const sections = shares.flat().sort((a, b) => a.fencingToken - b.fencingToken);
+    const total = sections.length;
+    // In the order of their tokens, each found what the one before it had left, and began when that was over.
+    expect(sections.findIndex(({ value }, i) => value !== i)).toBe(-1);
+    expect(sections.findIndex(({ from }, i) => i > 0 && from < sections[i - 1]!.to)).toBe(-1);
+    expect(new Set(sections.map(({ fencingToken }) => fencingToken)).size).toBe(total);
+    expect(await readFile(file, 'utf8')).toBe(String(total));
+    expect(total).toBeGreaterThan(4 * 8);
+    for (const share of shares) expect(share.length).toBeGreaterThan(total / 4 / 2);
+    expect(faulty > 5).toBe(isStormy);
+    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
+  });
+});

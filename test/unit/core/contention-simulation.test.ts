@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import {
+  type CallPlan,
+  ContentionSimulation,
+  type Incident,
+  LONGEST_LEASE_MS,
+  type SimulationPlan,
+} from '../../support/contention-simulation.js';
+
+const CALLS_WITHIN_MS = 4_000;
+
+const often = <T>(value: T, ...others: T[]) => fc.constantFrom(value, value, value, value, ...others);
+
+/** One time in six. */
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+
+const options: fc.Arbitrary<CallPlan['options']> = fc.record({
+  mode: often('exclusive' as const, 'reentrant'),
+  leaseMs: often(1_000, 50, 200, 3_000, 10_000),
+  waitMs: often(Infinity, 0, 20, 500, 3_000),
+  watchdog: often(true, false),
+  attemptTimeoutMs: fc.constantFrom(10, 100, 1_000),
+  cohort: often(31, 0, 1, 3),
+  cohortMs: often(10, 0, 50, 5_000),
+  maxWaiters: often(10_000, 1, 2),
+  backgroundRelease: often(false, true),
+});
+
+const abortMs = rarely(fc.nat(300));
+
+const call: fc.Arbitrary<CallPlan> = fc
+  .record({
+    at: fc.nat(CALLS_WITHIN_MS),
+    on: fc.nat(3),
+    resource: often('stock', 'other'),
+    kind: often<CallPlan['kind']>('acquire', 'using', 'tryAcquire', 'poll'),
+    options,
+    sectionMs: fc.oneof({ weight: 3, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.nat(400) }),
+    abortMs,
+    extendMs: rarely(fc.integer({ min: 50, max: 3_000 })),
+    isForgotten: fc.boolean(),
+    maxHoldMs: rarely(fc.integer({ min: 50, max: 500 })),
+  })
+  .map(({ maxHoldMs, ...plan }) =>
+    maxHoldMs === undefined ? plan : { ...plan, options: { ...plan.options, maxHoldMs } },
+  );
+
+const incident: fc.Arbitrary<Incident> = fc.record({
+  at: fc.nat(CALLS_WITHIN_MS),
+  on: fc.nat(3),
+  kind: fc.constantFrom('kill' as const, 'vanish', 'stop', 'stop', 'reconnect', 'reconnect', 'forge'),
+  lastingMs: fc.nat(2_000),
+});
+
+/** Many calls that want the same resource on nearly the same terms, close together. */
+const rush: fc.Arbitrary<readonly CallPlan[]> = fc
+  .record({
+    first: call,
+    kind: often<CallPlan['kind']>('using', 'acquire'),
+    isSharable: often(true, false),
+    crowd: fc.array(
+      fc.record({ at: fc.nat(40), on: fc.nat(3), sectionMs: fc.nat(3), waitMs: often(Infinity, 1, 15, 400), abortMs }),
+      { minLength: 8, maxLength: 20, size: 'max' },
+    ),
+  })
+  .map(({ first, kind, isSharable, crowd }) =>
+    crowd.map(({ at, waitMs, ...rest }) => {
+      const terms = isSharable ? { watchdog: true, cohort: 31, maxHoldMs: undefined } : {};
+      return { ...first, ...rest, kind, at: first.at + at, options: { ...first.options, ...terms, waitMs } };
+    }),
+  );
+
+const calls = fc
+  .tuple(
+    fc.array(call, { minLength: 5, maxLength: 25, size: 'max' }),
+    fc.array(rush, { minLength: 1, maxLength: 4, size: 'max' }),
+  )
+  .map(([single, rushes]) => [...single, ...rushes.flat()].sort((x, y) => x.at - y.at));
+
+type Kind = SimulationPlan['network']['kind'];
+
+const TROUBLE: Record<Kind, number[]> = {
+  inOrder: [0, 0.05, 0.2, 0.5],
+  unordered: [0.05, 0.2, 0.5],
+  lossless: [0.2, 0.5, 0.8],
+};
+
+/** What a network of that kind would forgive is taken out of the plan. */
+function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationPlan {
+  switch (plan.network.kind) {
+    case 'inOrder':
+      return { ...plan, calls: all, incidents };
+    case 'unordered':
+      // One that shortens a lease, and is executed a second time much later, would cut what was extended since.
+      return { ...plan, calls: all.map((one) => ({ ...one, extendMs: undefined })), incidents };
+    case 'lossless':
+      // What a caller forgets to release would keep the others waiting for longer than they can.
+      return {
+        ...plan,
+        calls: all.map((one) => ({
+          ...one,
+          isForgotten: false,
+          options: { ...one.options, leaseMs: 10 * LONGEST_LEASE_MS },
+        })),
+        incidents: incidents.filter(({ kind }) => kind !== 'kill' && kind !== 'vanish'),
+      };
+  }
+}
+
+const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
+  fc
+    .record({
+      seed: fc.nat(),
+      instances: fc.integer({ min: 2, max: 4 }),
+      network: fc.record({
+        kind: fc.constant(kind),
+        trouble: fc.constantFrom(...TROUBLE[kind]),
+        delayMs: kind === 'lossless' ? fc.constantFrom(20, 100, 300) : fc.constantFrom(20, 300, 2_500),
+      }),
+      calls,
+      incidents: fc.array(incident, { maxLength: 4, size: 'max' }),
+    })
+    .map(suited);
+
+/** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
+const RUNS = {
+  seed: 20260101,
+  numRuns: Number(process.env['SIMULATIONS'] ?? 150),
+  // Looking for the smallest failing plan takes no longer than that.
+  interruptAfterTimeLimit: Number(process.env['SIMULATION_MS'] ?? 25_000),
+};
+
+describe('processes that contend on a bad network', () => {
+  it.each<[string, Kind]>([
+    ['loses commands and messages', 'inOrder'],
+    ['loses, reorders and repeats them', 'unordered'],
+    ['delays and reorders them', 'lossless'],
+  ])('that %s exclude each other, end every call in time, and leave nothing behind', async (_, kind) => {
+    let leases = 0;
+    const runs = fc.asyncProperty(plan(kind), async (one) => {
+      const history = await new ContentionSimulation(one).run();
+      leases += history.leases;
+    });
+    await fc.assert(runs, RUNS);
+    expect(leases).toBeGreaterThan(10 * RUNS.numRuns); // or it has proved nothing
+  });
+});

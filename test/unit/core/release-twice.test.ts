@@ -1,0 +1,61 @@
+import { settle } from '../../support/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { executedWhen } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+describe('releases inside of releases', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('a release that is called again by an observer of it hands the lock on once', async () => {
+    const first = await a.locks.acquire('stock');
+    a.locks.observers.add(({ type }) => {
+      if (type === 'released') void first.release();
+    });
+    const line = [1, 2].map(() => track(a.locks.acquire('stock')));
+    await first.release();
+    await settle();
+    const held = line.filter(({ state }) => state === 'fulfilled').filter(({ value }) => value.isHeld());
+    expect(held).toHaveLength(1);
+  });
+
+  it('a release that finds the lease lost, and is called again by the signal, is sent once', async () => {
+    const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+    lease.signal.addEventListener('abort', () => void lease.release());
+    world.clock.standStill(3_000);
+    await lease.release();
+    await settle();
+    expect(a.store.sent('release')).toHaveLength(1);
+    expect(eventsOf(a, 'releasedAfterLoss')).toHaveLength(1);
+  });
+
+  it('observers hear that a lease was released before they hear of the one that follows it in memory', async () => {
+    const first = await a.locks.acquire('stock');
+    const waiting = track(a.locks.acquire('stock'));
+    await first.release();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+    expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'released', 'acquired']);
+  });
+
+  it('a verify() that is answered after the hand-over ends the lease that stands on the lock by then', async () => {
+    const first = await a.locks.acquire('stock');
+    const waiting = track(a.locks.acquire('stock'));
+    const arrival = gate();
+    a.store.next('verify', executedWhen(arrival.opened));
+    const verifying = track(first.verify());
+    await first.release();
+    await b.store.release({ resource: 'stock', owner: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
+    arrival.open();
+    await settle();
+    expect(verifying.value).toBe(false);
+    expect(waiting.value.isHeld()).toBe(false);
+  });
+});

@@ -110,13 +110,15 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     workings.watchdog.watch(hold);
     const command = workings.store.renew(hold.ownership, renewalMs, true);
     // Also when nobody waits for the reply any more.
-    command.catch((error: unknown) => {
-      if (asStoreError(error).failure === 'unknown') return tenure.forget(renewal);
-      tenure.dismiss(renewal);
-      tenure.nextRenewalAt = Math.max(tenure.nextRenewalAt, nextRenewalAt);
-    });
-    if (await this.#ask('extend', command)) tenure.confirm(renewal);
-    else tenure.takenOver();
+    command.then(
+      (stillOwner) => (stillOwner ? tenure.confirm(renewal) : tenure.takenOver()),
+      (error: unknown) => {
+        if (asStoreError(error).failure === 'unknown') return tenure.forget(renewal);
+        tenure.dismiss(renewal);
+        tenure.nextRenewalAt = Math.max(tenure.nextRenewalAt, nextRenewalAt);
+      },
+    );
+    await this.#ask('extend', command);
     this.assertHeld();
     tenure.leaseMs = leaseMs;
     tenure.nextRenewalAt = sentAt + leaseMs / 3;

@@ -18,6 +18,8 @@ export interface InMemoryLockStoreOptions {
   readonly server?: InMemoryServer;
 }
 
+let clients = 0;
+
 /**
  * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For the
  * tests of an application that should run without Redis. It protects nothing from another process: never use it where an
@@ -25,6 +27,7 @@ export interface InMemoryLockStoreOptions {
  */
 export class InMemoryLockStore implements LockStore {
   readonly instanceId: string;
+  readonly clientId: string;
   readonly #server: InMemoryServer;
   readonly #listeners: GrantListener[] = [];
   readonly #closeInbox: () => void;
@@ -32,8 +35,9 @@ export class InMemoryLockStore implements LockStore {
 
   constructor({ instanceId, server = new InMemoryServer() }: InMemoryLockStoreOptions) {
     this.instanceId = instanceId;
+    this.clientId = `${instanceId}/${++clients}`;
     this.#server = server;
-    this.#closeInbox = server.openInbox(instanceId, (grant) => {
+    this.#closeInbox = server.openInbox(this.clientId, (grant) => {
       for (const listener of this.#listeners) listener.granted(grant);
     });
   }

@@ -3,7 +3,7 @@ import { ExpiringMap } from './expiring-map.js';
 import { InMemoryQueues } from './in-memory-queues.js';
 import type { LockMode } from './lock-options.js';
 import type { PushedGrant } from './lock-store.js';
-import { instanceOf } from './owner-id.js';
+import { clientOf, instanceOf } from './owner-id.js';
 
 /** A lock as the in-memory server keeps it. */
 export interface InMemoryLock {
@@ -30,7 +30,8 @@ export class InMemoryServer {
   /** Who claimed which tick of which job, or that it has finished. */
   readonly claims: ExpiringMap<string>;
   readonly queues: InMemoryQueues;
-  readonly #inboxes = new Map<string, Set<InboxListener>>();
+  /** By client. */
+  readonly #inboxes = new Map<string, InboxListener>();
   #lastTick = 0;
 
   constructor(readonly clock: Clock = new SystemClock()) {
@@ -59,11 +60,11 @@ export class InMemoryServer {
     for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
       const { owner, mode, expiresAt, sentAt } = next;
       this.queues.leave(resource, owner);
-      const inbox = this.#inboxes.get(instanceOf(owner));
-      if (inbox === undefined) continue;
+      const tell = this.#inboxes.get(clientOf(owner));
+      if (tell === undefined) continue;
       const fencingToken = this.take(resource, owner, mode, expiresAt - this.clock.now());
       // Later, as a message over a connection would: nobody is called back inside his own call.
-      queueMicrotask(() => inbox.forEach((listener) => listener({ resource, owner, fencingToken, sentAt })));
+      queueMicrotask(() => tell({ resource, owner, fencingToken, sentAt }));
       return;
     }
   }
@@ -73,15 +74,10 @@ export class InMemoryServer {
     return this.queues.owners(resource).map(instanceOf);
   }
 
-  /** Opens the inbox of an instance; gives the function that closes it. */
-  openInbox(instanceId: string, listener: InboxListener): () => void {
-    let listeners = this.#inboxes.get(instanceId);
-    if (listeners === undefined) this.#inboxes.set(instanceId, (listeners = new Set()));
-    const group = listeners.add(listener);
-    return () => {
-      group.delete(listener);
-      if (group.size === 0 && this.#inboxes.get(instanceId) === group) this.#inboxes.delete(instanceId);
-    };
+  /** Opens the inbox of a client; gives the function that closes it. */
+  openInbox(clientId: string, listener: InboxListener): () => void {
+    this.#inboxes.set(clientId, listener);
+    return () => void this.#inboxes.delete(clientId);
   }
 
   /** Whether nothing of any resource is left: no lock and no waiter. */

@@ -6,6 +6,7 @@ import type { Hold } from './hold.js';
 import type { Ownership, PushedGrant } from './lock-store.js';
 import { createOwnerId } from './owner-id.js';
 import { Tenure } from './tenure.js';
+import { WaitingCalls } from './waiting-calls.js';
 
 export interface LineWorkings extends ContenderWorkings {
   /** Aborts when the application shuts down. */
@@ -19,7 +20,7 @@ export interface LineWorkings extends ContenderWorkings {
  */
 export class Line implements ContenderListener {
   /** Those who wait, but for the one that the contender asks for. */
-  #waiting: Set<Call> | undefined;
+  readonly #waiting = new WaitingCalls();
   #contender: Contender | undefined;
   #tenure: Tenure | undefined;
 
@@ -41,7 +42,7 @@ export class Line implements ContenderListener {
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
     if (!isTaken) return this.#contend(call).ask();
-    (this.#waiting ??= new Set()).add(call);
+    this.#waiting.add(call);
     call.onGivingUp(() => this.#outOfTime(call));
   }
 
@@ -59,18 +60,33 @@ export class Line implements ContenderListener {
    * The holder releases: the next call gets the lease in memory, or the store is told, together with the wish of the next
    * call if there is one. Gives whether the lock was still held, where the store was asked.
    */
-  passOn({ ownership, tenure, backgroundRelease }: Hold, onPassed: () => void): Promise<boolean> | undefined {
-    const next = this.#next();
-    if (next && tenure.mayPassTo(next.options)) {
-      tenure.passOn();
+  passOn(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
+    const { ownership, tenure, backgroundRelease } = hold;
+    const first = this.#waiting.first;
+    if (first && tenure.mayPassTo(first.options)) {
       onPassed();
-      this.#grant(next, tenure);
+      this.#handOver(hold);
       return undefined;
     }
     this.#tenure = undefined;
+    const next = this.#waiting.next();
     if (next) return this.#contend(next).askInPlaceOf(ownership);
     this.#checkIdle();
     return this.workings.store.release(ownership, backgroundRelease);
+  }
+
+  /** In memory; unless those who waited have given up in the moment they heard of the release. */
+  #handOver(hold: Hold): void {
+    const { tenure } = hold;
+    const heir = this.#waiting.next();
+    if (heir && tenure.mayPassTo(heir.options)) {
+      tenure.passOn();
+      return this.#grant(heir, tenure);
+    }
+    this.#tenure = undefined;
+    this.workings.withdrawals.start(hold.ownership, hold);
+    if (heir) this.#contend(heir).ask();
+    else this.#checkIdle();
   }
 
   /** The holder has lost the lock. */
@@ -102,10 +118,9 @@ export class Line implements ContenderListener {
     const first = this.#contender;
     first?.withdraw();
     this.#contender = undefined;
-    for (const call of [...(first ? [first.call] : []), ...(this.#waiting ?? [])]) {
+    for (const call of [...(first ? [first.call] : []), ...this.#waiting.clear()]) {
       call.fail(new LockShutdownError(this.resource));
     }
-    this.#waiting = undefined;
     this.#checkIdle();
   }
 
@@ -132,21 +147,14 @@ export class Line implements ContenderListener {
 
   /** How many wait. */
   get #size(): number {
-    return (this.#waiting?.size ?? 0) + (this.#contender ? 1 : 0);
-  }
-
-  /** Takes the first of those who wait out of the line. */
-  #next(): Call | undefined {
-    const next = this.#waiting?.values().next().value;
-    if (next) this.#waiting!.delete(next);
-    return next;
+    return this.#waiting.size + (this.#contender ? 1 : 0);
   }
 
   #contend(call: Call): Contender {
     const { store, random } = this.workings;
     const ownership: Ownership = {
       resource: this.resource,
-      owner: createOwnerId(store.instanceId, random),
+      owner: createOwnerId(store.clientId, random),
       mode: call.options.mode,
     };
     call.stopWatching();
@@ -173,13 +181,13 @@ export class Line implements ContenderListener {
   #dismiss(call: Call, error: Error): void {
     const contender = this.#contender;
     if (contender?.call !== call) {
-      this.#waiting?.delete(call);
+      this.#waiting.delete(call);
       call.fail(error);
       return;
     }
-    const heir = this.#waiting?.values().next().value;
+    const heir = this.#waiting.first;
     if (!heir || !contender.suits(heir)) return this.#dismissFirst(call, error);
-    this.#waiting!.delete(heir);
+    this.#waiting.delete(heir);
     contender.passTo(heir);
     call.fail(error);
   }
@@ -194,7 +202,7 @@ export class Line implements ContenderListener {
 
   /** The next one's turn to ask the store. */
   #goOn(): void {
-    const next = this.#next();
+    const next = this.#waiting.next();
     if (next) this.#contend(next).ask();
     else this.#checkIdle();
   }

@@ -87,7 +87,7 @@ export class LockClient {
   }
 
   newOwner(): string {
-    return createOwnerId(this.#store.instanceId, this.random);
+    return createOwnerId(this.#store.clientId, this.random);
   }
 
   /** Takes charge of a lock that the store has granted. */

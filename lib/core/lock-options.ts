@@ -38,7 +38,7 @@ export interface LockOptions {
   attemptTimeoutMs?: number;
   /**
    * How many leases may follow one another inside this process, without a word to Redis, before those who wait in other
-   * processes get their turn: 0 to 31. 0: strictly first come, first served over all processes. @default 31
+   * processes get their turn: 0 to 31. 0: strict turns, one lease for each process that waits. @default 31
    */
   cohort?: number;
   /**
@@ -48,12 +48,13 @@ export interface LockOptions {
   cohortMs?: number;
   /**
    * How many may wait for a resource, 1 and more: as many calls in this process, and as many processes in the queue in
-   * Redis. One more is a `LockQueueFullError` at once. @default 10000
+   * Redis. One more is a `LockQueueFullError`. @default 10000
    */
   maxWaiters?: number;
   /**
    * `true`: a release does not wait for the answer of Redis, which halves the time that a short lock takes. Commands keep
-   * their order, so the next acquire of this process comes after it. A release that fails is told to the observers only.
+   * their order, so the next acquire of this process comes after it. A release that fails is told to the observers only, and
+   * one right before `process.exit()` is lost.
    * @default false
    */
   backgroundRelease?: boolean;

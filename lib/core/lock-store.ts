@@ -80,8 +80,13 @@ export interface LockState {
  * that is sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
 export interface LockStore {
-  /** The public part of every owner id made here. */
+  /** How this process is called where holders are shown. */
   readonly instanceId: string;
+  /**
+   * What every owner id made here begins with: the instance, and something that no other store shares, whatever instances are
+   * called. Grants are told to the one store whose it is.
+   */
+  readonly clientId: string;
   /**
    * Takes the resource if it is free and nobody waits for it, and mints its fencing token in the same step. With
    * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.

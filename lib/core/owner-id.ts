@@ -1,14 +1,19 @@
 import type { Random } from './random.js';
 
 /**
- * A new owner id: the instance, so that an operator sees whose lock it is, and a secret part. Whoever knows the whole of
- * it can renew and release what it owns.
+ * A new owner id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. Whoever
+ * knows the whole of it can renew and release what it owns.
  */
-export function createOwnerId(instanceId: string, random: Random): string {
-  return `${instanceId}/${random.id()}`;
+export function createOwnerId(clientId: string, random: Random): string {
+  return `${clientId}/${random.id()}`;
 }
 
-/** The public part of an owner id. */
+/** The instance that an owner id begins with. */
 export function instanceOf(ownerId: string): string {
+  return ownerId.slice(0, ownerId.indexOf('/'));
+}
+
+/** The client that an owner id was made for. */
+export function clientOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf('/'));
 }

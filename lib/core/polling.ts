@@ -37,7 +37,7 @@ export class Polling {
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
-      ownership: { resource, owner: createOwnerId(store.instanceId, random), mode: options.mode },
+      ownership: { resource, owner: createOwnerId(store.clientId, random), mode: options.mode },
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,

@@ -34,6 +34,6 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
   const { connection, keyPrefix, instanceId, defaults } = options;
   const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: defaults.leaseMs });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
-  if (store.inboxRefusal) log.noWakeUps(store.inboxRefusal);
+  if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
   return { store, ledger: new RedisTickLedger(store) };
 }

@@ -48,7 +48,8 @@ type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A
  *
  * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; a call throws it when the
  *   key function throws or gives no usable name
- * @throws LockBusyError, LockTimeoutError when the resource is not free (see `onBusy`), and the other errors of `acquire`
+ * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`), and the other
+ *   errors of `acquire`
  * @throws LockModuleMissingError when the object was not made by Nest
  */
 export function DistributedLock(key: ResourceNames): LockedMethodDecorator<[]>;

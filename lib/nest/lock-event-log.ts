@@ -29,7 +29,7 @@ export class LockEventLog {
     );
   }
 
-  noWakeUps(why: string): void {
+  noInbox(why: string): void {
     this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
   }
 }

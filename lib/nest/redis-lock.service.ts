@@ -27,6 +27,7 @@ export class RedisLockService implements BeforeApplicationShutdown {
    *
    * @throws LockTimeoutError when it stays locked for `waitMs`
    * @throws LockBusyError when it is locked and `waitMs` is 0, or a retry strategy gives up
+   * @throws LockQueueFullError when `maxWaiters` wait for it already
    * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context holds it already and would wait for itself

@@ -45,8 +45,8 @@ export class Keys {
     return `${this.prefix}:fence`;
   }
 
-  /** The channel on which an instance learns of its grants. */
-  inbox(instanceId: string): string {
-    return `${this.prefix}:inbox:${instanceId}`;
+  /** The channel on which a client learns of its grants. */
+  inbox(clientId: string): string {
+    return `${this.prefix}:inbox:${clientId}`;
   }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type {
   AcquireReply,
   GrantListener,
@@ -22,6 +23,9 @@ import { SET_DEPTH } from './scripts/set-depth.js';
 import { VERIFY } from './scripts/verify.js';
 import { instanceOf } from '../core/owner-id.js';
 
+/** Enough to tell apart what should have had different names. */
+const NONCE_BYTES = 6;
+
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionOption;
   readonly keyPrefix: string;
@@ -33,6 +37,7 @@ export interface RedisLockStoreOptions {
 /** Locks on one Redis primary, each step one script. */
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
+  readonly clientId: string;
   readonly #connection: RedisConnection;
   readonly #scripts = new ScriptRunner();
   readonly #keys: Keys;
@@ -41,10 +46,11 @@ export class RedisLockStore implements LockStore {
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
+    this.clientId = `${options.instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
     this.#connection = new RedisConnection(options.connection, options.instanceId, options.leaseMs);
     this.#keys = new Keys(this.#connection.outerKeyPrefix + options.keyPrefix);
     this.#fence = this.#keys.fence();
-    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.instanceId));
+    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId));
   }
 
   /** Begins to connect. Resolves when both connections are up, or after `patienceMs`; then it goes on trying. */

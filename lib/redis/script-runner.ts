@@ -4,6 +4,9 @@ import type { Script } from './scripts/script.js';
 
 type Argument = string | number;
 
+/** The real one, whatever a test makes of the process's later. */
+const { nextTick } = process;
+
 /** How many commands of one tick leave together, once the first has left by itself. */
 const COMMANDS_AT_ONCE = 8;
 
@@ -67,7 +70,7 @@ export class ScriptRunner {
 
   #send(client: Redis, command: Command, lazily: boolean): Promise<unknown> {
     const isFirst = this.#sentInTick++ === 0;
-    if (isFirst) process.nextTick(this.#endTick);
+    if (isFirst) nextTick(this.#endTick);
     if ((!isFirst || lazily) && this.#corked === undefined) (this.#corked = client.stream).cork();
     const reply = client.sendCommand(command) as Promise<unknown>;
     if (!lazily && this.#sentInTick % COMMANDS_AT_ONCE === 1) this.#uncork();

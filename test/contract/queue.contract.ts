@@ -185,6 +185,30 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
       expect(await subject.isEmpty()).toBe(true);
     });
 
+    it('when one that came to a full queue of dead ones has died too', async () => {
+      const owner = await world.held();
+      const patient = await world.waiting(a);
+      await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+      await a.store.release(patient);
+      await world.expire();
+      await world.waiting(a, 'stock', { leaseMs: 2 * SHORT_MS, maxWaiters: 1 });
+      await subject.pass(3 * SHORT_MS);
+      await world.leaseEnds(owner);
+      expect(await subject.isEmpty()).toBe(true);
+    });
+
+    it('of the numbers of those who gave up behind one that is patient', async () => {
+      const owner = await world.held();
+      const patient = await world.waiting(a);
+      for (let i = 0; i < 20; i++) await b.store.release(await world.waiting(b));
+      const next = await world.waiting(b);
+      await holder.release(owner);
+      await a.store.release(patient);
+      expect(await b.store.verify(next)).toBe(true);
+      await b.store.release(next);
+      expect(await subject.isEmpty()).toBe(true);
+    });
+
     it('when the waiters have died, and the holder has released', async () => {
       const owner = await world.held();
       await world.waiting(a, 'stock', { leaseMs: SHORT_MS });

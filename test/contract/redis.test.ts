@@ -33,8 +33,9 @@ async function onRedis(): Promise<Subject> {
       return { store, ledger: new RedisTickLedger(store) };
     },
     async kill(instanceId) {
-      await stores.find((store) => store.instanceId === instanceId)?.close();
-      const channel = `${keyPrefix}:inbox:${instanceId}`;
+      const victim = stores.find((store) => store.instanceId === instanceId)!;
+      await victim.close();
+      const channel = victim.keys.inbox(victim.clientId);
       while ((await admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
     },
     pass: (ms) => sleep(ms),

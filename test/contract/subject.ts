@@ -22,7 +22,7 @@ export const SHORT_MS = 50;
 
 /** The ownership of a new contender of this instance. */
 export function contender(store: LockStore, resource: string, mode: Ownership['mode'] = 'exclusive'): Ownership {
-  return { resource, owner: `${store.instanceId}/${randomUUID()}`, mode };
+  return { resource, owner: `${store.clientId}/${randomUUID()}`, mode };
 }
 
 /** How one waits who cares for neither the stamp nor the length of the queue. */

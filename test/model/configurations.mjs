@@ -48,7 +48,6 @@ export const mutants = [
   { name: 'NO_STAMP', in: 'faults', property: 'one_valid_holder', set: { CHECK: 0 } },
   { name: 'REVIVE', in: 'faults', property: 'redis_knows_the_lease' },
   { name: 'KEEP_LATE_GRANT', in: 'late', property: 'nothing_left' },
-  { name: 'KEEP_LATE_PLACE', in: 'late', property: 'nothing_left' },
   { name: 'STAY_IN_QUEUE', in: 'tidy', property: 'nothing_left' },
   { name: 'WITHDRAW_SILENTLY', in: 'tidy', property: 'nothing_left' },
   { name: 'LOSE_SILENTLY', in: 'tidy', property: 'nothing_left' },

@@ -27,7 +27,7 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 #define PROGRESS 16 /* the last three; they need PROMPT */
 
 /* The mutants: MUTANT is 0 or one of these. */
-mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, KEEP_LATE_PLACE, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
+mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
   LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE };
 
 mtype = { ACQUIRE, RELEASE, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
@@ -127,7 +127,7 @@ inline release(c, k) {                        /* withdraw is the same */
   if :: MUTANT != STAY_IN_QUEUE -> leaveQueue(c) :: else fi;
   if
   :: owner == c || MUTANT == RELEASE_ANY && owner != NOBODY -> grantNext(); wire[k].reply = OK
-  :: else -> wire[k].reply = LOST
+  :: else -> if :: owner == NOBODY -> grantNext() :: else fi; wire[k].reply = LOST /* its holder died */
   fi
 }
 inline renew(c, k) {
@@ -211,7 +211,7 @@ inline onReply(k) {
   :: who == contender[y] && state[y] == LEAVE && wire[k].command == RELEASE -> finish(y); clear(k)
   :: else -> /* a late grant, or a late place in the queue: the slot goes on with the release that answers it */
      if
-     :: (wire[k].reply == GRANTED && MUTANT != KEEP_LATE_GRANT || wire[k].reply == QUEUED && MUTANT != KEEP_LATE_PLACE) &&
+     :: (wire[k].reply == GRANTED && MUTANT != KEEP_LATE_GRANT || wire[k].reply == QUEUED) &&
         state[y] != CRASHED ->
         clear(k); wire[k].command = RELEASE; wire[k].contender = who
      :: else -> clear(k)

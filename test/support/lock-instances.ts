@@ -90,7 +90,7 @@ export async function untilQueued(witness: LockInstance, resource: string, ...wa
 
 /** No key but the fence's, and no channel but the inboxes of those who live. */
 export async function expectNothingLeft(admin: Redis, ...live: LockInstance[]): Promise<void> {
-  const inboxes = live.map(({ instanceId }) => `lock:inbox:${instanceId}`).sort();
+  const inboxes = live.map(({ store }) => `lock:inbox:${store.clientId}`).sort();
   await eventually(async () => {
     expect(await admin.keys('*')).toEqual(['lock:fence']);
     expect(((await admin.pubsub('CHANNELS', '*')) as string[]).sort()).toEqual(inboxes);

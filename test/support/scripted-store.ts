@@ -80,6 +80,7 @@ export interface Command {
  */
 export class ScriptedStore implements LockStore {
   readonly instanceId: string;
+  readonly clientId: string;
   readonly commands: Command[] = [];
   /** What becomes of the commands of a kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
@@ -97,6 +98,7 @@ export class ScriptedStore implements LockStore {
     private readonly now: () => number,
   ) {
     this.instanceId = inner.instanceId;
+    this.clientId = inner.clientId;
     inner.listen({
       granted: (grant) => {
         this.grants.push(grant);

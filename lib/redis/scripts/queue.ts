@@ -24,6 +24,14 @@ local function leaveQueue(queueKey, number, owner)
   if redis.call('HLEN', queueKey) <= 2 then redis.call('DEL', queueKey) end
 end
 
+-- One who gives up at the end takes its number along: numbers that nobody has would have to be passed one by one.
+local function giveUp(queueKey, number, tail, owner)
+  leaveQueue(queueKey, number, owner)
+  if tonumber(number) ~= tail or redis.call('EXISTS', queueKey) == 0 then return end
+  repeat tail = tail - 1 until tail < 1 or redis.call('HGET', queueKey, string.format('%.0f', tail))
+  redis.call('HSET', queueKey, 'tail', string.format('%.0f', tail))
+end
+
 -- The first waiter whose place has not expired: its owner, mode, expiry and stamp. The places before it are dropped.
 local function firstWaiter(queueKey)
   local bounds = redis.call('HMGET', queueKey, 'head', 'tail')
@@ -46,15 +54,18 @@ end
 
 -- Joins the end, or renews the place it has. Gives false where there are as many waiters as the contender accepts.
 local function joinQueue(queueKey, number, tail, owner, mode, leaseMs, sentAt, maxWaiters)
-  local ttl = redis.call('PTTL', queueKey)
   local entry = owner .. ' ' .. mode .. ' ' .. string.format('%.0f', now + leaseMs) .. ' ' .. sentAt
+  local ttl
   if number then
+    ttl = redis.call('PTTL', queueKey)
     redis.call('HSET', queueKey, number, entry)
   else
     if (redis.call('HLEN', queueKey) - 2) / 2 >= maxWaiters then
       firstWaiter(queueKey)
       if (redis.call('HLEN', queueKey) - 2) / 2 >= maxWaiters then return false end
     end
+    -- Before anything is written, and after dead waiters may have taken the key with them.
+    ttl = redis.call('PTTL', queueKey)
     number = tail + 1
     if redis.call('HLEN', queueKey) > 0 then
       redis.call('HSET', queueKey, 'tail', number, owner, number, number, entry)
@@ -99,8 +110,8 @@ export const RELEASING = `
 local function releaseLock(lockKey, queueKey, fenceKey, owner)
   local holder = readHolder(lockKey)
   -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
-  local isQueue, number = pcall(findPlace, queueKey, owner)
-  if isQueue and number then leaveQueue(queueKey, number, owner) end
+  local isQueue, number, tail = pcall(findPlace, queueKey, owner)
+  if isQueue and number then giveUp(queueKey, number, tail, owner) end
   if holder and holder ~= owner then return 0 end
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with this only.
   if holder then redis.call('DEL', lockKey) end

@@ -126,7 +126,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
 
   it('a message that is repeated grants nothing again', async () => {
     const [a, b] = [await start(), await start()];
-    const channel = b.store.keys.inbox(b.instanceId);
+    const channel = b.store.keys.inbox(b.store.clientId);
     const listener = new Redis(redis().url);
     await listener.subscribe(channel);
     const message = new Promise<string>((resolve) => listener.on('message', (_, text: string) => resolve(text)));
@@ -180,7 +180,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
       'é',
     ];
     for (const text of [...forged, ...garbage]) {
-      expect(await admin().publish(b.store.keys.inbox(b.instanceId), text)).toBe(1);
+      expect(await admin().publish(b.store.keys.inbox(b.store.clientId), text)).toBe(1);
     }
     await eventually(() => expect(heard.size).toBeGreaterThanOrEqual(forged.length));
     await eventually(() => expect(b.locks.withdrawals.size).toBe(0));

@@ -112,7 +112,7 @@ describe('a queue on a command connection that fails', () => {
       await untilQueued(a, 'x', far, b);
     }
     await eventually(async () => {
-      const channel = far.store.keys.inbox(far.instanceId);
+      const channel = far.store.keys.inbox(far.store.clientId);
       expect(await admin().pubsub('NUMSUB', channel)).toEqual([channel, 1]);
     });
     await lease.release();

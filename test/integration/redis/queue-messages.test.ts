@@ -25,8 +25,8 @@ describe('messages that do not come', () => {
     return { proxy, far: await start({ connection: proxy.url }) };
   };
   /** Whether anybody listens to its inbox, as a release sees it. */
-  const listeners = async ({ store, instanceId }: LockInstance) => {
-    return ((await admin().pubsub('NUMSUB', store.keys.inbox(instanceId))) as [string, number])[1];
+  const listeners = async ({ store }: LockInstance) => {
+    return ((await admin().pubsub('NUMSUB', store.keys.inbox(store.clientId))) as [string, number])[1];
   };
   /** When the instance asks Redis for a lock. */
   const questionsOf = ({ store }: LockInstance) => {

@@ -94,7 +94,7 @@ describe('the queue of a resource', () => {
     await eventually(async () => expect(await killer.script('KILL')).toBe('OK'));
     await endless;
     killer.disconnect();
-    const channel = store.keys.inbox(store.instanceId);
+    const channel = store.keys.inbox(store.clientId);
     await eventually(async () => expect(await admin().pubsub('NUMSUB', channel)).toEqual([channel, 1]));
   });
 

@@ -63,7 +63,7 @@ describe('the client of the user', () => {
     expect(await admin().keys('*')).toEqual([]);
     expect((await inDb3.keys('*')).sort()).toEqual(['shop:lock:fence', 'shop:lock:{a}']);
     expect(await admin().pubsub('CHANNELS', '*')).toEqual(
-      expect.arrayContaining([`shop:lock:inbox:${a.instanceId}`, `shop:lock:inbox:${b.instanceId}`]),
+      expect.arrayContaining([a, b].map(({ store }) => `shop:lock:inbox:${store.clientId}`)),
     );
     const waiting = b.locks.acquire('a');
     await eventually(async () => expect((await a.locks.inspect('a')).waiters).toEqual([b.instanceId]));

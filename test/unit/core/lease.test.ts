@@ -197,6 +197,18 @@ describe('a lease', () => {
       expect(lease.isHeld()).toBe(true);
     });
 
+    it('that is answered after the caller has given up on it counts all the same', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      const answer = gate();
+      a.store.next('renew', repliedWhen(answer.opened));
+      const extending = track(lease.extend());
+      await world.clock.advance(1_000);
+      expect(extending.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+      answer.open();
+      await world.clock.advance(30_000);
+      expect(lease.isHeld()).toBe(true);
+    });
+
     it('to a shorter lease that is executed after a longer one does not leave two holders', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
       const arrival = gate();

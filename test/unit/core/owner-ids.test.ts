@@ -29,7 +29,7 @@ describe('owner ids', () => {
 
   it('are what these tests think they are', async () => {
     await a.locks.acquire('stock');
-    expect(a.store.sent('acquire')[0]!.owner).toMatch(/^a\/secret\w+/);
+    expect(a.store.sent('acquire')[0]!.owner).toMatch(/^a\/\d+\/secret\w+/);
   });
 
   it('are in no error', async () => {

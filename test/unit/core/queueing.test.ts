@@ -110,4 +110,15 @@ describe('waiting in the queue', () => {
     expect(first.state).toBe('rejected');
     expect(second.state).toBe('fulfilled');
   });
+
+  it('keeps processes apart that were given the same name by mistake', async () => {
+    const [first, second, third] = [1, 2, 3].map(() => world.instance('same')) as [Instance, Instance, Instance];
+    const lease = await first.locks.acquire('stock');
+    const waiting = [second, third].map(({ locks }) => track(locks.acquire('stock')));
+    await settle();
+    await lease.release();
+    await settle();
+    expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
+    expect(await waiting[0]!.value.verify()).toBe(true);
+  });
 });

@@ -26,6 +26,36 @@ describe('releases inside of releases', () => {
     expect(held).toHaveLength(1);
   });
 
+  it('a caller who gives up when it hears of the release is not granted, and the next one is', async () => {
+    const first = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    a.locks.observers.add(({ type }) => {
+      if (type === 'released') controller.abort();
+    });
+    const leaving = track(a.locks.acquire('stock', { signal: controller.signal }));
+    const staying = track(a.locks.acquire('stock'));
+    await first.release();
+    await settle();
+    expect([leaving.state, staying.state]).toEqual(['rejected', 'fulfilled']);
+    await staying.value.release();
+    await settle();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('the lock is freed where the only one who waits gives up when it hears of the release', async () => {
+    const first = await a.locks.acquire('stock');
+    const controller = new AbortController();
+    a.locks.observers.add(({ type }) => {
+      if (type === 'released') controller.abort();
+    });
+    const leaving = track(a.locks.acquire('stock', { signal: controller.signal }));
+    await first.release();
+    await settle();
+    expect(leaving.state).toBe('rejected');
+    expect(world.server.isEmpty).toBe(true);
+    expect(eventsOf(a, 'acquired')).toHaveLength(1);
+  });
+
   it('a release that finds the lease lost, and is called again by the signal, is sent once', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
     lease.signal.addEventListener('abort', () => void lease.release());

@@ -117,8 +117,8 @@ describe('the ACL user of docs/how-it-works.md', () => {
   });
 
   it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {
-    const ownership = { resource: mode, owner: 'one/1', mode };
-    const other = { ...ownership, owner: 'one/2' };
+    const ownership = { resource: mode, owner: `${store.clientId}/1`, mode };
+    const other = { ...ownership, owner: `${store.clientId}/2` };
     const queueing = { sentAt: 1, maxWaiters: 10 };
     expect(await store.acquire(ownership, 1_000, queueing)).toMatchObject({ status: 'granted' });
     expect(await store.acquire(other, 1_000, queueing)).toMatchObject({ status: 'queued' });
@@ -126,7 +126,7 @@ describe('the ACL user of docs/how-it-works.md', () => {
     expect(await store.renew(ownership, 1_000)).toBe(true);
     expect(await store.verify(ownership)).toBe(true);
     expect(await store.inspect(mode)).toMatchObject({ mode });
-    const next = { ...ownership, owner: 'one/3' };
+    const next = { ...ownership, owner: `${store.clientId}/3` };
     expect(await store.rotate(ownership, next, 1_000, queueing)).toMatchObject({ released: true });
     for (const { owner } of [other, next]) expect(await store.release({ ...ownership, owner })).toBe(true);
   });
@@ -134,7 +134,7 @@ describe('the ACL user of docs/how-it-works.md', () => {
   it('may run singleton jobs', async () => {
     const ledger = new RedisTickLedger(store);
     const tick = { resource: 'cron:job', tick: '1' };
-    const ownership = { resource: 'cron:job', owner: 'one/3', mode: 'exclusive' as const };
+    const ownership = { resource: 'cron:job', owner: `${store.clientId}/3`, mode: 'exclusive' as const };
     const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, rescue: false };
     expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
     await expect(ledger.finish(tick, ownership, 1_000)).resolves.toBeUndefined();

@@ -27,7 +27,7 @@ describe('acquire in one atomic script', () => {
     expect(await commandCounts(admin())).toMatchObject({ evalsha: 1, set: 2 });
 
     const [owner, token] = (await admin().get('lock:{order:1}'))!.split(' ');
-    expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{22}$`));
+    expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{8}/[\\w-]{22}$`));
     expect(Number(token)).toBe(lease.fencingToken);
     const ttl = await admin().pttl('lock:{order:1}');
     expect(ttl).toBeGreaterThan(0);
@@ -87,7 +87,7 @@ describe('acquire in one atomic script', () => {
 
   it('a command that is sent again is granted once, with the same token', async () => {
     const { store } = await start();
-    const contender = { resource: 'a', owner: `${store.instanceId}/secret`, mode: 'exclusive' } as const;
+    const contender = { resource: 'a', owner: `${store.clientId}/secret`, mode: 'exclusive' } as const;
     const first = await store.acquire(contender, 5_000);
     const again = await store.acquire(contender, 9_000);
     expect(again).toEqual(first);

@@ -86,7 +86,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
     const [a, b, c] = [await start(), await start(), await start()];
     const lease = await a.locks.acquire('x', LONG);
     // As by a question that reached Redis after the withdrawal.
-    const ghost = { resource: 'x', owner: `${b.instanceId}/ghost`, mode: 'exclusive' } as const;
+    const ghost = { resource: 'x', owner: `${b.store.clientId}/ghost`, mode: 'exclusive' } as const;
     await b.store.acquire(ghost, LONG.leaseMs, { sentAt: performance.now(), maxWaiters: 10 });
     const waiting = c.locks.acquire('x', LONG);
     await untilQueued(a, 'x', b, c);
@@ -162,11 +162,11 @@ describe('a grant that comes late, twice, or from nobody', () => {
     const heard = new GrantLog(b.store);
     const token = lease.fencingToken + 32;
     const forged = [
-      `${b.instanceId}/guess ${token} 1 x`,
-      `${b.instanceId}/ ${token} 1 x`,
+      `${b.store.clientId}/guess ${token} 1 x`,
+      `${b.store.clientId}/ ${token} 1 x`,
       `${b.instanceId} ${token} 999999999 x`,
-      `${a.instanceId}/guess ${token} 1 x`,
-      `${b.instanceId}/guess ${token} 1 y`,
+      `${a.store.clientId}/guess ${token} 1 x`,
+      `${b.store.clientId}/guess ${token} 1 y`,
       `undefined ${token} 1 x`,
     ];
     const garbage = [
@@ -174,8 +174,8 @@ describe('a grant that comes late, twice, or from nobody', () => {
       ' ',
       'x',
       '{}',
-      `${b.instanceId}/guess x`,
-      `${b.instanceId}/guess -1 -1 x`,
+      `${b.store.clientId}/guess x`,
+      `${b.store.clientId}/guess -1 -1 x`,
       '\0\n\r 1 1 %',
       'é',
     ];

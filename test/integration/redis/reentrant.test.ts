@@ -50,7 +50,7 @@ describe('the reentrant mode', () => {
 
   it('a command that is sent again never counts twice', async () => {
     const { store } = await start();
-    const owner = { resource: 'a', owner: `${store.instanceId}/secret`, mode: 'reentrant' } as const;
+    const owner = { resource: 'a', owner: `${store.clientId}/secret`, mode: 'reentrant' } as const;
     for (let i = 0; i < 2; i++) await store.acquire(owner, 5_000);
     expect(await depthInRedis()).toBe(1);
     for (let i = 0; i < 3; i++) expect(await store.setDepth(owner, 2, 5_000)).toBe(true);

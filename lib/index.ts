@@ -14,6 +14,7 @@ export {
   LockUnavailableError,
 } from './core/errors.js';
 export type { LockEvent, LockObserver } from './core/events.js';
+export { FencedCommandError, StaleFencingTokenError } from './core/fencing-errors.js';
 export type { Lease } from './core/lease.js';
 export type { LockedWork } from './core/lock-client.js';
 export type { LockMode, LockOptions } from './core/lock-options.js';
@@ -39,4 +40,6 @@ export {
 } from './nest/redis-lock.module.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
 export { getRedisLockToken } from './nest/tokens.js';
+export { fence, type FenceGuard } from './redis/fence.js';
+export type { FencedCommand } from './redis/fenced-commands.js';
 export type { RedisConnectionOption } from './redis/redis-connection.js';

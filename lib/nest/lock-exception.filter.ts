@@ -9,6 +9,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../core/errors.js';
+import { StaleFencingTokenError } from '../core/fencing-errors.js';
 
 /** 423 Locked is not in Nest's HttpStatus of every version. */
 const LOCKED = 423;
@@ -99,7 +100,8 @@ function judge(exception: LockError): Verdict {
     exception instanceof LockUnavailableError ||
     exception instanceof LockQueueFullError ||
     exception instanceof LockShutdownError ||
-    exception instanceof LeaseLostError
+    exception instanceof LeaseLostError ||
+    exception instanceof StaleFencingTokenError
   ) {
     const message = 'This cannot be done safely right now. Try again later.';
     return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };

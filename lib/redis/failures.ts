@@ -11,8 +11,11 @@ const TOO_MANY_CLIENTS = /^ERR max number of clients/;
 
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
-/** What to do about the refusals that people meet most. */
-const ADVICE: Record<string, string> = {
+/** What to do about a refusal, by its code. */
+export type Advice = Readonly<Record<string, string>>;
+
+/** For the refusals that people meet most. */
+const ADVICE: Advice = {
   NOAUTH: 'Give the password in the connection option',
   WRONGPASS: 'Check user name and password in the connection option',
   NOPERM:
@@ -25,17 +28,19 @@ const ADVICE: Record<string, string> = {
 /**
  * Sorts what ioredis rejects with by how far the command got. Only code and message are taken over: the error object of
  * ioredis holds the arguments of the command, and with them owner ids and passwords.
+ *
+ * @param ownAdvice where it differs from that for a lock
  */
-export function toStoreError(error: unknown): LockStoreError {
+export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError {
   // Not instanceof: under Jest, an error of the network is made by another realm's Error.
   const { name, message = String(error) } = (error ?? {}) as Partial<Error>;
   if (name === 'MaxRetriesPerRequestError')
     return new LockStoreError('unknown', 'the connection broke before the reply');
   if (name !== 'ReplyError') return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', message);
   const code = replyCode(message);
-  const advice = ADVICE[code];
+  const advice = ownAdvice?.[code] ?? ADVICE[code];
   const failure = TOO_MANY_CLIENTS.test(message) ? 'notExecuted' : sortReply(code);
-  return new LockStoreError(failure, `${shorten(message)}${advice ? `. ${advice}` : ''}`);
+  return new LockStoreError(failure, `${shortenReply(message)}${advice ? `. ${advice}` : ''}`);
 }
 
 /** Whether ioredis never wrote the command: the connection is breaking, and its own message does not say why. */
@@ -60,8 +65,11 @@ function sortReply(code: string): StoreFailure {
   return REFUSED.test(code) ? 'refused' : 'unknown';
 }
 
-/** Without the script position that Redis appends, and without the arguments it repeats for a command it does not know. */
-function shorten(message: string): string {
+/**
+ * What Redis replied, without the script position that it appends, and without the arguments it repeats for a command it does
+ * not know.
+ */
+export function shortenReply(message: string): string {
   return message
     .replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '')
     .replace(/,? with args beginning with:.*$/s, '')

@@ -6,6 +6,7 @@ import { LeaseLostError } from '../../lib/core/errors.js';
 import type { Lease } from '../../lib/core/lease.js';
 import { LockClient } from '../../lib/core/lock-client.js';
 import type { LockOptions } from '../../lib/core/lock-options.js';
+import { fence } from '../../lib/redis/fence.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 
 /** What a lease says of itself. */
@@ -100,6 +101,28 @@ const verbs = {
     const lease = leases.get(resource)!;
     process.kill(process.pid, 'SIGSTOP');
     return view(lease);
+  },
+
+  /**
+   * Checks that it holds the lock, then writes under a guard and to a plain key. `pause` stops the whole process in between:
+   * it goes on with what it has just checked.
+   */
+  async checkAndWrite(resource: string, pause: boolean): Promise<{ guarded: string; unguarded: string }> {
+    const redis = new Redis(redisUrl);
+    const lease = leases.get(resource)!;
+    const token = lease.fencingToken;
+    lease.assertHeld();
+    if (pause) process.kill(process.pid, 'SIGSTOP');
+    try {
+      const guard = { key: `${resource}-fence`, token };
+      const guarded = fence.guard(redis, guard, [['SET', `${resource}-guarded`, token]]);
+      return {
+        guarded: await guarded.then(String, (error: { code?: string }) => String(error.code)),
+        unguarded: await redis.set(`${resource}-unguarded`, token),
+      };
+    } finally {
+      redis.disconnect();
+    }
   },
 
   /** Adds 1 to an unprotected counter again and again, each time under the lock. Gives the tokens by counter value. */

@@ -1,8 +1,9 @@
 // Compiled by test/nest/types.test.ts, never run.
 import { type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
-import { Redis } from 'ioredis';
+import { type Cluster, Redis } from 'ioredis';
 import {
+  fence,
   type InjectRedisLock,
   type Lease,
   type LockEvent,
@@ -87,6 +88,18 @@ export async function service(locks: RedisLockService): Promise<void> {
   await locks.acquire('x', { waitMS: 0 });
   // @ts-expect-error a lease cannot be changed
   (await locks.acquire('x')).fencingToken = 1;
+}
+
+export async function fencing(redis: Redis | Cluster, lease: Lease): Promise<void> {
+  const guard = { key: 'fence:x', token: lease.fencingToken, ttlMs: 60_000 };
+  expectTypeOf(await fence.guard(redis, guard, [['SET', 'x', 1]])).toEqualTypeOf<unknown[]>();
+  await fence.guard(redis, { key: 'fence:x', lease }, [['GET', Buffer.from('x')] as const]);
+  // @ts-expect-error neither token nor lease
+  await fence.guard(redis, { key: 'fence:x' }, []);
+  // @ts-expect-error both
+  await fence.guard(redis, { key: 'fence:x', lease, token: 1 }, []);
+  // @ts-expect-error an argument that is no text, number or Buffer
+  await fence.guard(redis, guard, [['SET', 'x', { left: 1 }]]);
 }
 
 expectTypeOf<ReturnType<typeof InjectRedisLock>>().toEqualTypeOf<PropertyDecorator & ParameterDecorator>();

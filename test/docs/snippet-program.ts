@@ -8,6 +8,7 @@ import type { RedisLockService } from 'nestjs-redis-lock';
 declare global {
   const locks: RedisLockService;
   const db: { query(sql: string, values: unknown[]): Promise<{ rowCount: number }> };
+  const stock: { updateOne(filter: object, update: object, options?: object): Promise<{ matchedCount: number }> };
   const productId: string;
   const count: number;
 }

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
+import { fence, type FencedCommand } from 'nestjs-redis-lock';
 import { settings } from '../settings.js';
 
 /**
@@ -50,9 +51,12 @@ export class Database implements OnApplicationShutdown {
     return rows.map((row) => JSON.parse(row) as T);
   }
 
-  /** Runs a script as one step, as a transaction would. Only for what cannot be left to a lock: see the ledger. */
-  async atomically<T>(script: string, keys: string[], ...args: (string | number)[]): Promise<T> {
-    return (await this.#redis.eval(script, keys.length, ...keys, ...args)) as T;
+  /**
+   * Writes as one step, unless a larger fencing token has written under this key. Only for what cannot be left to a lock: see
+   * the ledger.
+   */
+  async fenced(key: string, token: number, commands: FencedCommand[]): Promise<void> {
+    await fence.guard(this.#redis, { key, token }, commands);
   }
 
   async ping(): Promise<void> {

@@ -2,10 +2,14 @@ import type { AttemptLog } from './attempt-log.js';
 import {
   LockAbortedError,
   LockBusyError,
+  LockModeMismatchError,
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
+  quoteResource,
 } from './errors.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+import type { FoundInUse } from './lock-store.js';
 
 /** `waitMs` is over. */
 export function waitedTooLong(
@@ -23,9 +27,9 @@ export function exhausted(resource: string, log: AttemptLog): LockBusyError | Lo
   return unavailable(resource, log);
 }
 
-export function unavailable(resource: string, log: AttemptLog): LockUnavailableError {
+export function unavailable(resource: string, log: AttemptLog, operation = 'acquire'): LockUnavailableError {
   const cause = log.lastError ?? new Error(`no usable answer in ${log.attempts} attempts`);
-  return new LockUnavailableError(resource, 'acquire', log.last, cause);
+  return new LockUnavailableError(resource, operation, log.last, cause);
 }
 
 /** The caller gave up, or the application shuts down. */
@@ -35,4 +39,36 @@ export function aborted(
   signal: AbortSignal | undefined,
 ): LockAbortedError | LockShutdownError {
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
+}
+
+/** The resource is in use as something that the caller does not take it for. */
+export function mismatched(
+  resource: string,
+  { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
+  found: FoundInUse,
+): LockModeMismatchError {
+  const name = quoteResource(resource);
+  return new LockModeMismatchError(explain(), resource);
+
+  function explain(): string {
+    if (!permits) {
+      return (
+        `${name} is in use as a semaphore with ${found.total} permits, and this call wants to lock it (mode ${mode}). ` +
+        `Give one of the two another name.`
+      );
+    }
+    if (found.mode !== 'semaphore') {
+      return `${name} is locked (mode ${found.mode}), and this call takes it for a semaphore. Give one of the two another name.`;
+    }
+    if (permits.count > found.total) {
+      return (
+        `${name} has ${found.total} permits since it was resized, and this call wants ${permits.count} of them at once, which ` +
+        `could never be granted. Ask for fewer, or resize the semaphore.`
+      );
+    }
+    return (
+      `${name} is in use as a semaphore with ${found.total} permits, and this call states ${permits.total}. State the same ` +
+      `number everywhere, or call resize(${permits.total}) on the semaphore.`
+    );
+  }
 }

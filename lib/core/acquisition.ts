@@ -1,16 +1,12 @@
 import { answerWithin } from './answer.js';
 import { CompositeLease } from './composite-lease.js';
-import {
-  type LeaseLossReason,
-  LeaseLostError,
-  LockError,
-  LockReentryError,
-  LockShutdownError,
-  LockUnavailableError,
-} from './errors.js';
-import { HeldLease, type LeaseWorkings } from './held-lease.js';
+import { type LeaseLossReason, LeaseLostError, LockError, LockShutdownError, LockUnavailableError } from './errors.js';
+import { LockReentryError } from './reentry-error.js';
+import { HeldLease } from './held-lease.js';
 import { type Grant, Hold } from './hold.js';
-import type { ResolvedLockOptions } from './lock-options.js';
+import type { LeaseWorkings } from './lease-workings.js';
+import type { LockMode, ResolvedLockOptions } from './lock-options.js';
+import type { PermitRequest } from './permit-request.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
 export class Acquisition {
@@ -22,7 +18,16 @@ export class Acquisition {
 
   /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
   acquire(names: readonly string[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
-    const lease = names.length === 1 ? this.#acquireOne(names[0]!, options) : this.#acquireAll(names, options);
+    if (names.length === 1) return this.acquireOne(names[0]!, options);
+    return this.#observed(names, this.#acquireAll(names, options));
+  }
+
+  /** @throws LockError like {@link acquire} */
+  acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
+    return this.#observed([resource], this.#acquireOne(resource, options));
+  }
+
+  #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
     lease.catch((error: unknown) => {
       if (!(error instanceof LockError)) return;
       this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
@@ -31,8 +36,11 @@ export class Acquisition {
   }
 
   #acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
-    const held = this.workings.context.hold(resource);
-    if (held) return this.#enterAgain(held, options);
+    const { context } = this.workings;
+    if (options.permits) this.#checkOwnPermits(resource, options.permits);
+    const held = options.permits ? undefined : context.hold(resource);
+    // Who takes a semaphore for a lock is told so by the store.
+    if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
     if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options));
   }
@@ -44,8 +52,8 @@ export class Acquisition {
     // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
     if (hold.renewable) this.workings.active.add(hold);
     this.workings.watchdog.watch(hold);
-    const { ownership, fencingToken } = hold;
-    const { resource, mode } = ownership;
+    const { ownership, fencingToken, mode } = hold;
+    const { resource } = ownership;
     this.workings.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new HeldLease(hold, this.workings);
   }
@@ -58,7 +66,8 @@ export class Acquisition {
     try {
       for (const name of names) {
         const waitMs = options.waitMs === 0 ? 0 : Math.max(1, giveUpAt - this.workings.clock.now());
-        leases.push(await this.#acquireOne(name, { ...options, waitMs }));
+        // Its token is the largest of them: whoever follows on a part of it has to get one from Redis, which is larger still.
+        leases.push(await this.#acquireOne(name, { ...options, waitMs, cohort: 0 }));
       }
       for (const lease of leases) lease.assertHeld();
       return new CompositeLease(leases);
@@ -70,15 +79,31 @@ export class Acquisition {
 
   /** @throws LockReentryError when this context holds the resource and cannot enter again */
   #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
-    if (!hold || (hold.ownership.mode === 'reentrant' && options.mode === 'reentrant')) return;
-    throw LockReentryError.waitingForItself(hold.ownership.resource, hold.ownership.mode, options.mode);
+    if (!hold || hold.mode === 'semaphore' || mayEnter(hold.mode, options.mode)) return;
+    const { resource } = hold.ownership;
+    if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
+    throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
+  }
+
+  /** @throws LockReentryError when the permits that this context holds leave too few for it to ever get these */
+  #checkOwnPermits(resource: string, { count, total }: PermitRequest): void {
+    const held = this.workings.context.permits(resource);
+    if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
   }
 
   async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<HeldLease> {
     const { resource } = hold.ownership;
     this.#checkReentry(hold, options);
     hold.depth++;
-    const lease = new HeldLease(hold, this.workings);
+    if (options.mode === 'write') hold.writers++;
+    const lease = new HeldLease(hold, this.workings, options.mode);
+    if (hold.mode === 'read') {
+      // Redis knows that this process reads, and not how often. But the lease may be on its way to somebody else.
+      await hold.inOrder(() => Promise.resolve());
+      if (hold.isHeld()) return lease;
+      await lease.end().catch(() => {});
+      throw hold.lossError();
+    }
     const answer = await hold.inOrder(async () => {
       const leaseMs = hold.renewalMs();
       const renewal = hold.tenure.renewing(this.workings.clock.now(), leaseMs);
@@ -104,4 +129,10 @@ export class Acquisition {
     contention.lost(hold);
     observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
   }
+}
+
+/** Whether a context that holds a resource may enter it once more: not for more than it has. */
+function mayEnter(held: LockMode, wanted: LockMode): boolean {
+  if (held === 'write') return wanted === 'write' || wanted === 'read';
+  return held === wanted && (held === 'reentrant' || held === 'read');
 }

@@ -15,10 +15,13 @@ export class AttemptLog {
   wasBusy = false;
   /** One may have been, or may still be, executed without our knowing. */
   isAmbiguous = false;
+  #isConcluded = false;
 
   /** Starts from what the one before in line found out. */
-  inherit({ last, lastError, holderTtlMs }: AttemptLog): void {
+  inherit(log: AttemptLog): void {
+    const { last, lastError, holderTtlMs } = log;
     Object.assign(this, { last, lastError, holderTtlMs, wasBusy: last === 'busy' });
+    this.#isConcluded = log.#isConcluded;
   }
 
   busy(holderTtlMs: number): void {
@@ -36,15 +39,16 @@ export class AttemptLog {
 
   /**
    * No reply in time, or one that came when the lease it grants was already over. `cutShort`: it had less time than an
-   * attempt should have, because the wait was ending, and says nothing new about Redis.
+   * attempt should have, because the wait was ending, and says nothing that an attempt before it has not said better.
    */
   unanswered(error: LockStoreError | undefined, cutShort: boolean): void {
     this.failures++;
     this.isAmbiguous = true;
-    if (!cutShort || !this.wasBusy) this.#conclude('timeout', error);
+    if (!cutShort || !this.#isConcluded) this.#conclude('timeout', error);
   }
 
   #conclude(last: AttemptOutcome, error: LockStoreError | undefined): void {
+    this.#isConcluded = true;
     this.last = last;
     this.lastError = error;
   }

@@ -2,6 +2,8 @@ import type { HeldLease } from './held-lease.js';
 import type { EnteredLease } from './lock-context.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from './resource.js';
+import { readTransferOptions, type TransferOptions } from './transfer-options.js';
+import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */
 export class CompositeLease extends PrintableLease implements EnteredLease {
@@ -67,6 +69,25 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
 
   async extend(leaseMs?: number): Promise<void> {
     await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
+  }
+
+  async downgrade(): Promise<void> {
+    for (const lease of this.leases) lease.checkMayDowngrade();
+    await Promise.all(this.leases.map((lease) => lease.downgrade()));
+  }
+
+  async transfer(options: TransferOptions = {}): Promise<string> {
+    for (const lease of this.leases) lease.checkMayLeave();
+    const parts = await Promise.allSettled(
+      this.leases.map((lease) => lease.handOn(readTransferOptions(options, lease.hold.leaseMs))),
+    );
+    const failed = parts.find((part) => part.status === 'rejected');
+    if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseInTransit>).value));
+    // All or nothing: what has moved can be adopted by nobody.
+    for (const [place, part] of parts.entries()) {
+      if (part.status === 'fulfilled') this.leases[place]!.discard(part.value);
+    }
+    throw failed.reason;
   }
 
   async release(): Promise<void> {

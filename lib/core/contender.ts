@@ -2,7 +2,15 @@ import type { Alarm, Alarms } from './alarms.js';
 import { failurePause, heartbeatPause } from './attempt-pauses.js';
 import type { Call } from './call.js';
 import type { Clock } from './clock.js';
-import { type AcquireReply, asStoreError, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import {
+  type AcquireReply,
+  asStoreError,
+  type FoundInUse,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+} from './lock-store.js';
+import { isSameRequest } from './permit-request.js';
 import type { Random } from './random.js';
 import { validUntil } from './validity.js';
 import type { Withdrawals } from './withdrawals.js';
@@ -22,6 +30,8 @@ export interface ContenderListener {
   outOfTime(): void;
   /** The queue of the store takes nobody any more. */
   full(): void;
+  /** The resource is in use as something else. */
+  mismatched(found: FoundInUse): void;
   /** The store will never do it. */
   refused(): void;
   /** Whether the lock of this owner is held here. */
@@ -90,9 +100,17 @@ export class Contender implements Alarm {
     );
   }
 
+  /** Whether more than one attempt was sent that may be executed. */
+  get hasAskedAgain(): boolean {
+    return this.#outstanding > 1;
+  }
+
   /** Whether another call may take the place of its own. */
   suits({ options }: Call): boolean {
-    return options.mode === this.ownership.mode && options.leaseMs === this.call.options.leaseMs;
+    const { mode, permits } = this.ownership;
+    return (
+      options.mode === mode && isSameRequest(options.permits, permits) && options.leaseMs === this.call.options.leaseMs
+    );
   }
 
   /** It asks for another call from now on. */
@@ -167,10 +185,12 @@ export class Contender implements Alarm {
       return;
     }
     call.log.busy(reply.ttlMs);
-    if (reply.status === 'full') this.#outstanding--;
+    const isOutside = reply.status === 'full' || reply.status === 'mismatch';
+    if (isOutside) this.#outstanding--;
     if (attempt !== this.#latest) return;
     this.#isAsking = false;
     if (reply.status === 'full') this.line.full();
+    else if (reply.status === 'mismatch') this.line.mismatched(reply.found);
     else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, workings.random));
   }
 

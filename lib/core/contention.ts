@@ -46,18 +46,36 @@ export class Contention implements GrantListener {
   giveBack(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
     const line = this.#lines.get(hold.ownership.resource);
     if (line?.isTenureOf(hold)) return line.passOn(hold, onPassed);
+    // Lost, as at a shutdown. The work of others who share it may not have ended yet.
+    if (hold.tenure.leave(hold)) {
+      onPassed();
+      return undefined;
+    }
     return this.workings.store.release(hold.ownership, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock: others may try. */
   lost(hold: Hold): void {
     const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isTenureOf(hold)) line.lost();
+    if (line?.isTenureOf(hold)) line.lost(hold);
   }
 
-  /** Whether a call of this process waits for the resource. */
-  isWaitedFor(resource: string): boolean {
-    return this.#lines.get(resource)?.isWaitedFor ?? false;
+  /** The holder has handed the lock on to somebody else. */
+  handedOn(hold: Hold, hasShared: boolean): void {
+    const line = this.#lines.get(hold.ownership.resource);
+    if (line?.isTenureOf(hold)) line.handedOn(hold, hasShared);
+    if (!hasShared && hold.tenure.mayComeBack) this.workings.withdrawals.start(hold.ownership, hold);
+  }
+
+  /** A writer became a reader: others may read beside it. */
+  downgraded(hold: Hold): void {
+    const line = this.#lines.get(hold.ownership.resource);
+    if (line?.isTenureOf(hold)) line.downgraded();
+  }
+
+  /** What the first call of this process that waits for the resource has asked for. */
+  firstWaiting(resource: string): ResolvedLockOptions | undefined {
+    return this.#lines.get(resource)?.firstWaiting?.options;
   }
 
   granted(grant: PushedGrant): void {

@@ -14,7 +14,9 @@ export type LeaseLossReason =
   /** The application shut down and the work did not end within `drainMs`. */
   | 'shutdown'
   /** Not lost but used after it was released. */
-  | 'released';
+  | 'released'
+  /** Not lost but used after it was handed on. */
+  | 'transferred';
 
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
 export function quoteResource(resource: string | readonly string[]): string {
@@ -68,14 +70,17 @@ export class LockTimeoutError extends LockError {
     readonly attempts: number,
     /** What the last attempt that Redis answered, or failed to answer, came to. */
     readonly lastAttempt: AttemptOutcome,
-    /** When the holder's lease ends unless it is renewed, in milliseconds. */
+    /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
+    /** What was waited for, where it is not a lock. */
+    message?: string,
   ) {
     const how =
       attempts > 0 ? `asked ${attempts} times, last attempt: ${lastAttempt}` : 'behind others of this process';
     super(
-      `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
-        `Raise waitMs, shorten the work done under the lock, or try again later.`,
+      message ??
+        `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
+          `Raise waitMs, shorten the work done under the lock, or try again later.`,
       resource,
     );
   }
@@ -119,6 +124,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
+  transferred: 'it was handed on with transfer(). Go on where it is adopted',
 };
 
 /** The lease ended while the work still ran. Somebody else may hold the resource now: stop, and write nothing more. */
@@ -134,24 +140,15 @@ export class LeaseLostError extends LockError {
   }
 }
 
-/** This async context already holds the resource, in a way that the call can never be granted or must not end. */
-export class LockReentryError extends LockError {
-  override readonly code = 'LOCK_REENTRY';
+/**
+ * Two callers state different things about one resource: one takes it for a lock and the other for a semaphore, or they
+ * state different numbers of permits, or different counts for one latch. Nothing was changed, and waiting would not help.
+ */
+export class LockModeMismatchError extends LockError {
+  override readonly code = 'LOCK_MODE_MISMATCH';
 
-  static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
-    return new LockReentryError(
-      `This async context already holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever ` +
-        `(mode ${wanted}). Use mode: 'reentrant' for both, or do not lock it again further down.`,
-      resource,
-    );
-  }
-
-  static foreignRelease(resource: string): LockReentryError {
-    return new LockReentryError(
-      `${quoteResource(resource)} is held in reentrant mode by another async context; only that context may release it. ` +
-        `Nothing was released.`,
-      resource,
-    );
+  constructor(message: string, resource: string) {
+    super(message, resource);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { LeaseLossReason, LockError } from './errors.js';
 import type { LockMode } from './lock-options.js';
+import type { NotLeaderReason } from './not-leader-error.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
@@ -8,6 +9,8 @@ export type LockEvent =
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
   /** The lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
   | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
+  /** A lease was handed on: whoever adopts it goes on with the same token. */
+  | { type: 'transferred'; resource: string; fencingToken: number }
   /** A lease that was lost before was released: whoever holds the resource now was not touched. */
   | { type: 'releasedAfterLoss'; resource: string; fencingToken: number }
   /** A release was not confirmed in time. It is sent again in the background until the lease has expired by itself. */
@@ -20,7 +23,21 @@ export type LockEvent =
   /** A tick of a singleton job does not run here: another instance has it, or the run before it has not ended. */
   | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
   /** A tick could not be claimed because Redis did not answer in time, or refused. */
-  | { type: 'tickFailed'; job: string; tick: string; error: LockError };
+  | { type: 'tickFailed'; job: string; tick: string; error: LockError }
+  /** This instance leads. */
+  | { type: 'elected'; resource: string; fencingToken: number }
+  /** It leads no more: its lease was lost, or it steps down, and then the lease is held until its work has ended. */
+  | {
+      type: 'demoted';
+      resource: string;
+      fencingToken: number;
+      reason: LeaseLossReason | NotLeaderReason;
+      ledMs: number;
+    }
+  /** Redis refuses a candidate. It stands again after a pause, which grows to half a minute. */
+  | { type: 'campaignFailed'; resource: string; error: LockError }
+  /** A callback of a campaign threw, or rejected. */
+  | { type: 'callbackFailed'; resource: string; callback: 'onElected' | 'onDemoted'; error: unknown };
 
 /** Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. */
 export type LockObserver = (event: LockEvent) => void;

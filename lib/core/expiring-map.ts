@@ -22,9 +22,12 @@ export class ExpiringMap<V> {
   }
 
   set(key: string, value: V, ttlMs: number): void {
-    this.#sweep();
-    this.#entries.delete(key);
-    this.#entries.set(key, { value, expiresAt: this.clock.now() + ttlMs });
+    this.#write(key, value, this.clock.now() + ttlMs);
+  }
+
+  /** The entry is as given now, and lasts at least this much longer. */
+  lengthen(key: string, value: V, ttlMs: number): void {
+    this.#write(key, value, Math.max(this.clock.now() + ttlMs, this.#live(key)?.expiresAt ?? 0));
   }
 
   delete(key: string): void {
@@ -32,8 +35,21 @@ export class ExpiringMap<V> {
   }
 
   get size(): number {
-    for (const key of this.#entries.keys()) this.#live(key);
-    return this.#entries.size;
+    return this.keys().length;
+  }
+
+  keys(): string[] {
+    return [...this.#entries.keys()].filter((key) => this.#live(key));
+  }
+
+  values(): V[] {
+    return this.keys().map((key) => this.#entries.get(key)!.value);
+  }
+
+  #write(key: string, value: V, expiresAt: number): void {
+    this.#sweep();
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, expiresAt });
   }
 
   #live(key: string): Entry<V> | undefined {

@@ -1,46 +1,35 @@
-import type { ActiveHolds } from './active-holds.js';
-import type { Alarms } from './alarms.js';
-import { type Answer, answerWithin, ask } from './answer.js';
-import type { Clock } from './clock.js';
-import type { Contention } from './contention.js';
-import { LockReentryError, LockUnavailableError } from './errors.js';
-import type { LockObservers } from './events.js';
+import { ask } from './answer.js';
+import { downgrade } from './downgrade.js';
+import { InvalidLockOptionsError, LockUnavailableError } from './errors.js';
+import { LockReentryError } from './reentry-error.js';
 import type { Hold } from './hold.js';
-import type { EnteredLease, LockContext } from './lock-context.js';
-import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
-import { asStoreError, type LockStore } from './lock-store.js';
+import type { LeaseWorkings } from './lease-workings.js';
+import type { EnteredLease } from './lock-context.js';
+import { giveBack, leaveOne } from './lease-ending.js';
+import { extend } from './lease-extension.js';
+import { handOn } from './lease-transfer.js';
+import { type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from './resource.js';
+import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
+import { readTransferOptions, type TransferOptions } from './transfer-options.js';
 import { checkInteger } from './validation.js';
-import type { Watchdog } from './watchdog.js';
-import type { Withdrawals } from './withdrawals.js';
-
-/** What a lease works with; one for all leases of a client. */
-export interface LeaseWorkings {
-  readonly store: LockStore;
-  readonly contention: Contention;
-  readonly clock: Clock;
-  readonly alarms: Alarms;
-  readonly observers: LockObservers;
-  readonly watchdog: Watchdog;
-  readonly withdrawals: Withdrawals;
-  readonly active: ActiveHolds;
-  readonly context: LockContext;
-}
 
 const OVER = Promise.resolve();
-const PASSED_ON = { outcome: 'answered', value: true } as const;
 
 /** The lease of one resource. */
 export class HeldLease extends PrintableLease implements EnteredLease {
   #ending: Promise<void> | undefined;
   #isBound = false;
+  #mode: LockMode;
 
   constructor(
     readonly hold: Hold,
     private readonly workings: LeaseWorkings,
+    mode: LockMode = hold.mode,
   ) {
     super();
+    this.#mode = mode;
   }
 
   get resource() {
@@ -52,7 +41,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   get mode() {
-    return this.hold.ownership.mode;
+    return this.#mode;
   }
 
   get fencingToken() {
@@ -99,30 +88,71 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
     checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
     this.assertHeld();
-    const { hold, workings } = this;
-    const { tenure } = hold;
-    const sentAt = workings.clock.now();
-    const renewalMs = hold.renewalMs(leaseMs);
-    const renewal = tenure.renewing(sentAt, renewalMs, true);
-    const { nextRenewalAt } = tenure;
-    // It may shorten the lease: then the watchdog must not come too late.
-    tenure.nextRenewalAt = Math.min(nextRenewalAt, sentAt + leaseMs / 3);
-    workings.watchdog.watch(hold);
-    const command = workings.store.renew(hold.ownership, renewalMs, true);
-    // Also when nobody waits for the reply any more.
-    command.then(
-      (stillOwner) => (stillOwner ? tenure.confirm(renewal) : tenure.takenOver()),
-      (error: unknown) => {
-        if (asStoreError(error).failure === 'unknown') return tenure.forget(renewal);
-        tenure.dismiss(renewal);
-        tenure.nextRenewalAt = Math.max(tenure.nextRenewalAt, nextRenewalAt);
-      },
-    );
-    await this.#ask('extend', command);
+    await extend(this.hold, this.workings, leaseMs);
     this.assertHeld();
-    tenure.leaseMs = leaseMs;
-    tenure.nextRenewalAt = sentAt + leaseMs / 3;
-    workings.watchdog.watch(hold);
+  }
+
+  /** @throws LeaseLostError, LockReentryError, InvalidLockOptionsError where it cannot be downgraded */
+  checkMayDowngrade(): void {
+    this.assertHeld();
+    if (this.#mode === 'write') {
+      if (this.hold.writers > 1) throw LockReentryError.sharedByOthers(this.resource, 'downgraded');
+    } else if (this.#mode !== 'read') {
+      throw new InvalidLockOptionsError(`Only a lease of mode 'write' can be downgraded, not '${this.#mode}'.`, 'mode');
+    }
+  }
+
+  async downgrade(): Promise<void> {
+    this.checkMayDowngrade();
+    const { hold, resource } = this;
+    if (this.#mode === 'write') {
+      this.#mode = 'read';
+      hold.writers--;
+    }
+    // It reads beneath a writer, or Redis knows that it reads.
+    if (hold.writers > 0 || hold.tenure.isReadLock) return;
+    const answer = await downgrade(hold, this.workings);
+    if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
+      throw new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error);
+    }
+    this.assertHeld();
+  }
+
+  async transfer(options: TransferOptions = {}): Promise<string> {
+    return encodeLeases([await this.handOn(readTransferOptions(options, this.hold.leaseMs))]);
+  }
+
+  /** @throws LeaseLostError, LockReentryError where it cannot be handed on */
+  checkMayLeave(): void {
+    this.assertHeld();
+    if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'handed on');
+  }
+
+  /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
+  async handOn(leaseMs: number): Promise<LeaseInTransit> {
+    this.checkMayLeave();
+    const { hold, workings, resource } = this;
+    // Others may read beside it already, and only where Redis has it to read they can do so when it has left.
+    if (hold.mode === 'read') await this.downgrade();
+    const lease = await hold.inOrder(async () => {
+      // What was asked for before may have ended it, or handed it on.
+      this.checkMayLeave();
+      return handOn(hold, workings, leaseMs, (hasShared) => {
+        this.#ending = OVER;
+        const isEnd = hold.end('transferred');
+        workings.watchdog.unwatch(hold);
+        workings.active.delete(hold);
+        workings.contention.handedOn(hold, hasShared);
+        if (isEnd) workings.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
+      });
+    });
+    if (lease === undefined) throw hold.lossError();
+    return lease;
+  }
+
+  /** Gives back what was handed on, where nobody will adopt it. */
+  discard(lease: LeaseInTransit): void {
+    this.workings.withdrawals.start(lease, this.hold);
   }
 
   release(): Promise<void> {
@@ -155,47 +185,8 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   #end(): Promise<void> {
     const { hold, workings } = this;
     hold.depth--;
-    if (hold.depth > 0) return this.#leaveOne();
-    const wasHeld = hold.end();
-    const heldMs = workings.clock.now() - hold.acquiredAt;
-    workings.watchdog.unwatch(hold);
-    const released = workings.contention.giveBack(hold, () => this.#ended(PASSED_ON, wasHeld, heldMs));
-    if (released === undefined) return OVER;
-    const answer = answerWithin(workings.alarms, released, hold.attemptTimeoutMs);
-    const ended = answer.then((known) => this.#ended(known, wasHeld, heldMs));
-    if (!hold.backgroundRelease) return ended;
-    ended.catch(() => {}); // the observers know
-    return OVER;
-  }
-
-  /** Others still stand on the hold. If Redis misses this, the last release frees the lock all the same. */
-  async #leaveOne(): Promise<void> {
-    const { hold, workings } = this;
-    await hold.inOrder(async () => {
-      if (!hold.isHeld()) return;
-      const command = workings.store.setDepth(hold.ownership, hold.depth, hold.renewalMs());
-      const answer = await answerWithin(workings.alarms, command, hold.attemptTimeoutMs);
-      if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-    });
-  }
-
-  /** @throws LockUnavailableError when it is not known whether the lock was released */
-  #ended(answer: Answer<boolean>, wasHeld: boolean, heldMs: number): void {
-    const { hold, workings } = this;
-    const { ownership, fencingToken } = hold;
-    const { resource } = ownership;
-    workings.active.delete(hold);
-    if (!wasHeld) {
-      workings.observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
-    } else if (answer.outcome === 'answered') {
-      if (answer.value) workings.observers.emit({ type: 'released', resource, fencingToken, heldMs });
-      else workings.observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
-    } else if (answer.outcome !== 'aborted') {
-      const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
-      workings.withdrawals.start(ownership, hold);
-      workings.observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
-      throw error;
-    }
+    if (this.#mode === 'write') hold.writers--;
+    return hold.depth > 0 ? leaveOne(hold, workings) : giveBack(hold, workings);
   }
 
   /** @throws LockUnavailableError */

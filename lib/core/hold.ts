@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 import type { Due } from './due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
-import type { ResolvedLockOptions } from './lock-options.js';
+import type { LockMode, ResolvedLockOptions } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
 import type { Tenure } from './tenure.js';
 import { leaseFor } from './validity.js';
@@ -27,13 +27,16 @@ export class Hold implements Due {
   readonly acquiredAt: number;
   /** How many leases stand on it. */
   depth = 1;
+  /** How many of them may write. */
+  writers: number;
   dueAt = 0;
   heapIndex = -1;
 
   readonly #endsAt: number;
-  #state: 'held' | 'released' | 'lost' = 'held';
+  #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
+  #onOver: (() => void)[] | undefined;
   /** The depth commands of one hold go one after another: two in flight could arrive in either order. */
   #depthCommands: Promise<unknown> | undefined;
 
@@ -43,7 +46,8 @@ export class Hold implements Due {
     readonly clock: Clock,
     private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
   ) {
-    tenure.holder = this;
+    tenure.enter(this);
+    this.writers = tenure.mode === 'write' ? 1 : 0;
     this.fencingToken = tenure.fencingToken;
     this.renewable = options.watchdog;
     this.attemptTimeoutMs = options.attemptTimeoutMs;
@@ -54,6 +58,10 @@ export class Hold implements Due {
 
   get ownership(): Ownership {
     return this.tenure.ownership;
+  }
+
+  get mode(): LockMode {
+    return this.tenure.mode;
   }
 
   get leaseMs(): number {
@@ -99,19 +107,29 @@ export class Hold implements Due {
     this.#state = 'lost';
     this.#lossError = new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
     this.onLost(this, reason);
+    this.#over();
     this.#controller?.abort(this.#lossError);
+  }
+
+  /** Calls back when it ends, however it does. */
+  onOver(callback: () => void): void {
+    if (this.#state === 'held') (this.#onOver ??= []).push(callback);
+    else callback();
   }
 
   /** The error to throw where the lease had to be held: why it was lost, or that it was released. */
   lossError(): LeaseLostError {
-    return this.#lossError ?? new LeaseLostError(this.ownership.resource, 'released', this.fencingToken);
+    const reason = this.#state === 'transferred' ? 'transferred' : 'released';
+    return this.#lossError ?? new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
   }
 
   /** Over, before the store is told: nobody may enter or renew it any more. `false`: it was lost before. */
-  end(): boolean {
+  end(how: 'released' | 'transferred' = 'released'): boolean {
     const wasHeld = this.isHeld();
-    if (wasHeld) this.#state = 'released';
-    return wasHeld;
+    if (!wasHeld) return false;
+    this.#state = how;
+    this.#over();
+    return true;
   }
 
   /** Runs depth commands one after another. */
@@ -119,6 +137,11 @@ export class Hold implements Due {
     const result = this.#depthCommands ? this.#depthCommands.then(command) : command();
     this.#depthCommands = result.catch(() => {});
     return result;
+  }
+
+  #over(): void {
+    for (const callback of this.#onOver ?? []) callback();
+    this.#onOver = undefined;
   }
 
   #reasonAtDeadline(): LeaseLossReason {

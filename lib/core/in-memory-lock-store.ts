@@ -1,4 +1,7 @@
-import { InMemoryServer } from './in-memory-server.js';
+import type { InMemoryLock, InMemoryMember } from './in-memory-lock.js';
+import { InMemoryServer, tickOf } from './in-memory-server.js';
+import { readState } from './in-memory-state.js';
+import type { LatchListener } from './latch-store.js';
 import {
   type AcquireReply,
   type GrantListener,
@@ -8,8 +11,8 @@ import {
   type Ownership,
   type Queueing,
   type RotateReply,
+  type Transfer,
 } from './lock-store.js';
-import { instanceOf } from './owner-id.js';
 
 export interface InMemoryLockStoreOptions {
   /** Must differ between the stores of one server. */
@@ -30,6 +33,7 @@ export class InMemoryLockStore implements LockStore {
   readonly clientId: string;
   readonly #server: InMemoryServer;
   readonly #listeners: GrantListener[] = [];
+  readonly #latchListeners: LatchListener[] = [];
   readonly #closeInbox: () => void;
   #isClosed = false;
 
@@ -37,8 +41,13 @@ export class InMemoryLockStore implements LockStore {
     this.instanceId = instanceId;
     this.clientId = `${instanceId}/${++clients}`;
     this.#server = server;
-    this.#closeInbox = server.openInbox(this.clientId, (grant) => {
-      for (const listener of this.#listeners) listener.granted(grant);
+    this.#closeInbox = server.openInbox(this.clientId, {
+      granted: (grant) => {
+        for (const listener of this.#listeners) listener.granted(grant);
+      },
+      latchOpened: (name, count) => {
+        for (const listener of this.#latchListeners) listener.opened(name, count);
+      },
     });
   }
 
@@ -51,21 +60,17 @@ export class InMemoryLockStore implements LockStore {
   }
 
   async setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    const server = this.#connected();
-    const { resource } = ownership;
-    const lock = this.#owned(ownership);
-    if (lock?.mode !== 'reentrant') return false;
-    server.lengthen(resource, { ...lock, depth }, leaseMs);
+    const held = this.#held(ownership);
+    if (held?.lock.mode !== 'reentrant' && held?.lock.mode !== 'write') return false;
+    held.lock.lengthen({ ...held.member, depth }, leaseMs);
     return true;
   }
 
   async renew(ownership: Ownership, leaseMs: number, exactly = false): Promise<boolean> {
-    const server = this.#connected();
-    const lock = this.#owned(ownership);
-    if (lock === undefined) return false;
-    if (exactly) server.locks.set(ownership.resource, lock, leaseMs);
-    else server.lengthen(ownership.resource, lock, leaseMs);
-    return true;
+    const held = this.#held(ownership);
+    if (exactly) held?.lock.put(held.member, leaseMs);
+    else held?.lock.lengthen(held.member, leaseMs);
+    return held !== undefined;
   }
 
   async release(ownership: Ownership): Promise<boolean> {
@@ -73,23 +78,80 @@ export class InMemoryLockStore implements LockStore {
   }
 
   async verify(ownership: Ownership): Promise<boolean> {
-    this.#connected();
-    return this.#owned(ownership) !== undefined;
+    return this.#held(ownership) !== undefined;
+  }
+
+  async downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+    const held = this.#held(ownership);
+    if (held?.lock.mode !== 'write' && held?.lock.mode !== 'read') return false;
+    const { lock, member } = held;
+    lock.lengthen({ ...member, depth: 1 }, leaseMs);
+    if (lock.mode === 'read') return true; // the command was sent again
+    lock.downgrade();
+    this.#server.grantWaiting(ownership.resource);
+    return true;
+  }
+
+  async transfer(ownership: Ownership, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
+    const heir = this.#held({ ...ownership, owner: to });
+    if (heir) {
+      // The command was sent again.
+      heir.lock.lengthen(heir.member, leaseMs);
+      return heir.member.fencingToken;
+    }
+    const held = this.#held(ownership);
+    if (!held) return null;
+    const { lock, member } = held;
+    if (share && !lock.isShared) return null;
+    if (!share || lock.mode !== 'read') lock.remove(ownership.owner);
+    const token = fencingToken ?? member.fencingToken;
+    lock.put({ ...member, owner: to, fencingToken: token, depth: 1 }, leaseMs);
+    return token;
+  }
+
+  async resize(resource: string, total: number): Promise<boolean> {
+    const server = this.connected();
+    const lock = server.locks.get(resource);
+    if (!lock) return true;
+    if (lock.mode !== 'semaphore') return false;
+    lock.resize(total);
+    server.grantWaiting(resource);
+    return true;
   }
 
   async inspect(resource: string): Promise<LockState> {
-    const server = this.#connected();
-    const lock = server.locks.get(resource);
-    const waiters = server.listWaiters(resource);
-    if (!lock) return { resource, mode: null, holders: [], ttlMs: 0, waiters };
-    const { owner, mode, fencingToken, depth } = lock;
-    const ttlMs = server.locks.ttlMs(resource);
-    const instanceId = instanceOf(owner);
-    return { resource, mode, holders: [{ instanceId, fencingToken, ttlMs, depth }], ttlMs, waiters };
+    return readState(this.connected(), resource);
+  }
+
+  async list(prefix: string, limit: number): Promise<string[]> {
+    const resources = this.connected().resources();
+    return resources.filter((resource) => resource.startsWith(prefix)).slice(0, limit);
+  }
+
+  async forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    const server = this.connected();
+    const members = server.locks.get(resource)?.members() ?? [];
+    // The one with this very token, or else the one whose leases count up to it.
+    const meant =
+      members.find((member) => member.fencingToken === fencingToken) ??
+      members.find((member) => tickOf(member.fencingToken) === tickOf(fencingToken));
+    const left = meant && server.locks.remove(resource, meant.owner);
+    if (left) server.grantWaiting(resource, undefined, left);
+    return left !== undefined;
+  }
+
+  /** Its server. @throws LockStoreError when this store is closed */
+  connected(): InMemoryServer {
+    if (this.#isClosed) throw new LockStoreError('notExecuted', 'the in-memory lock store is closed');
+    return this.#server;
   }
 
   listen(listener: GrantListener): void {
     this.#listeners.push(listener);
+  }
+
+  listenForLatches(listener: LatchListener): void {
+    this.#latchListeners.push(listener);
   }
 
   async close(): Promise<void> {
@@ -97,46 +159,56 @@ export class InMemoryLockStore implements LockStore {
     this.#closeInbox();
   }
 
-  #acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
-    const server = this.#connected();
+  #acquire(contender: Ownership, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+    const server = this.connected();
+    const { resource, owner, mode, permits } = contender;
     const { locks, queues, clock } = server;
-    const first = queues.first(resource);
-    // Its holder died. Whoever waits comes before whoever asks.
-    if (first && first.owner !== owner && !locks.get(resource)) server.grantNext(resource);
-    const lock = locks.get(resource);
-    if (!lock || lock.owner === owner) {
-      queues.leave(resource, owner);
-      if (!lock) return { status: 'granted', fencingToken: server.take(resource, owner, mode, leaseMs) };
+    const held = this.#held(contender);
+    if (held) {
       // It was granted before: the lease starts anew and nothing else changes.
-      server.lengthen(resource, lock, leaseMs);
-      return { status: 'granted', fencingToken: lock.fencingToken };
+      queues.leave(resource, owner);
+      held.lock.lengthen(held.member, leaseMs);
+      return { status: 'granted', fencingToken: held.member.fencingToken };
     }
+    // Whoever waits comes before whoever asks, also where it was left by one who died.
+    const standing = locks.get(resource);
+    if (!standing || standing.isShared) server.grantWaiting(resource, owner);
+    const lock = locks.get(resource);
     const ttlMs = locks.ttlMs(resource);
+    if (lock?.isMismatch(contender)) {
+      queues.leave(resource, owner);
+      return { status: 'mismatch', ttlMs, found: lock.found };
+    }
+    const first = queues.first(resource);
+    const isNext = first === undefined || first.owner === owner;
+    if (!lock || (isNext && lock.admits(contender))) {
+      queues.leave(resource, owner);
+      return { status: 'granted', fencingToken: server.take(contender, leaseMs) };
+    }
     if (!queueing) return { status: 'busy', ttlMs };
     const isFull = queues.length(resource) >= queueing.maxWaiters;
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
     const sentAt = Math.floor(queueing.sentAt);
-    queues.join(resource, { owner, mode, expiresAt: clock.now() + leaseMs, sentAt });
+    queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
+    lock.heed(contender);
+    // What it decided may let in those before it.
+    if (permits?.isResized) server.grantWaiting(resource);
     return { status: 'queued', ttlMs };
   }
 
   #release({ resource, owner }: Ownership): boolean {
-    const server = this.#connected();
+    const server = this.connected();
     server.queues.leave(resource, owner);
+    const left = server.locks.remove(resource, owner);
     const lock = server.locks.get(resource);
-    const isOwner = lock?.owner === owner;
-    if (isOwner) server.locks.delete(resource);
-    if (isOwner || !lock) server.grantNext(resource);
-    return isOwner;
+    if (!lock || lock.isShared) server.grantWaiting(resource, undefined, left);
+    return left !== undefined;
   }
 
-  #connected(): InMemoryServer {
-    if (this.#isClosed) throw new LockStoreError('notExecuted', 'the in-memory lock store is closed');
-    return this.#server;
-  }
-
-  #owned({ resource, owner }: Ownership) {
-    const lock = this.#server.locks.get(resource);
-    return lock?.owner === owner ? lock : undefined;
+  /** What this owner holds, alone or with others. */
+  #held({ resource, owner }: Ownership): { lock: InMemoryLock; member: InMemoryMember } | undefined {
+    const lock = this.connected().locks.get(resource);
+    const member = lock?.member(owner);
+    return lock && member && { lock, member };
   }
 }

@@ -1,11 +1,10 @@
 import type { Clock } from './clock.js';
 import { ExpiringMap } from './expiring-map.js';
-import type { LockMode } from './lock-options.js';
+import type { LockRequest } from './in-memory-lock.js';
 
 /** One who waits for a resource. */
-export interface InMemoryWaiter {
+export interface InMemoryWaiter extends LockRequest {
   readonly owner: string;
-  readonly mode: LockMode;
   /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
   readonly expiresAt: number;
   /** When it last asked, by its own clock. */
@@ -59,13 +58,18 @@ export class InMemoryQueues {
     return this.#queues.get(resource)?.waiters.size ?? 0;
   }
 
-  /** The owners that are alive, the first one first. */
-  owners(resource: string): string[] {
+  /** Those who are alive, the first one first. */
+  alive(resource: string): InMemoryWaiter[] {
     const waiters = [...(this.#queues.get(resource)?.waiters.values() ?? [])];
-    return waiters.filter((waiter) => this.#isAlive(waiter)).map(({ owner }) => owner);
+    return waiters.filter((waiter) => this.#isAlive(waiter));
   }
 
-  /** How many resources are waited for. */
+  /** The resources that somebody waits for who is alive. */
+  resources(): string[] {
+    return this.#queues.keys().filter((resource) => this.alive(resource).length > 0);
+  }
+
+  /** How many queues are kept. */
   get size(): number {
     return this.#queues.size;
   }

@@ -1,19 +1,24 @@
 import { type Clock, SystemClock } from './clock.js';
 import { ExpiringMap } from './expiring-map.js';
+import type { InMemoryLock } from './in-memory-lock.js';
+import { InMemoryLocks } from './in-memory-locks.js';
 import { InMemoryQueues } from './in-memory-queues.js';
-import type { LockMode } from './lock-options.js';
-import type { PushedGrant } from './lock-store.js';
+import type { Ownership, PushedGrant } from './lock-store.js';
 import { clientOf, instanceOf } from './owner-id.js';
 
-/** A lock as the in-memory server keeps it. */
-export interface InMemoryLock {
-  readonly owner: string;
-  readonly mode: LockMode;
-  readonly fencingToken: number;
-  readonly depth: number;
+/** A latch as the in-memory server keeps it. */
+export interface InMemoryLatch {
+  readonly count: number;
+  /** What was counted; none any more once it is open. */
+  readonly ids: Set<string>;
+  isOpen: boolean;
 }
 
-type InboxListener = (grant: PushedGrant) => void;
+/** What a client is told. */
+export interface InMemoryInbox {
+  granted(grant: PushedGrant): void;
+  latchOpened(name: string, count: number): void;
+}
 
 /** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
 const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
@@ -21,68 +26,93 @@ const TICKS_PER_MS = 100;
 /** A token is the tick times this; it leaves room to number hand-overs inside one tenure. */
 const TOKENS_PER_TICK = 32;
 
+/** The tick of which a token was handed out. */
+export function tickOf(fencingToken: number): number {
+  return Math.floor(fencingToken / TOKENS_PER_TICK);
+}
+
 /**
  * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them and
  * they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
  */
 export class InMemoryServer {
-  readonly locks: ExpiringMap<InMemoryLock>;
+  readonly locks: InMemoryLocks;
   /** Who claimed which tick of which job, or that it has finished. */
   readonly claims: ExpiringMap<string>;
+  readonly latches: ExpiringMap<InMemoryLatch>;
+  /** By latch, and until when they count as that by client. */
+  readonly latchWaiters: ExpiringMap<Map<string, number>>;
   readonly queues: InMemoryQueues;
   /** By client. */
-  readonly #inboxes = new Map<string, InboxListener>();
+  readonly #inboxes = new Map<string, InMemoryInbox>();
   #lastTick = 0;
 
   constructor(readonly clock: Clock = new SystemClock()) {
-    this.locks = new ExpiringMap(clock);
+    this.locks = new InMemoryLocks(clock);
     this.claims = new ExpiringMap(clock);
+    this.latches = new ExpiringMap(clock);
+    this.latchWaiters = new ExpiringMap(clock);
     this.queues = new InMemoryQueues(clock);
   }
 
-  /** The lock is as given now, and lasts at least this much longer. */
-  lengthen(resource: string, lock: InMemoryLock, leaseMs: number): void {
-    this.locks.set(resource, lock, Math.max(leaseMs, this.locks.ttlMs(resource)));
-  }
-
-  /** Writes the lock, with a new fencing token, which it gives. */
-  take(resource: string, owner: string, mode: LockMode, leaseMs: number): number {
+  /** Makes it the holder, or one more of them, with a new fencing token, which it gives. Whoever asks knows that it may. */
+  take(request: Ownership, leaseMs: number, left?: InMemoryLock): number {
+    const { resource, owner, permits } = request;
     const fencingToken = this.#mintToken();
-    this.locks.set(resource, { owner, mode, fencingToken, depth: 1 }, leaseMs);
+    const lock = this.locks.open(resource, request, left);
+    lock.heed(request);
+    lock.put({ owner, fencingToken, depth: 1, permits: permits?.count ?? 1 }, leaseMs);
     return fencingToken;
   }
 
   /**
-   * Grants a resource that is free to the first waiter who is alive, for what is left of its time, and tells its instance.
-   * One whose time is over, or whose instance is gone, is dropped.
+   * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as long
+   * as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: whoever asks is told
+   * by the reply, so they end before it. `left`: the lock that the last one has left this moment; how many permits a semaphore
+   * has still counts for whoever is next.
    */
-  grantNext(resource: string): void {
+  grantWaiting(resource: string, asking?: string, left?: InMemoryLock): void {
+    const last = left?.mode === 'semaphore' ? left : undefined;
     for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
-      const { owner, mode, expiresAt, sentAt } = next;
+      const { owner, expiresAt, sentAt } = next;
+      if (owner === asking) return;
+      const lock = this.locks.get(resource) ?? last;
+      const isMismatch = lock?.isMismatch(next) ?? false;
+      if (lock && !isMismatch && !lock.admits(next)) return;
       this.queues.leave(resource, owner);
-      const tell = this.#inboxes.get(clientOf(owner));
-      if (tell === undefined) continue;
-      const fencingToken = this.take(resource, owner, mode, expiresAt - this.clock.now());
+      const inbox = this.#inboxes.get(clientOf(owner));
+      if (isMismatch || inbox === undefined) continue;
+      const fencingToken = this.take({ ...next, resource }, expiresAt - this.clock.now(), last);
       // Later, as a message over a connection would: nobody is called back inside his own call.
-      queueMicrotask(() => tell({ resource, owner, fencingToken, sentAt }));
-      return;
+      queueMicrotask(() => inbox.granted({ resource, owner, fencingToken, sentAt }));
     }
   }
 
   /** The instances that wait for the resource, once for each of their contenders, the first one first. */
   listWaiters(resource: string): string[] {
-    return this.queues.owners(resource).map(instanceOf);
+    return this.queues.alive(resource).map(({ owner }) => instanceOf(owner));
+  }
+
+  /** The resources that are held or waited for. */
+  resources(): string[] {
+    return [...new Set([...this.locks.resources(), ...this.queues.resources()])];
+  }
+
+  /** Tells a client, later, that a latch is open. */
+  tellOpened(clientId: string, name: string, count: number): void {
+    queueMicrotask(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
   }
 
   /** Opens the inbox of a client; gives the function that closes it. */
-  openInbox(clientId: string, listener: InboxListener): () => void {
-    this.#inboxes.set(clientId, listener);
+  openInbox(clientId: string, inbox: InMemoryInbox): () => void {
+    this.#inboxes.set(clientId, inbox);
     return () => void this.#inboxes.delete(clientId);
   }
 
-  /** Whether nothing of any resource is left: no lock and no waiter. */
+  /** Whether nothing of any resource is left: no lock, no latch and no waiter. */
   get isEmpty(): boolean {
-    return this.locks.size === 0 && this.queues.size === 0;
+    const { locks, queues, latches, latchWaiters } = this;
+    return locks.resources().length === 0 && [queues, latches, latchWaiters].every(({ size }) => size === 0);
   }
 
   /** Larger than every token before, and never smaller than the time. */

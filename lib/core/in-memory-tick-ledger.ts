@@ -19,10 +19,11 @@ export class InMemoryTickLedger implements TickLedger {
     const claimant = claims.get(key);
     if (claimant === FINISHED || (rescue && claimant === undefined)) return { status: 'finished' };
     const lock = locks.get(resource);
-    if (lock?.owner === ownership.owner) {
+    const member = lock?.member(ownership.owner);
+    if (lock && member) {
       // The command was sent again.
-      this.server.lengthen(resource, lock, leaseMs);
-      return { status: 'granted', fencingToken: lock.fencingToken };
+      lock.lengthen(member, leaseMs);
+      return { status: 'granted', fencingToken: member.fencingToken };
     }
     const ttlMs = locks.ttlMs(resource);
     if (claimant !== undefined && claimant !== ownership.owner) {
@@ -36,7 +37,8 @@ export class InMemoryTickLedger implements TickLedger {
     }
     claims.set(key, ownership.owner, keepMs);
     if (lock) return { status: 'claimed', ttlMs };
-    return { status: 'granted', fencingToken: this.server.take(resource, ownership.owner, 'exclusive', leaseMs) };
+    const run: Ownership = { resource, owner: ownership.owner, mode: 'exclusive' };
+    return { status: 'granted', fencingToken: this.server.take(run, leaseMs) };
   }
 
   async finish(tick: Tick, { owner }: Ownership, keepMs: number): Promise<void> {

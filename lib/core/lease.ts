@@ -1,4 +1,5 @@
 import type { LockMode } from './lock-options.js';
+import type { TransferOptions } from './transfer-options.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
@@ -14,8 +15,9 @@ export interface Lease extends AsyncDisposable {
   readonly resources: readonly string[];
   readonly mode: LockMode;
   /**
-   * Grows with every lease of a resource. Send it with each write and let the receiver refuse a token smaller than the
-   * largest it has seen. Of several resources: the largest of their tokens.
+   * Grows with every lease of a resource that excludes those before it; readers beside one another, and holders of permits, have
+   * different ones in no certain order. Send it with each write and let the receiver refuse a token smaller than the largest it
+   * has seen. Of several resources: the largest of their tokens.
    */
   readonly fencingToken: number;
   /**
@@ -24,7 +26,10 @@ export interface Lease extends AsyncDisposable {
    * @throws InvalidLockOptionsError when this lease does not hold the resource
    */
   fencingTokenOf(resource: string): number;
-  /** Aborts, with a `LeaseLostError` as reason, no later than the moment the lease may have gone to somebody else. */
+  /**
+   * Aborts, with a `LeaseLostError` as reason, no later than the moment the lease may have gone to somebody else; unless you
+   * gave it away yourself, by `release()` or `transfer()`.
+   */
   readonly signal: AbortSignal;
   /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */
   isHeld(): boolean;
@@ -39,13 +44,36 @@ export interface Lease extends AsyncDisposable {
    */
   verify(): Promise<boolean>;
   /**
-   * Starts the lease anew from now, and for the watchdog from now on.
+   * Starts the lease anew from now, and for the watchdog from now on. Where others of this process read by the same lease in
+   * Redis, it is not made shorter.
    *
    * @param leaseMs 50 ms to 24 h; the lease's own when left out
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockUnavailableError when Redis does not answer; the lease then runs on to its old end
    */
   extend(leaseMs?: number): Promise<void>;
+  /**
+   * Makes the writer a reader, in place: nobody writes in between, and readers who wait are let in at once. The lease keeps its
+   * token. It only reads as soon as this is called, whatever comes of it. Does nothing for a lease that reads.
+   *
+   * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
+   * @throws LockReentryError when this context has entered to write more than once
+   * @throws LeaseLostError when the lease is not held any more
+   * @throws LockUnavailableError when Redis does not answer: then other readers may have to wait until it is released
+   */
+  downgrade(): Promise<void>;
+  /**
+   * Hands the lease on to whoever adopts it (`locks.adopt(text)`), in another process perhaps: for work that goes on behind a
+   * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.
+   *
+   * **The text is a secret**: whoever has it can take the lease over, once. Keep it out of logs, and send it only where the job
+   * itself may go.
+   *
+   * @throws LeaseLostError when the lease is not held any more
+   * @throws LockReentryError when this context has entered it more than once
+   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and nobody else's
+   */
+  transfer(options?: TransferOptions): Promise<string>;
   /**
    * Gives the resource back. A second call does nothing, and a lease that was lost is no error here.
    *

@@ -1,10 +1,11 @@
-import { aborted, unavailable, waitedTooLong } from './acquire-errors.js';
+import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import type { Call } from './call.js';
 import { Contender, type ContenderListener, type ContenderWorkings } from './contender.js';
 import { LockQueueFullError, LockShutdownError } from './errors.js';
 import type { Hold } from './hold.js';
-import type { Ownership, PushedGrant } from './lock-store.js';
+import type { FoundInUse, Ownership, PushedGrant } from './lock-store.js';
 import { createOwnerId } from './owner-id.js';
+import { LocalTenures } from './local-tenures.js';
 import { Tenure } from './tenure.js';
 import { WaitingCalls } from './waiting-calls.js';
 
@@ -16,13 +17,14 @@ export interface LineWorkings extends ContenderWorkings {
 /**
  * The calls of this process that want one resource, first come, first served. Either the resource is held here and the calls
  * wait for its release, or one contender asks the store for the first of them: a thousand local waiters cost Redis no more
- * than one.
+ * than one. Where the resource can be shared, the contender asks while leases of this process hold it as well, and readers
+ * read beside one another.
  */
 export class Line implements ContenderListener {
   /** Those who wait, but for the one that the contender asks for. */
   readonly #waiting = new WaitingCalls();
   #contender: Contender | undefined;
-  #tenure: Tenure | undefined;
+  readonly #tenures = new LocalTenures();
 
   constructor(
     readonly resource: string,
@@ -31,29 +33,31 @@ export class Line implements ContenderListener {
     private readonly lines: Map<string, Line>,
   ) {}
 
-  /** The call waits its turn, or the store is asked at once. */
+  /** The call is granted, waits its turn, or the store is asked at once. */
   join(call: Call): void {
     const { maxWaiters, signal } = call.options;
-    const isTaken = this.#tenure !== undefined || this.#contender !== undefined;
-    if (isTaken && this.#size >= maxWaiters) {
+    const tenure = this.#size === 0 ? this.#tenures.sharableWith(call.options) : undefined;
+    if (tenure) return this.#enter(tenure, call);
+    const isFirst = this.#mayContend(call);
+    if (!isFirst && this.#size >= maxWaiters) {
       this.#findOut(call);
       call.fail(new LockQueueFullError(this.resource, maxWaiters, 'process', call.log.holderTtlMs));
       return;
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
-    if (!isTaken) return this.#contend(call).ask();
+    if (isFirst) return this.#contend(call).ask();
     this.#waiting.add(call);
     call.onGivingUp(() => this.#outOfTime(call));
   }
 
-  /** Whether a call waits for its turn, here or in the queue of the store. */
-  get isWaitedFor(): boolean {
-    return this.#size > 0;
+  /** The first call that waits for its turn, here or in the queue of the store. */
+  get firstWaiting(): Call | undefined {
+    return this.#contender?.call ?? this.#waiting.first;
   }
 
   /** Whether the hold stands on what this line was granted. */
   isTenureOf({ tenure }: Hold): boolean {
-    return this.#tenure === tenure;
+    return this.#tenures.has(tenure);
   }
 
   /**
@@ -62,36 +66,60 @@ export class Line implements ContenderListener {
    */
   passOn(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
     const { ownership, tenure, backgroundRelease } = hold;
-    const first = this.#waiting.first;
-    if (first && tenure.mayPassTo(first.options)) {
+    if (tenure.leave(hold)) {
+      onPassed();
+      return undefined;
+    }
+    if (this.#heirOf(tenure)) {
       onPassed();
       this.#handOver(hold);
       return undefined;
     }
-    this.#tenure = undefined;
-    const next = this.#waiting.next();
+    this.#tenures.delete(tenure);
+    const next = this.#contender ? undefined : this.#waiting.next();
     if (next) return this.#contend(next).askInPlaceOf(ownership);
     this.#checkIdle();
     return this.workings.store.release(ownership, backgroundRelease);
   }
 
+  /** The call that gets what the tenure holds when it ends now. Whoever is first; and the next one takes its place in the store. */
+  #heirOf(tenure: Tenure): Call | undefined {
+    const contender = this.#contender;
+    const next = this.#waiting.first;
+    const first = contender?.call ?? next;
+    if (!first || !next || tenure.mode === 'read' || !tenure.mayPassTo(first.options)) return undefined;
+    return contender && !contender.suits(next) ? undefined : first;
+  }
+
   /** In memory; unless those who waited have given up in the moment they heard of the release. */
   #handOver(hold: Hold): void {
     const { tenure } = hold;
-    const heir = this.#waiting.next();
-    if (heir && tenure.mayPassTo(heir.options)) {
-      tenure.passOn();
-      return this.#grant(heir, tenure);
+    const heir = this.#heirOf(tenure);
+    if (heir) {
+      const next = this.#waiting.next()!;
+      this.#contender?.passTo(next);
+      return this.#enter(tenure, heir);
     }
-    this.#tenure = undefined;
+    this.#tenures.delete(tenure);
     this.workings.withdrawals.start(hold.ownership, hold);
-    if (heir) this.#contend(heir).ask();
-    else this.#checkIdle();
+    this.#goOn();
   }
 
-  /** The holder has lost the lock. */
-  lost(): void {
-    this.#tenure = undefined;
+  /** A holder has lost the lock. */
+  lost({ tenure }: Hold): void {
+    this.#tenures.delete(tenure);
+    this.#goOn();
+  }
+
+  /** What a holder had is another process's now. Where it was shared, the tenure stays, for the others or to be released. */
+  handedOn(hold: Hold, hasShared: boolean): void {
+    if (hold.tenure.leave(hold)) return;
+    if (hasShared) this.workings.withdrawals.start(hold.ownership, hold);
+    this.lost(hold);
+  }
+
+  /** What a writer holds can be shared now. */
+  downgraded(): void {
     this.#goOn();
   }
 
@@ -101,11 +129,11 @@ export class Line implements ContenderListener {
       this.#contender.hear(fencingToken, sentAt);
       return true;
     }
-    return this.#tenure?.ownership.owner === owner;
+    return this.#tenures.isOwner(owner);
   }
 
   holds(ownership: Ownership): boolean {
-    return this.#tenure?.ownership === ownership;
+    return this.#tenures.holds(ownership);
   }
 
   /** Grants may have been missed. */
@@ -125,9 +153,14 @@ export class Line implements ContenderListener {
   }
 
   granted(fencingToken: number, sentAt: number): void {
-    const { call, ownership } = this.#contender!;
+    const { call, ownership, hasAskedAgain } = this.#contender!;
+    const { clock } = this.workings;
     this.#contender = undefined;
-    this.#grant(call, new Tenure(ownership, fencingToken, sentAt, call.options, this.workings.clock));
+    const tenure = new Tenure(ownership, fencingToken, sentAt, call.options, clock);
+    tenure.mayComeBack = hasAskedAgain;
+    this.#tenures.add(tenure);
+    call.grant(tenure, clock.now());
+    this.#goOn();
   }
 
   outOfTime(): void {
@@ -138,6 +171,11 @@ export class Line implements ContenderListener {
     const { call } = this.#contender!;
     const { maxWaiters } = call.options;
     this.#dismissFirst(call, new LockQueueFullError(this.resource, maxWaiters, 'redis', call.log.holderTtlMs));
+  }
+
+  mismatched(found: FoundInUse): void {
+    const { call } = this.#contender!;
+    this.#dismissFirst(call, mismatched(this.resource, call.options, found));
   }
 
   refused(): void {
@@ -156,14 +194,21 @@ export class Line implements ContenderListener {
       resource: this.resource,
       owner: createOwnerId(store.clientId, random),
       mode: call.options.mode,
+      permits: call.options.permits,
     };
     call.stopWatching();
     return (this.#contender = new Contender(ownership, call, this, this.workings));
   }
 
-  #grant(call: Call, tenure: Tenure): void {
-    this.#tenure = tenure;
+  /** A call reads beside those that do already, or follows the one that ended, without a word to the store. */
+  #enter(tenure: Tenure, call: Call): void {
+    tenure.passOn();
     call.grant(tenure, this.workings.clock.now());
+  }
+
+  /** Whether the store can be asked for this call now, if it is the first one. */
+  #mayContend({ options }: Call): boolean {
+    return !this.#contender && !this.#tenures.excludes(options);
   }
 
   #outOfTime(call: Call): void {
@@ -173,8 +218,9 @@ export class Line implements ContenderListener {
 
   /** Whom a call waits for that has not asked by itself. */
   #findOut({ log }: Call): void {
-    if (this.#tenure) log.busy(Math.max(0, this.#tenure.deadline - this.workings.clock.now()));
-    else if (this.#contender) log.inherit(this.#contender.call.log);
+    const { first: tenure } = this.#tenures;
+    if (this.#contender) log.inherit(this.#contender.call.log);
+    else if (tenure) log.busy(Math.max(0, tenure.deadline - this.workings.clock.now()));
   }
 
   /** The call ends ungranted. If the contender asks for it, the next call takes its place, in the store's queue too. */
@@ -200,14 +246,20 @@ export class Line implements ContenderListener {
     this.#goOn();
   }
 
-  /** The next one's turn to ask the store. */
+  /** The next one's turn: to read beside the others, or to ask the store. */
   #goOn(): void {
-    const next = this.#waiting.next();
-    if (next) this.#contend(next).ask();
-    else this.#checkIdle();
+    for (let next = this.#waiting.first; next && !this.#contender; next = this.#waiting.first) {
+      // Once: a moment later the tenure may not be open any more.
+      const tenure = this.#tenures.sharableWith(next.options);
+      if (!tenure && !this.#mayContend(next)) return;
+      this.#waiting.delete(next);
+      if (tenure) this.#enter(tenure, next);
+      else this.#contend(next).ask();
+    }
+    this.#checkIdle();
   }
 
   #checkIdle(): void {
-    if (!this.#tenure && this.#size === 0) this.lines.delete(this.resource);
+    if (this.#tenures.isEmpty && this.#size === 0) this.lines.delete(this.resource);
   }
 }

@@ -2,15 +2,20 @@ import { setMaxListeners } from 'node:events';
 import { Acquisition } from './acquisition.js';
 import { ActiveHolds } from './active-holds.js';
 import { Alarms } from './alarms.js';
-import { ask } from './answer.js';
+import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './adoption.js';
+import type { CampaignOptions } from './campaign-options.js';
+import { Campaigns } from './campaigns.js';
 import { type Clock, SystemClock } from './clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import { Contention } from './contention.js';
-import { InvalidLockOptionsError, LockBusyError, LockReentryError, LockUnavailableError } from './errors.js';
+import { LockBusyError, LockUnavailableError } from './errors.js';
+import { LockReentryError } from './reentry-error.js';
 import { type LockObserver, LockObservers } from './events.js';
-import type { HeldLease, LeaseWorkings } from './held-lease.js';
+import type { HeldLease } from './held-lease.js';
 import type { Grant } from './hold.js';
+import type { Leadership } from './leadership.js';
 import type { Lease } from './lease.js';
+import type { LeaseWorkings } from './lease-workings.js';
 import { LockContext } from './lock-context.js';
 import {
   LOCK_DEFAULTS,
@@ -19,16 +24,18 @@ import {
   type ResolvedLockOptions,
   resolveLockOptions,
 } from './lock-options.js';
+import { checkWork, type LockedWork } from './locked-work.js';
 import type { LockState, LockStore } from './lock-store.js';
+import { OperatorsView } from './operators-view.js';
 import { createOwnerId } from './owner-id.js';
 import { type Random, SystemRandom } from './random.js';
 import { checkResource, checkResources, type ResourceNames } from './resource.js';
-import { describeValue } from './validation.js';
+import { Semaphore } from './semaphore.js';
+import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore-options.js';
+import { decodeLeases } from './transfer-text.js';
+import { checkKnownOptions } from './validation.js';
 import { Watchdog } from './watchdog.js';
 import { Withdrawals } from './withdrawals.js';
-
-/** Work done under a lease. */
-export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 
 export interface LockClientOptions {
   readonly store: LockStore;
@@ -53,7 +60,11 @@ export class LockClient {
   readonly withdrawals: Withdrawals;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
+  /** What is held and waited for anywhere. */
+  readonly operators: OperatorsView;
   readonly #acquisition: Acquisition;
+  readonly #adoption: Adoption;
+  readonly #campaigns: Campaigns;
   /** Those of a call that gives none. */
   readonly #plainOptions: ResolvedLockOptions;
   readonly #workings: LeaseWorkings;
@@ -81,9 +92,15 @@ export class LockClient {
     setMaxListeners(0, this.#closing.signal);
     const { alarms } = this;
     const closing = this.#closing.signal;
-    const contention = new Contention({ store, clock, random, alarms, withdrawals, closing });
-    this.#workings = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context };
-    this.#acquisition = new Acquisition(this.#workings, closing);
+    const lineWorkings = { store, clock, random, alarms, withdrawals, closing };
+    const contention = new Contention(lineWorkings);
+    const newOwner = () => this.newOwner();
+    this.#workings = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context, newOwner };
+    const acquisition = (this.#acquisition = new Acquisition(this.#workings, closing));
+    this.#adoption = new Adoption(lineWorkings, acquisition);
+    this.operators = new OperatorsView(store, contention, alarms, this.defaults.attemptTimeoutMs);
+    const acquire = (resource: string, lock: ResolvedLockOptions) => acquisition.acquireOne(resource, lock);
+    this.#campaigns = new Campaigns({ clock, random, observers, context, acquire }, this.defaults, closing);
   }
 
   newOwner(): string {
@@ -126,12 +143,7 @@ export class LockClient {
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
-    if (typeof work !== 'function') {
-      throw new InvalidLockOptionsError(
-        `using needs a function to run under the lock, not ${describeValue(work)}.`,
-        'work',
-      );
-    }
+    checkWork(work);
     return this.runUnder(await this.acquire(resource, options), work);
   }
 
@@ -145,18 +157,40 @@ export class LockClient {
     }
   }
 
+  campaign(resource: string, options?: CampaignOptions): Leadership {
+    return this.#campaigns.campaign(resource, options);
+  }
+
+  leadership(resource: string): Leadership | undefined {
+    return this.#campaigns.get(resource);
+  }
+
   current(resource?: string): Lease | undefined {
     return this.#workings.context.lease(resource);
   }
 
-  async inspect(resource: string): Promise<LockState> {
-    const name = checkResource(resource, 'inspect');
-    const command = this.#store.inspect(name);
-    const state = await ask(this.alarms, command, this.defaults.attemptTimeoutMs, 'inspect', name);
-    const { instanceId } = this.#store;
-    if (!this.#workings.contention.isWaitedFor(name) || state.waiters.includes(instanceId)) return state;
-    // Behind a holder of this process: they join the queue when it releases.
-    return { ...state, waiters: [...state.waiters, instanceId] };
+  inspect(resource: string): Promise<LockState> {
+    return this.operators.inspect(resource);
+  }
+
+  /** @throws InvalidLockOptionsError */
+  semaphore(resource: string, options: SemaphoreOptions): Semaphore {
+    const name = checkResource(resource, 'semaphore');
+    const permits = checkSemaphoreOptions(options, `semaphore(${JSON.stringify(name)})`);
+    return new Semaphore(name, permits, {
+      acquire: (each, resolved) => this.#acquisition.acquire([each], resolved),
+      resolve: (lock, request) => resolveLockOptions(lock, this.defaults, request),
+      runUnder: (lease, work) => this.runUnder(lease, work),
+      inspect: (each) => this.operators.inspect(each),
+      resize: (each, total) => this.operators.resize(each, total),
+    });
+  }
+
+  async adopt(text: string, options: AdoptOptions = {}): Promise<HeldLease | CompositeLease> {
+    checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
+    const parts = decodeLeases(text);
+    const leaseMs = options.leaseMs ?? Math.max(...parts.map((part) => part.leaseMs));
+    return this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
   }
 
   /**

@@ -30,6 +30,11 @@ export class LockContext {
     return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
   }
 
+  /** Runs the work as if nothing were held. */
+  outside<T>(work: () => T): T {
+    return storage.run(undefined as never, work);
+  }
+
   /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
     if (storage.getStore() === undefined) return undefined; // nearly always
@@ -38,6 +43,19 @@ export class LockContext {
       if (hold?.isHeld()) return hold;
     }
     return undefined;
+  }
+
+  /** How many permits of this semaphore the context holds. */
+  permits(resource: string): number {
+    if (storage.getStore() === undefined) return 0; // nearly always
+    let permits = 0;
+    for (const { lease } of this.#entries()) {
+      for (const hold of lease.holds) {
+        const { ownership } = hold;
+        if (ownership.resource === resource && hold.isHeld()) permits += ownership.permits?.count ?? 0;
+      }
+    }
+    return permits;
   }
 
   /** Whether this context was entered through the given hold. */

@@ -1,16 +1,30 @@
 import { InvalidLockOptionsError } from './errors.js';
+import type { PermitRequest } from './permit-request.js';
 import type { RetryStrategy } from './retry.js';
 import { checkBoolean, checkInteger, checkKnownOptions, checkOneOf, describeValue } from './validation.js';
 
 /**
- * How a resource is held.
+ * How a lock can be asked for.
  *
  * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
  * - `reentrant`: one async context, which may enter again and again; the last release frees it.
+ * - `read`: any number of readers, and nobody else. A reader may enter again.
+ * - `write`: one writer, and nobody else. A writer may enter again, to write or to read, and may become a reader.
+ *
+ * All of them exclude each other on one resource, but for reader and reader.
  */
-export type LockMode = 'exclusive' | 'reentrant';
+export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
 
-export const LOCK_MODES: readonly LockMode[] = ['exclusive', 'reentrant'];
+/** How a resource is held: as it was asked for, or by permits of a semaphore. */
+export type LockMode = AcquireMode | 'semaphore';
+
+/** Whether several may hold a resource like this at once. */
+export function isSharedMode(mode: LockMode): boolean {
+  return mode === 'read' || mode === 'semaphore';
+}
+
+export const ACQUIRE_MODES: readonly AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
+export const LOCK_MODES: readonly LockMode[] = [...ACQUIRE_MODES, 'semaphore'];
 /** A fencing tick has numbers for this many leases after its first one. */
 export const MAX_COHORT = 31;
 export const MIN_LEASE_MS = 50;
@@ -19,7 +33,7 @@ export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 /** What one call to acquire may choose. Whatever is left out is the module's default. */
 export interface LockOptions {
   /** @default 'exclusive' */
-  mode?: LockMode;
+  mode?: AcquireMode;
   /** How long Redis keeps the lock without a renewal, in milliseconds: 50 to 24 h. @default 30000 */
   leaseMs?: number;
   /**
@@ -112,6 +126,8 @@ export function resolveLockDefaults(options: Partial<LockDefaults>, where: strin
 /** Options with nothing left open. */
 export interface ResolvedLockOptions extends LockDefaults {
   readonly mode: LockMode;
+  /** Semaphores only. */
+  readonly permits?: PermitRequest | undefined;
   readonly maxHoldMs: number;
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
@@ -120,15 +136,15 @@ export interface ResolvedLockOptions extends LockDefaults {
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function checkLockOptions(options: LockOptions, where = 'lock options', known = LOCK_OPTION_NAMES): void {
   checkKnownOptions(where, options, known);
-  checkOneOf('mode', options.mode, LOCK_MODES);
+  checkOneOf('mode', options.mode, ACQUIRE_MODES);
   checkInteger('leaseMs', options.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
-  if (options.waitMs !== Infinity) checkInteger('waitMs', options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+  checkWait(options);
   checkBoolean('watchdog', options.watchdog);
   checkInteger('maxHoldMs', options.maxHoldMs, MIN_LEASE_MS, Number.MAX_SAFE_INTEGER);
   checkInteger('attemptTimeoutMs', options.attemptTimeoutMs, 10, 60_000);
-  checkInteger('cohort', options.cohort, 0, MAX_COHORT);
+  checkInteger('cohort', options.cohort, 0, MAX_COHORT, 'leases');
   checkInteger('cohortMs', options.cohortMs, 0, Number.MAX_SAFE_INTEGER);
-  checkInteger('maxWaiters', options.maxWaiters, 1, Number.MAX_SAFE_INTEGER);
+  checkInteger('maxWaiters', options.maxWaiters, 1, Number.MAX_SAFE_INTEGER, 'waiters');
   checkBoolean('backgroundRelease', options.backgroundRelease);
   if (options.retry !== undefined && typeof options.retry?.next !== 'function') {
     throw new InvalidLockOptionsError(
@@ -136,17 +152,27 @@ export function checkLockOptions(options: LockOptions, where = 'lock options', k
       'retry',
     );
   }
-  if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
-    throw new InvalidLockOptionsError(`signal must be an AbortSignal, not ${describeValue(options.signal)}.`, 'signal');
+}
+
+/** How long a call waits, and what ends that. @throws InvalidLockOptionsError */
+export function checkWait({ waitMs, signal }: Pick<LockOptions, 'waitMs' | 'signal'>): void {
+  if (waitMs !== Infinity) checkInteger('waitMs', waitMs, 0, Number.MAX_SAFE_INTEGER);
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new InvalidLockOptionsError(`signal must be an AbortSignal, not ${describeValue(signal)}.`, 'signal');
   }
 }
 
-/** Checks the options and fills in what they leave out. */
-export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
+/** Checks the options and fills in what they leave out. With `permits` they are those of a semaphore. */
+export function resolveLockOptions(
+  options: LockOptions | undefined,
+  defaults: LockDefaults,
+  permits?: PermitRequest,
+): ResolvedLockOptions {
   if (options !== undefined) checkLockOptions(options);
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
   return {
-    mode: options?.mode ?? 'exclusive',
+    mode: permits ? 'semaphore' : (options?.mode ?? 'exclusive'),
+    permits,
     // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
     leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),
     waitMs: options?.waitMs ?? defaults.waitMs,

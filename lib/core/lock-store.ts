@@ -1,4 +1,5 @@
 import type { LockMode } from './lock-options.js';
+import type { PermitRequest } from './permit-request.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface Ownership {
@@ -6,6 +7,8 @@ export interface Ownership {
   /** The contender id: `instanceId` + a secret random part. */
   readonly owner: string;
   readonly mode: LockMode;
+  /** What it wants of a semaphore; not set in other modes. */
+  readonly permits?: PermitRequest | undefined;
 }
 
 /** What the store answers to an attempt. */
@@ -16,7 +19,16 @@ export type AcquireReply =
   /** The same, and this contender stands in the queue now. */
   | { readonly status: 'queued'; readonly ttlMs: number }
   /** The same, but the queue is as long as this contender accepts: it was not added. */
-  | { readonly status: 'full'; readonly ttlMs: number };
+  | { readonly status: 'full'; readonly ttlMs: number }
+  /** Not to be had like this: it is in use as something else, or as a semaphore of another size. Nobody was queued. */
+  | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
+
+/** What a resource is in use as. */
+export interface FoundInUse {
+  readonly mode: LockMode;
+  /** How many permits a semaphore has; 1 in other modes. */
+  readonly total: number;
+}
 
 /** How a contender wants to wait. */
 export interface Queueing {
@@ -56,8 +68,18 @@ export interface LockHolder {
   readonly fencingToken: number;
   /** What is left of its lease, in milliseconds, by the clock of Redis. */
   readonly ttlMs: number;
-  /** How often a reentrant holder has entered; 1 otherwise. */
+  /** How often a reentrant holder, or a writer, has entered; 1 otherwise. */
   readonly depth: number;
+  /** How many permits of a semaphore it holds; not set in other modes. */
+  readonly permits?: number;
+}
+
+/** One who waits for a resource in the queue in Redis: a call of that process, and all that stand behind it there. */
+export interface LockWaiter {
+  readonly instanceId: string;
+  readonly mode: LockMode;
+  /** How many permits of a semaphore it waits for; not set in other modes. */
+  readonly permits?: number;
 }
 
 /** What Redis knows of one resource at one moment. */
@@ -65,14 +87,28 @@ export interface LockState {
   readonly resource: string;
   /** `null` where nobody holds it. */
   readonly mode: LockMode | null;
+  /** One, or none; several readers, or holders of permits, in the order of their tokens. */
   readonly holders: readonly LockHolder[];
-  /** When the lock ends unless it is renewed, in milliseconds; 0 where nobody holds it. */
+  /** When the last of the leases ends unless it is renewed, in milliseconds; 0 where nobody holds it. */
   readonly ttlMs: number;
+  /** A semaphore in use: how many permits there are, and how many of them are free. Not set in other modes. */
+  readonly permits?: { readonly total: number; readonly available: number };
   /**
-   * The instances that wait in the queue, the one that is granted next first. The one that asks is the last of them where
-   * its calls wait for a holder of its own.
+   * Who waits in the queue, the one that is granted next first. The instance that asks is the last of them where its calls
+   * wait for a holder of its own.
    */
-  readonly waiters: readonly string[];
+  readonly waiters: readonly LockWaiter[];
+}
+
+/** How a lease passes from one owner to the next. */
+export interface Transfer {
+  /** The owner id that holds it from now on. */
+  readonly to: string;
+  readonly leaseMs: number;
+  /** The token to keep; the one that the store knows when it is left out. */
+  readonly fencingToken?: number;
+  /** Whether the first owner stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
+  readonly share?: boolean;
 }
 
 /**
@@ -94,7 +130,7 @@ export interface LockStore {
   acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
   /** Releases the one and acquires for the next, who waits behind all others, in one step. */
   rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
-  /** Sets the depth of a reentrant holder, and gives it at least `leaseMs` more. `false`: not the owner any more. */
+  /** Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the owner any more. */
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean>;
   /**
    * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
@@ -109,7 +145,23 @@ export interface LockStore {
   release(ownership: Ownership, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(ownership: Ownership): Promise<boolean>;
+  /**
+   * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least `leaseMs`
+   * more. `false`: not the owner any more.
+   */
+  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean>;
+  /** Makes another owner id the holder. Gives the fencing token, or `null` where the first one is not the owner any more. */
+  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null>;
+  /**
+   * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in use as
+   * something else.
+   */
+  resize(resource: string, total: number): Promise<boolean>;
   inspect(resource: string): Promise<LockState>;
+  /** The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal` aborts. */
+  list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
+  /** Ends the lease with this fencing token, whoever holds it, and grants whoever is next. `false`: there is none. */
+  forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /** Tells the listener of grants to contenders of this instance. */
   listen(listener: GrantListener): void;
   /** Stops using its connections. Calls after this reject. */

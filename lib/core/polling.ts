@@ -1,4 +1,4 @@
-import { aborted, exhausted, unavailable, waitedTooLong } from './acquire-errors.js';
+import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { answerWithin } from './answer.js';
 import { AttemptLog } from './attempt-log.js';
 import type { Grant } from './hold.js';
@@ -37,7 +37,12 @@ export class Polling {
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
-      ownership: { resource, owner: createOwnerId(store.clientId, random), mode: options.mode },
+      ownership: {
+        resource,
+        owner: createOwnerId(store.clientId, random),
+        mode: options.mode,
+        permits: options.permits,
+      },
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,
@@ -49,6 +54,7 @@ export class Polling {
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);
       const tenure = (poller.tenure = await this.#poll(poller));
+      tenure.mayComeBack = poller.log.attempts > 1;
       if (closing.aborted) {
         // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
         this.workings.withdrawals.start(poller.ownership, options);
@@ -86,7 +92,7 @@ export class Polling {
     const command = store.acquire(ownership, options.leaseMs);
     const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-      const isWanted = () => !poller.isOver || (poller.tenure?.holder?.isHeld() ?? false);
+      const isWanted = () => !poller.isOver || (poller.tenure?.holders.some((hold) => hold.isHeld()) ?? false);
       withdrawals.refuseLateGrant(command, ownership, options, isWanted);
     }
     if (answer.outcome === 'aborted') {
@@ -98,6 +104,8 @@ export class Polling {
       if (answer.error.failure === 'refused') throw unavailable(ownership.resource, log);
     } else if (answer.outcome === 'timeout') {
       log.unanswered(answer.error, patience < options.attemptTimeoutMs);
+    } else if (answer.value.status === 'mismatch') {
+      throw mismatched(ownership.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
       log.busy(answer.value.ttlMs);
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {

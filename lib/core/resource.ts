@@ -4,6 +4,9 @@ import { describeValue } from './validation.js';
 /** The longest resource name, in bytes of UTF-8. */
 export const MAX_RESOURCE_BYTES = 512;
 
+const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
+const SEVERAL = `${ONE}, or a non-empty array of them`;
+
 /** One name or several, as a caller gives them. */
 export type ResourceNames = string | readonly string[];
 
@@ -15,12 +18,12 @@ export type ResourceNames = string | readonly string[];
  * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes
  */
 export function checkResources(resource: unknown, source: string): readonly string[] {
-  if (typeof resource === 'string') return [checkResource(resource, source)];
+  if (typeof resource === 'string') return [checkResource(resource, source, SEVERAL)];
   if (!Array.isArray(resource))
-    throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`);
-  if (resource.length === 0) throw invalid(source, 'the array is empty');
-  if (resource.length === 1) return [checkResource(resource[0], source)];
-  return [...new Set(resource.map((name: unknown) => checkResource(name, source)))].sort(byCodeUnit);
+    throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`, SEVERAL);
+  if (resource.length === 0) throw invalid(source, 'the array is empty', SEVERAL);
+  if (resource.length === 1) return [checkResource(resource[0], source, SEVERAL)];
+  return [...new Set(resource.map((name: unknown) => checkResource(name, source, SEVERAL)))].sort(byCodeUnit);
 }
 
 /** Not localeCompare: every instance must sort alike, whatever its locale. */
@@ -28,23 +31,29 @@ function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Checks one name. @throws InvalidLockOptionsError */
-export function checkResource(name: unknown, source: string): string {
-  if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`);
-  if (name === '') throw invalid(source, 'the name is empty');
+/**
+ * Checks one name.
+ *
+ * @param allowed for the message, where more than one name may be given
+ * @throws InvalidLockOptionsError
+ */
+export function checkResource(name: unknown, source: string, allowed = ONE): string {
+  if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
+  if (name === '') throw invalid(source, 'the name is empty', allowed);
   // The quick check spares the byte count for nearly every name: no character takes more than three bytes a unit.
   if (name.length * 3 > MAX_RESOURCE_BYTES && Buffer.byteLength(name) > MAX_RESOURCE_BYTES) {
-    throw invalid(source, `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`);
+    throw invalid(source, `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`, allowed);
   }
   // Redis would get the same replacement character for every lone surrogate, and different names would be one lock.
-  if (!name.isWellFormed()) throw invalid(source, 'the name has a lone surrogate, so it is not well-formed Unicode');
+  if (!name.isWellFormed()) {
+    throw invalid(source, 'the name has a lone surrogate, so it is not well-formed Unicode', allowed);
+  }
   return name;
 }
 
-function invalid(source: string, why: string): InvalidLockOptionsError {
+function invalid(source: string, why: string, allowed: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `The resource given to ${source} cannot be used: ${why}. ` +
-      `A resource is a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes, or a non-empty array of them.`,
+    `The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`,
     'resource',
   );
 }

@@ -1,6 +1,7 @@
 import { answerWithin } from './answer.js';
 import type { Timer } from './clock.js';
-import { LockReentryError, LockUnavailableError } from './errors.js';
+import { LockUnavailableError } from './errors.js';
+import { LockReentryError } from './reentry-error.js';
 import type { HeldLease } from './held-lease.js';
 import type { LockClient } from './lock-client.js';
 import type { LockStoreError, Ownership } from './lock-store.js';

@@ -1,11 +1,14 @@
 import type { Clock } from './clock.js';
 import type { Hold } from './hold.js';
-import type { ResolvedLockOptions } from './lock-options.js';
+import { isSharedMode, type LockMode, type ResolvedLockOptions } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
+import { isSameRequest } from './permit-request.js';
 import { validUntil } from './validity.js';
 
 /** A renewal that was sent. */
 export interface Renewal {
+  readonly sentAt: number;
+  readonly leaseMs: number;
   /** Until when the lock may be trusted if this is the last one that Redis has executed. */
   readonly validUntil: number;
   /** Whether it can make the lease shorter, and may still be executed: no later one says that it will not. */
@@ -13,19 +16,32 @@ export interface Renewal {
 }
 
 /** What decides whether one lease may follow another in the same tenure. */
-type Terms = Pick<ResolvedLockOptions, 'mode' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'>;
+type Terms = Pick<
+  ResolvedLockOptions,
+  'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'
+>;
 
 /**
  * The time that this process has one lock in the store, and the deadline until which that may be believed. Leases of this
- * process may follow one another in it, without the store being asked.
+ * process may follow one another in it, or read side by side, without the store being asked.
  */
 export class Tenure {
   readonly beganAt: number;
-  /** Who holds the lock at the moment. */
-  holder: Hold | undefined;
-  leaseMs: number;
+  /** Who holds the lock at the moment: one, or several that read. */
+  holders: readonly Hold[] = [];
+  /** How the store has it. */
+  mode: LockMode;
+  /** Whether the store is known to have it to read. */
+  isReadLock: boolean;
+  #leaseMs: number;
+  /** No renewal is trusted for longer: one that makes the lease this short may still be executed after it. */
+  #trustedMs = Infinity;
   /** For the watchdog: when the next renewal is to be sent. */
   nextRenewalAt: number;
+  /** Transfers that may have been executed, or may still be: nobody joins what may be somebody else's. */
+  departures = 0;
+  /** Whether an attempt to acquire it may still be executed, and grant its owner what it has handed on by then. */
+  mayComeBack = false;
   #passedOn = 0;
   #confirmedUntil: number;
   #deadline: number;
@@ -44,9 +60,20 @@ export class Tenure {
     private readonly clock: Clock,
   ) {
     this.beganAt = clock.now();
-    this.leaseMs = terms.leaseMs;
+    this.mode = terms.mode;
+    this.isReadLock = terms.mode === 'read';
+    this.#leaseMs = terms.leaseMs;
     this.#confirmedUntil = this.#deadline = validUntil(sentAt, terms.leaseMs);
     this.nextRenewalAt = sentAt + terms.leaseMs / 3;
+  }
+
+  /** How long each renewal makes the lease. */
+  get leaseMs(): number {
+    return Math.min(this.#leaseMs, this.#trustedMs);
+  }
+
+  set leaseMs(leaseMs: number) {
+    this.#leaseMs = leaseMs;
   }
 
   /** The monotonic time after which the lock may be somebody else's. */
@@ -59,6 +86,18 @@ export class Tenure {
     return this.token + this.#passedOn;
   }
 
+  /** Whether others may hold the resource at the same time. */
+  get isShared(): boolean {
+    return isSharedMode(this.mode);
+  }
+
+  /** Whether a lease on these terms may read beside those that do. */
+  mayShareWith(next: Terms): boolean {
+    // An extension may still make it shorter than was asked for.
+    const isSteady = !this.#unanswered?.some(({ mayCut }) => mayCut);
+    return this.mode === 'read' && isSteady && this.mayPassTo(next);
+  }
+
   /**
    * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, and
    * a tick has numbers for 32 leases.
@@ -67,10 +106,12 @@ export class Tenure {
     const { terms } = this;
     const now = this.clock.now();
     return (
+      this.departures === 0 &&
       this.#passedOn < Math.min(terms.cohort, next.cohort) &&
       now - this.beganAt < Math.min(terms.cohortMs, next.cohortMs) &&
       now < this.#deadline &&
-      terms.mode === next.mode &&
+      this.mode === next.mode &&
+      isSameRequest(terms.permits, next.permits) &&
       terms.watchdog &&
       next.watchdog &&
       // Whether the lease was extended, or cut for the sake of a maxHoldMs.
@@ -83,7 +124,16 @@ export class Tenure {
   /** The next lease begins, with a larger token. */
   passOn(): void {
     this.#passedOn++;
-    this.holder = undefined;
+  }
+
+  enter(hold: Hold): void {
+    this.holders = this.holders.length === 0 ? [hold] : [...this.holders, hold];
+  }
+
+  /** The hold is over. Says whether others hold the lock still. */
+  leave(hold: Hold): boolean {
+    this.holders = this.holders.filter((other) => other !== hold);
+    return this.holders.length > 0;
   }
 
   /**
@@ -93,7 +143,7 @@ export class Tenure {
    * @param exactly whether it makes the lease shorter too
    */
   renewing(sentAt: number, leaseMs: number, exactly = false): Renewal {
-    const renewal = { validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };
+    const renewal = { sentAt, leaseMs, validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };
     (this.#unanswered ??= []).push(renewal);
     this.#deadline = Math.min(this.#deadline, renewal.validUntil);
     return renewal;
@@ -106,7 +156,7 @@ export class Tenure {
     // Whatever was sent before it was executed before it, or never, or lengthens the lease only. But a script that Redis did
     // not know is sent once more: while there is no answer to one that cuts, it may still come.
     this.#unanswered = this.#unanswered!.filter((other, place) => place > index || (place < index && other.mayCut));
-    this.#confirmedUntil = renewal.validUntil;
+    this.#confirmedUntil = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.#trustedMs));
     this.#findDeadline();
   }
 
@@ -116,14 +166,15 @@ export class Tenure {
     this.#findDeadline();
   }
 
-  /** There will be no answer to it. */
+  /** There will be no answer to it. But it may come late, on a connection that was thought dead: then it cuts what was renewed since. */
   forget(renewal: Renewal): void {
+    if (renewal.mayCut) this.#trustedMs = Math.min(this.#trustedMs, renewal.leaseMs);
     renewal.mayCut = false;
   }
 
   /** Redis says that it is not this process's any more. */
   takenOver(): void {
-    this.holder?.lose('takenOver');
+    for (const hold of this.holders) hold.lose('takenOver');
   }
 
   #findDeadline(): void {

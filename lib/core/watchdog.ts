@@ -106,8 +106,8 @@ export class Watchdog {
       (error: unknown) => {
         const cause = asStoreError(error);
         if (cause.failure !== 'unknown') tenure.dismiss(renewal);
-        const { holder } = tenure;
-        if (!holder?.isHeld()) return;
+        const holder = tenure.holders.find((each) => each.isHeld());
+        if (!holder) return;
         const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, tenure.leaseMs / 15));
         tenure.nextRenewalAt = Math.min(tenure.nextRenewalAt, this.clock.now() + pause);
         this.watch(holder);

@@ -1,10 +1,14 @@
+import { InMemoryLatchStore } from '../core/in-memory-latch-store.js';
 import { InMemoryLockStore } from '../core/in-memory-lock-store.js';
 import { InMemoryServer } from '../core/in-memory-server.js';
 import { InMemoryTickLedger } from '../core/in-memory-tick-ledger.js';
+import type { LatchStore } from '../core/latch-store.js';
+import { Latches } from '../core/latches.js';
 import { LockClient } from '../core/lock-client.js';
 import type { LockStore } from '../core/lock-store.js';
 import { SingletonRuns } from '../core/singleton-runs.js';
 import type { TickLedger } from '../core/tick-ledger.js';
+import { RedisLatchStore } from '../redis/redis-latch-store.js';
 import { RedisLockStore } from '../redis/redis-lock-store.js';
 import { RedisTickLedger } from '../redis/redis-tick-ledger.js';
 import { LockEventLog } from './lock-event-log.js';
@@ -15,19 +19,22 @@ import { RedisLockService } from './redis-lock.service.js';
 export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
   const { connection, defaults, observers, drainMs } = options;
   const log = new LockEventLog();
-  const { store, ledger } = connection === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
-  const client = new LockClient({ store, defaults, observers: [log.observe, ...observers] });
-  return new RedisLockService(client, new SingletonRuns(client, ledger), drainMs);
+  const stores = connection === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
+  const client = new LockClient({ store: stores.store, defaults, observers: [log.observe, ...observers] });
+  const singletonRuns = new SingletonRuns(client, stores.ledger);
+  return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs);
 }
 
 interface Stores {
   readonly store: LockStore;
   readonly ledger: TickLedger;
+  readonly latches: LatchStore;
 }
 
 function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
   const server = new InMemoryServer();
-  return { store: new InMemoryLockStore({ instanceId, server }), ledger: new InMemoryTickLedger(server) };
+  const store = new InMemoryLockStore({ instanceId, server });
+  return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };
 }
 
 async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
@@ -35,5 +42,5 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
   const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: defaults.leaseMs });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
-  return { store, ledger: new RedisTickLedger(store) };
+  return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
 }

@@ -1,32 +1,30 @@
-import { LockBusyError, LockQueueFullError, LockTimeoutError } from '../core/errors.js';
+import { isAbortedBy } from '../core/aborted-by.js';
+import { LeaseLostError, LockBusyError, LockQueueFullError, LockTimeoutError } from '../core/errors.js';
 import type { Lease } from '../core/lease.js';
-import type { LockOptions } from '../core/lock-options.js';
-import type { BusyError, LockDecoration } from './lock-decorator-options.js';
+import type { LockedWork } from '../core/locked-work.js';
+import type { BusyError, LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
 
 /**
  * Does the work under the lock that a decoration asks for. What the work returns or throws passes through untouched, also
- * when it throws a busy error of its own. With `onLost: 'throw'` an abort by the lease's signal becomes the loss itself.
+ * when it throws a busy error of its own.
+ *
+ * @param signal gives up waiting for the lock
  */
 export async function runLocked<T>(
   service: RedisLockService,
-  decoration: Pick<LockDecoration<never>, 'onBusy' | 'onLost'>,
+  decoration: Pick<LockDecoration<never>, 'onBusy' | 'onLost' | 'using'>,
   resources: readonly string[],
-  lockOptions: LockOptions | undefined,
-  work: (lease: Lease) => T | Promise<T>,
+  work: LockedWork<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   let began = false;
+  const underLease = (lease: Lease): Promise<T> => {
+    began = true;
+    return runUnder(lease, decoration.onLost, work);
+  };
   try {
-    return await service.using(resources.length === 1 ? resources[0]! : resources, lockOptions, async (lease) => {
-      began = true;
-      try {
-        const result = await work(lease);
-        if (decoration.onLost === 'throw') lease.assertHeld();
-        return result;
-      } catch (error) {
-        throw decoration.onLost === 'throw' && isAbortBy(lease.signal, error) ? lease.signal.reason : error;
-      }
-    });
+    return await decoration.using(service, resources, underLease, signal);
   } catch (error) {
     if (began || decoration.onBusy === 'throw') throw error;
     if (!isBusy(error)) throw error;
@@ -34,11 +32,31 @@ export async function runLocked<T>(
   }
 }
 
+/** @throws LeaseLostError unless the work has handed the lease on: that is no loss */
+function checkHeld(lease: Lease): void {
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    if (!(error instanceof LeaseLostError && error.reason === 'transferred')) throw error;
+  }
+}
+
 function isBusy(error: unknown): error is BusyError {
   return [LockBusyError, LockTimeoutError, LockQueueFullError].some((kind) => error instanceof kind);
 }
 
-/** Whether an API of Node's says that it was aborted by this signal: it wraps the reason in an AbortError of its own. */
-function isAbortBy(signal: AbortSignal, error: unknown): boolean {
-  return signal.aborted && error instanceof Error && error.name === 'AbortError' && error.cause === signal.reason;
+/** Does the work. With `onLost: 'throw'` a loss is thrown, and an abort by the lease's signal becomes the loss itself. */
+export async function runUnder<L extends Lease, T>(
+  lease: L,
+  onLost: LockDecoration<never>['onLost'],
+  work: (lease: L) => T | Promise<T>,
+): Promise<T> {
+  if (onLost === 'abort') return work(lease);
+  try {
+    const result = await work(lease);
+    checkHeld(lease);
+    return result;
+  } catch (error) {
+    throw isAbortedBy(lease.signal, error) ? lease.signal.reason : error;
+  }
 }

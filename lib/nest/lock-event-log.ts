@@ -19,6 +19,21 @@ export class LockEventLog {
       case 'renewalFailed':
         this.#logger.warn(`${event.error.message}. It is tried again until the lease ends.`);
         return;
+      case 'elected':
+        this.#logger.log(`Leads ${quoteResource(event.resource)}.`);
+        return;
+      case 'demoted':
+        this.#logger.log(`Leads ${quoteResource(event.resource)} no more (${event.reason}).`);
+        return;
+      case 'campaignFailed':
+        this.#logger.warn(`${event.error.message}. It campaigns again.`);
+        return;
+      case 'callbackFailed':
+        this.#logger.error(
+          `${event.callback} of the campaign for ${quoteResource(event.resource)} threw; it goes on. ${String(event.error)}`,
+          event.error instanceof Error ? event.error.stack : undefined,
+        );
+        return;
       default:
     }
   };

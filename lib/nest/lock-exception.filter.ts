@@ -10,6 +10,7 @@ import {
   LockUnavailableError,
 } from '../core/errors.js';
 import { StaleFencingTokenError } from '../core/fencing-errors.js';
+import { NotLeaderError } from '../core/not-leader-error.js';
 
 /** 423 Locked is not in Nest's HttpStatus of every version. */
 const LOCKED = 423;
@@ -44,7 +45,8 @@ interface Verdict {
 
 /**
  * Answers a lock error over HTTP: 423 Locked when the resource is not free, 503 when locks cannot be had at all, both with
- * Retry-After. Microservices and WebSockets get the same message and code in the form Nest uses there; elsewhere, such as
+ * Retry-After. Mistakes of the program or of a deployment are 500, and logged: a `LockModeMismatchError` too, because trying
+ * again does not help as long as two versions state different things. Microservices and WebSockets get the same message and code in the form Nest uses there; elsewhere, such as
  * in GraphQL, the error passes through.
  *
  * ```ts
@@ -101,7 +103,8 @@ function judge(exception: LockError): Verdict {
     exception instanceof LockQueueFullError ||
     exception instanceof LockShutdownError ||
     exception instanceof LeaseLostError ||
-    exception instanceof StaleFencingTokenError
+    exception instanceof StaleFencingTokenError ||
+    exception instanceof NotLeaderError
   ) {
     const message = 'This cannot be done safely right now. Try again later.';
     return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };

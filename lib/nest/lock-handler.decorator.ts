@@ -1,12 +1,19 @@
 import { applyDecorators, type ExecutionContext, SetMetadata, UseInterceptors } from '@nestjs/common';
 import type { ResourceNames } from '../core/resource.js';
+import type { LockDecoration } from './lock-decoration.js';
 import { type LockDecoratorOptions, readLockDecoration } from './lock-decorator-options.js';
 import { declareLockService } from './lock-service-property.js';
 import { LOCK_HANDLER, lockInterceptorFor } from './lock.interceptor.js';
 import { describeMethod } from './method-wrapping.js';
+import { readSemaphoreDecoration, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
 /** What `@LockHandler` takes in place of a key. */
 export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext]>;
+
+/** What `@LockHandler` takes where several requests may run at once. */
+export type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]>;
+
+type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | LockHandlerOptions;
 
 /**
  * Holds a lock while a handler of a controller, resolver or gateway runs: from before its pipes until its Observable or
@@ -14,15 +21,19 @@ export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext
  *
  * ```ts
  * @LockHandler({ key: (context) => `order:${context.switchToHttp().getRequest().params.id}` })
+ * @LockHandler({ key: 'exports', permits: 3 }) // a semaphore: at most three requests at once
  * ```
  *
  * @throws InvalidLockOptionsError when an option cannot be right
  */
-export function LockHandler(
-  given: ResourceNames | ((context: ExecutionContext) => ResourceNames) | LockHandlerOptions,
-): MethodDecorator {
+export function LockHandler(given: Given): MethodDecorator;
+export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;
+export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecorator {
   return (target, propertyKey, descriptor) => {
-    const decoration = readLockDecoration<[ExecutionContext]>(given, describeMethod(target, propertyKey));
+    const where = describeMethod(target, propertyKey);
+    const decoration: LockDecoration<[ExecutionContext]> = isSemaphore(given)
+      ? readSemaphoreDecoration(given, where)
+      : readLockDecoration(given, where);
     // Only so that an application without the module says what is missing; the interceptor has the service itself.
     declareLockService(target, decoration.lockService);
     const interceptor = lockInterceptorFor(decoration.lockService);
@@ -32,4 +43,8 @@ export function LockHandler(
       descriptor,
     );
   };
+}
+
+function isSemaphore(given: Given | SemaphoreHandlerOptions): given is SemaphoreHandlerOptions {
+  return given !== null && typeof given === 'object' && 'permits' in given;
 }

@@ -13,7 +13,7 @@ import type { Lease } from '../core/lease.js';
 import { onDisconnect } from './client-disconnect.js';
 import { isLockedByInterceptor, markHandlerLease } from './handler-leases.js';
 import { runLocked } from './lock-call.js';
-import type { LockDecoration } from './lock-decorator-options.js';
+import type { LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
 
@@ -87,7 +87,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
         reject(error);
         stream.unsubscribe();
       };
-      if (lease) markHandlerLease(lease, handler);
+      if (lease) markHandlerLease(lease, handler, decoration);
       if (lease && decoration.onLost === 'throw') {
         const lost = (): void => fail(lease.signal.reason);
         lease.signal.addEventListener('abort', lost, { once: true });
@@ -106,11 +106,9 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   const run = async (): Promise<void> => {
     const resources = decoration.resources(undefined, [context]);
     // Bound twice, to the handler and to the whole application: it locks once.
-    if (isLockedByInterceptor(service, resources, handler)) return subscribe();
-    const lockOptions = { ...decoration.lockOptions, signal: leaving.signal };
-    const fallback = await runLocked<unknown>(service, decoration, resources, lockOptions, subscribe).catch(
-      ignoreLeaver,
-    );
+    if (isLockedByInterceptor(service, decoration, resources, handler)) return subscribe();
+    const running = runLocked<unknown>(service, decoration, resources, subscribe, leaving.signal);
+    const fallback = await running.catch(ignoreLeaver);
     // Where the handler did not run: Nest needs a value.
     if (!began) subscriber.next(fallback);
   };

@@ -6,9 +6,10 @@ import {
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { createLockService } from './create-lock-service.js';
+import { LeaderExplorer } from './leader.explorer.js';
 import {
   checkExtras,
   type RedisLockModuleExtras,
@@ -71,11 +72,16 @@ function createModule(
           { provide: token, useExisting: RedisLockService },
         ]
       : [{ provide: token, ...service }];
+  const leaderExplorer: Provider = {
+    provide: LeaderExplorer,
+    inject: [DiscoveryService, token],
+    useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
+  };
   return {
     module: RedisLockModule,
     global,
     imports: [DiscoveryModule, ...imports],
-    providers: [...optionsProviders, ...providers, SingletonJobExplorer],
+    providers: [...optionsProviders, ...providers, SingletonJobExplorer, leaderExplorer],
     exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
   };
 }

@@ -1,7 +1,16 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { CampaignOptions } from '../core/campaign-options.js';
+import type { CountdownLatch, LatchOptions } from '../core/countdown-latch.js';
 import type { LockObserver } from '../core/events.js';
+import type { Latches } from '../core/latches.js';
+import type { Leadership } from '../core/leadership.js';
 import type { Lease } from '../core/lease.js';
-import type { LockClient, LockedWork } from '../core/lock-client.js';
+import type { AdoptOptions } from '../core/adoption.js';
+import type { LockClient } from '../core/lock-client.js';
+import type { LockedWork } from '../core/locked-work.js';
+import type { ForceReleaseOptions, ListOptions } from '../core/operators-view.js';
+import type { Semaphore } from '../core/semaphore.js';
+import type { SemaphoreOptions } from '../core/semaphore-options.js';
 import type { LockOptions } from '../core/lock-options.js';
 import type { LockState } from '../core/lock-store.js';
 import type { ResourceNames } from '../core/resource.js';
@@ -12,11 +21,13 @@ import type { SingletonRuns } from '../core/singleton-runs.js';
 export class RedisLockService implements BeforeApplicationShutdown {
   readonly #client: LockClient;
   readonly #singletonRuns: SingletonRuns;
+  readonly #latches: Latches;
   readonly #drainMs: number;
 
-  constructor(client: LockClient, singletonRuns: SingletonRuns, drainMs: number) {
+  constructor(client: LockClient, singletonRuns: SingletonRuns, latches: Latches, drainMs: number) {
     this.#client = client;
     this.#singletonRuns = singletonRuns;
+    this.#latches = latches;
     this.#drainMs = drainMs;
   }
 
@@ -31,6 +42,7 @@ export class RedisLockService implements BeforeApplicationShutdown {
    * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context holds it already and would wait for itself
+   * @throws LockModeMismatchError when the resource is in use as a semaphore
    * @throws LockShutdownError when the application shuts down
    * @throws InvalidLockOptionsError when an option or a name cannot be right
    */
@@ -78,7 +90,51 @@ export class RedisLockService implements BeforeApplicationShutdown {
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   inspect(resource: string): Promise<LockState> {
-    return this.#client.inspect(resource);
+    return this.#client.operators.inspect(resource);
+  }
+
+  /**
+   * What {@link inspect} says of the resources that are held or waited for at this moment. Goes through all keys of the
+   * database, a thousand at a time, until it has found as many as it may: for people and dashboards, not for every request.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached, refuses, or has too many keys for one `attemptTimeoutMs`
+   */
+  list(options?: ListOptions): Promise<LockState[]> {
+    return this.#client.operators.list(options);
+  }
+
+  /**
+   * Ends a lease of any process, and grants the resource to whoever is next. Only the lease that was seen: one that has a
+   * later token stays. Its holder learns of it with its next renewal, at a third of its lease, by its `signal`; until then it
+   * may go on working, so protect what it writes by its fencing token.
+   *
+   * @returns whether there was such a lease
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   */
+  forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
+    return this.#client.operators.forceRelease(resource, options);
+  }
+
+  /**
+   * At most so many at once over the whole fleet. Sends nothing; make one whenever you need it.
+   *
+   * @throws InvalidLockOptionsError
+   */
+  semaphore(resource: string, options: SemaphoreOptions): Semaphore {
+    return this.#client.semaphore(resource, options);
+  }
+
+  /**
+   * Takes over the lease that `lease.transfer()` handed on, in whichever process. It has the same fencing token. Whoever
+   * calls this must release it.
+   *
+   * @throws LeaseLostError when it has ended, or was adopted before
+   * @throws LockUnavailableError when Redis does not answer within `waitMs`
+   * @throws LockShutdownError when the application shuts down
+   * @throws InvalidLockOptionsError when the text is not what `transfer()` gave
+   */
+  adopt(text: string, options?: AdoptOptions): Promise<Lease> {
+    return this.#client.adopt(text, options);
   }
 
   /** Calls back with everything that happens to a lock from now on. Gives the function that ends this. */
@@ -94,6 +150,36 @@ export class RedisLockService implements BeforeApplicationShutdown {
    */
   runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
     return this.#singletonRuns.run(options, work);
+  }
+
+  /**
+   * Makes this instance a candidate: of all instances that campaign for a resource, one leads at a time, until it resigns,
+   * dies or loses its lease. A second call joins the same candidate, with callbacks of its own.
+   *
+   * ```ts
+   * const mailer = locks.campaign('mailer', { onElected: (term) => poll(term.signal) });
+   * ```
+   *
+   * @throws InvalidLockOptionsError when an option or the name cannot be right, or `leaseMs` is not that of the first call
+   */
+  campaign(resource: string, options?: CampaignOptions): Leadership {
+    return this.#client.campaign(resource, options);
+  }
+
+  /** The running campaign of this instance, which {@link campaign} or `@LeaderOnly` has begun; `undefined` where there is none. */
+  leadership(resource: string): Leadership | undefined {
+    return this.#client.leadership(resource);
+  }
+
+  /**
+   * A latch: it opens when it was counted down `count` times, in whatever processes, and whoever waits for it goes on. Sends
+   * nothing by itself. All who use the name state the same count.
+   *
+   * @param count 1 to 1,000,000
+   * @throws InvalidLockOptionsError when an option or the name cannot be right
+   */
+  latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
+    return this.#latches.latch(name, count, options);
   }
 
   /** Called by Nest. Takes no new locks, gives running work `shutdown.drainMs`, and closes its connections. */

@@ -1,3 +1,4 @@
+import type { LatchListener } from '../core/latch-store.js';
 import type { GrantListener, PushedGrant } from '../core/lock-store.js';
 import { toStoreError } from './failures.js';
 import { decodeResource } from './keys.js';
@@ -7,6 +8,24 @@ const RETRY_PAUSE_MS = 250;
 
 /** "owner token sentAt resource", as the scripts write it. The rest of the line is the resource: it may contain spaces. */
 const GRANT_MESSAGE = /^(\S+) (\d+) (\d+) (.+)$/s;
+/** "latch count name": a latch is open. No owner is called so: it contains a slash. */
+const LATCH_MESSAGE = /^latch (\d+) (.+)$/s;
+
+type InboxMessage = { readonly grant: PushedGrant } | { readonly latch: { name: string; count: number } };
+
+/** What a message says; nothing where it is not from a script of ours. */
+export function readMessage(message: string): InboxMessage | undefined {
+  if (message.startsWith('latch ')) return readLatch(message);
+  const grant = readGrant(message);
+  return grant && { grant };
+}
+
+function readLatch(message: string): InboxMessage | undefined {
+  const parts = LATCH_MESSAGE.exec(message);
+  if (!parts) return undefined;
+  const [, count, name] = parts as unknown as [string, string, string];
+  return { latch: { name: decodeResource(name), count: Number(count) } };
+}
 
 function readGrant(message: string): PushedGrant | undefined {
   const parts = GRANT_MESSAGE.exec(message);
@@ -15,18 +34,20 @@ function readGrant(message: string): PushedGrant | undefined {
   return { owner, fencingToken: Number(token), sentAt: Number(sentAt), resource: decodeResource(resource) };
 }
 
-/** The channel on which this instance learns of its grants: one subscription, made at start-up, whatever it waits for. */
+/** The channel on which this instance learns of its grants, and of latches that open: one subscription, made at start-up, whatever it waits for. */
 export class Inbox {
   readonly #listeners: GrantListener[] = [];
+  readonly #latchListeners: LatchListener[] = [];
   readonly #opened: Promise<void>;
   #refusal: string | undefined;
 
   constructor(connection: RedisConnection, channel: string) {
     const { commands, subscriber } = connection;
     subscriber.on('message', (_channel: string, message: string) => {
-      const grant = readGrant(message);
-      // Anything else is not from a script of ours.
-      if (grant) for (const listener of this.#listeners) listener.granted(grant);
+      const said = readMessage(message);
+      if (said === undefined) return;
+      if ('grant' in said) for (const listener of this.#listeners) listener.granted(said.grant);
+      else for (const listener of this.#latchListeners) listener.opened(said.latch.name, said.latch.count);
     });
     this.#opened = new Promise((resolve) => {
       let listening = false;
@@ -70,6 +91,10 @@ export class Inbox {
     this.#listeners.push(listener);
   }
 
+  listenForLatches(listener: LatchListener): void {
+    this.#latchListeners.push(listener);
+  }
+
   /** Resolves `true` when it is open, or `false` after `patienceMs`. */
   async untilOpen(patienceMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
@@ -83,6 +108,6 @@ export class Inbox {
 
   /** The connection is new. */
   #announce(): void {
-    for (const listener of this.#listeners) listener.reconnected();
+    for (const listener of [...this.#listeners, ...this.#latchListeners]) listener.reconnected();
   }
 }

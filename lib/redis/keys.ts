@@ -25,7 +25,7 @@ export function waitersOf(lockKey: string): string {
 export class Keys {
   constructor(readonly prefix: string) {}
 
-  /** The lock: a string (exclusive) or a hash (reentrant). */
+  /** The lock: a string (exclusive) or a hash (other modes). */
   lock(resource: string): string {
     return `${this.prefix}:{${encodeResource(resource)}}`;
   }
@@ -35,9 +35,30 @@ export class Keys {
     return waitersOf(this.lock(resource));
   }
 
+  /** A pattern for SCAN that matches the keys of the resources whose names begin like this, and of no other. */
+  matching(resourcePrefix: string): string {
+    return `${`${this.prefix}:{${encodeResource(resourcePrefix)}`.replace(/[*?[\]\\]/g, '\\$&')}*`;
+  }
+
+  /** The resource of a lock or a queue, by its key; nothing for other keys. */
+  resourceOf(key: string): string | undefined {
+    const [, encoded] = /\{([^{}]*)\}(?::waiters)?$/s.exec(key) ?? [];
+    return encoded === undefined ? undefined : decodeResource(encoded);
+  }
+
   /** The claim of one tick of a singleton job, in the slot of the job's lock. */
   tick(resource: string, tick: string): string {
     return `${this.lock(resource)}:tick:${encodeResource(tick)}`;
+  }
+
+  /** A latch: a hash of its count and what was counted. */
+  latch(name: string): string {
+    return `${this.lock(name)}:latch`;
+  }
+
+  /** The clients that wait for a latch, each with the end of its place. */
+  latchWaiters(name: string): string {
+    return `${this.latch(name)}:waiters`;
   }
 
   /** The last fencing tick: one for all resources, so that no counter is left behind for each of them. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { LatchListener } from '../core/latch-store.js';
 import type {
   AcquireReply,
   GrantListener,
@@ -7,24 +8,31 @@ import type {
   Ownership,
   Queueing,
   RotateReply,
+  Transfer,
 } from '../core/lock-store.js';
-import type { LockMode } from '../core/lock-options.js';
 import { Inbox } from './inbox.js';
 import { Keys, waitersOf } from './keys.js';
 import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
 import { ScriptRunner } from './script-runner.js';
 import { ACQUIRE } from './scripts/acquire.js';
+import { DOWNGRADE } from './scripts/downgrade.js';
+import { FORCE_RELEASE } from './scripts/force-release.js';
 import { INSPECT } from './scripts/inspect.js';
 import { RELEASE } from './scripts/release.js';
 import { RENEW } from './scripts/renew.js';
+import { RESIZE } from './scripts/resize.js';
 import { ROTATE } from './scripts/rotate.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
+import { TRANSFER } from './scripts/transfer.js';
 import { VERIFY } from './scripts/verify.js';
-import { instanceOf } from '../core/owner-id.js';
+import { type InspectReply, readAcquireReply, readState, requestOf, stamp } from './lock-replies.js';
 
 /** Enough to tell apart what should have had different names. */
 const NONCE_BYTES = 6;
+
+/** How many keys Redis looks at in one step of a listing: little enough that nobody else waits for it. */
+const KEYS_AT_ONCE = 1_000;
 
 export interface RedisLockStoreOptions {
   readonly connection: RedisConnectionOption;
@@ -73,16 +81,17 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
-  acquire({ resource, owner, mode }: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    const args = [owner, mode, leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, readReply);
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const { resource, owner } = contender;
+    const args = [owner, requestOf(contender), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
   }
 
   rotate({ owner }: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const args = [owner, next.owner, next.mode, leaseMs, stamp(queueing), queueing.maxWaiters];
+    const args = [owner, next.owner, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
     return this.run(ROTATE, this.#lockKeys(next.resource), args, (reply) => {
-      const [released, answer] = reply as [number, ScriptReply];
-      return { released: released === 1, next: readReply(answer) };
+      const [released, answer] = reply as [number, unknown];
+      return { released: released === 1, next: readAcquireReply(answer) };
     });
   }
 
@@ -102,19 +111,49 @@ export class RedisLockStore implements LockStore {
     return this.run(VERIFY, [this.#keys.lock(resource)], [owner], isOne);
   }
 
+  downgrade({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
+    return this.run(DOWNGRADE, this.#lockKeys(resource), [owner, leaseMs], isOne);
+  }
+
+  transfer({ resource, owner }: Ownership, transfer: Transfer): Promise<number | null> {
+    const { to, leaseMs, fencingToken = '', share } = transfer;
+    const args = [owner, to, leaseMs, fencingToken, share ? 1 : 0];
+    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
+  }
+
+  resize(resource: string, total: number): Promise<boolean> {
+    return this.run(RESIZE, this.#lockKeys(resource), [total], isOne);
+  }
+
   inspect(resource: string): Promise<LockState> {
     const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
-    return this.run(INSPECT, keys, [], (reply) => {
-      const [owner, token, depth, mode, ttlMs, contenders] = reply as InspectReply;
-      const waiters = contenders.map(instanceOf);
-      if (owner === '') return { resource, mode: null, holders: [], ttlMs: 0, waiters };
-      const holder = { instanceId: instanceOf(owner), fencingToken: Number(token), ttlMs, depth };
-      return { resource, mode, holders: [holder], ttlMs, waiters };
-    });
+    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply));
+  }
+
+  async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
+    const resources = new Set<string>();
+    let cursor = '0';
+    do {
+      const [next, keys] = await this.#scan(cursor, this.#keys.matching(prefix));
+      for (const key of keys) {
+        const resource = this.#keys.resourceOf(key);
+        if (resource !== undefined) resources.add(resource);
+      }
+      cursor = next;
+    } while (cursor !== '0' && resources.size < limit && !signal?.aborted);
+    return [...resources].slice(0, limit);
+  }
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return this.run(FORCE_RELEASE, this.#lockKeys(resource), [fencingToken], isOne);
   }
 
   listen(listener: GrantListener): void {
     this.#inbox.listen(listener);
+  }
+
+  listenForLatches(listener: LatchListener): void {
+    this.#inbox.listenForLatches(listener);
   }
 
   async close(): Promise<void> {
@@ -136,6 +175,15 @@ export class RedisLockStore implements LockStore {
     }
   }
 
+  async #scan(cursor: string, pattern: string): Promise<[next: string, keys: string[]]> {
+    const redis = this.#connection.ready();
+    try {
+      return await redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_AT_ONCE);
+    } catch (error) {
+      return this.#explain(error);
+    }
+  }
+
   readonly #explain = (error: unknown): never => {
     throw this.#connection.explain(error);
   };
@@ -147,22 +195,6 @@ export class RedisLockStore implements LockStore {
   }
 }
 
-type InspectReply = [owner: string, token: string, depth: number, mode: LockMode, ttlMs: number, contenders: string[]];
-
 function isOne(reply: unknown): boolean {
   return reply === 1;
-}
-
-/** A fencing token, or why there is none and when the holder's lease ends. */
-type ScriptReply = number | [Exclude<AcquireReply['status'], 'granted'>, number];
-
-function readReply(reply: unknown): AcquireReply {
-  const answer = reply as ScriptReply;
-  if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };
-  return { status: answer[0], ttlMs: answer[1] };
-}
-
-/** Rounded down: a stamp may be too early, never too late. */
-function stamp({ sentAt }: Queueing): number {
-  return Math.floor(sentAt);
 }

@@ -25,7 +25,8 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     await world.waiting(a);
     await world.leaseEnds(dead);
     const state = await b.store.inspect('stock');
-    expect(state).toEqual({ resource: 'stock', mode: null, holders: [], ttlMs: 0, waiters: ['a'] });
+    const waiters = [{ instanceId: 'a', mode: 'exclusive' }];
+    expect(state).toEqual({ resource: 'stock', mode: null, holders: [], ttlMs: 0, waiters });
   });
 
   it('grants it to the first in the queue when that one asks again', async () => {

@@ -1,22 +1,27 @@
 import type { LockStore } from '../../lib/core/lock-store.js';
-import { type Peer, QueueWorld } from './queue-world.js';
-import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take } from './subject.js';
+import { type Peer, type QueueWorld, useQueueWorld } from './queue-world.js';
+import {
+  contender,
+  enqueue,
+  EXCLUSIVE,
+  LONG_MS,
+  permits,
+  READ,
+  REENTRANT,
+  SHORT_MS,
+  type Subject,
+  take,
+  WRITE,
+} from './subject.js';
 
 /** What every lock store keeps to: what a contender is granted out of the queue, and what it is told. */
 export function describeGrantTerms(createSubject: () => Promise<Subject>): void {
-  let subject: Subject;
   let world: QueueWorld;
   let holder: LockStore;
   let a: Peer;
   let b: Peer;
 
-  beforeEach(async () => {
-    subject = await createSubject();
-    world = await QueueWorld.open(subject);
-    ({ a, b } = world);
-    holder = world.holder.store;
-  });
-  afterEach(() => subject.close());
+  useQueueWorld(createSubject, (here) => ({ world, holder, a, b } = here));
 
   it.each(['stock', '{a}:b %41\n\0 "é" 🔒 __proto__', '%7B 100 %', 'a b  c', '}', ' '])(
     'name the resource %j as it is, the contender, its token and the time it asked',
@@ -41,6 +46,25 @@ export function describeGrantTerms(createSubject: () => Promise<Subject>): void 
     await holder.release(owner);
     expect((await a.grants.next()).sentAt).toBe(86_400_002);
   });
+
+  it.each([EXCLUSIVE, REENTRANT, READ, WRITE, permits(2, 3)])(
+    'name the token and the time it asked, and last for what is left of the time since, in $mode mode',
+    async (wish) => {
+      const owner = await world.holding(world.holder, wish.permits ? permits(3, 3) : WRITE);
+      const waiter = await world.queued(a, wish, { sentAt: 4_321.9, leaseMs: 2 * LONG_MS });
+      await world.expire();
+      await holder.release(owner);
+      const { fencingToken, ...grant } = await a.grants.next();
+      expect(grant).toEqual({ resource: 'stock', owner: waiter.owner, sentAt: 4_321 });
+      const { mode, holders } = await holder.inspect('stock');
+      expect(mode).toBe(wish.mode);
+      expect(holders).toMatchObject([{ instanceId: 'a', fencingToken, depth: 1 }]);
+      expect(holders[0]!.permits).toBe(wish.permits?.count);
+      expect(holders[0]!.ttlMs).toBeLessThanOrEqual(2 * LONG_MS - SHORT_MS);
+      expect(holders[0]!.ttlMs).toBeGreaterThan(LONG_MS);
+      expect(await a.store.acquire(waiter, LONG_MS)).toEqual({ status: 'granted', fencingToken });
+    },
+  );
 
   describe('last', () => {
     /** What is left of the lease that the waiter gets now. */

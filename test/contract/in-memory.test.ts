@@ -1,16 +1,27 @@
+import { InMemoryLatchStore } from '../../lib/core/in-memory-latch-store.js';
 import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
 import { InMemoryServer } from '../../lib/core/in-memory-server.js';
 import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { GrantLog } from '../support/grant-log.js';
 import { describeDeadHolder } from './dead-holder.contract.js';
+import { describeDowngrade } from './downgrade.contract.js';
 import { describeGrantTerms } from './grant-terms.contract.js';
 import { describeGrants } from './grants.contract.js';
+import { describeLatchHistories } from './latch-histories.contract.js';
+import { describeLatchStore } from './latch-store.contract.js';
 import { describeLockStore } from './lock-store.contract.js';
+import { describeOperators } from './operators.contract.js';
 import { describeQueue } from './queue.contract.js';
+import { describeReadWrite } from './read-write.contract.js';
 import { describeRotation } from './rotation.contract.js';
+import { describeSemaphore } from './semaphore.contract.js';
+import { describeSemaphoreSize } from './semaphore-size.contract.js';
+import { describeStoreModel } from './store-model.contract.js';
 import { contender, enqueue, type Subject, take } from './subject.js';
 import { describeTickLedger } from './tick-ledger.contract.js';
+import { describeTransfer } from './transfer.contract.js';
+import { describeWriter } from './writer.contract.js';
 
 async function inMemory(): Promise<Subject> {
   const clock = new FakeClock();
@@ -20,12 +31,16 @@ async function inMemory(): Promise<Subject> {
     async open(instanceId) {
       const store = new InMemoryLockStore({ instanceId, server });
       stores.push(store);
-      return { store, ledger: new InMemoryTickLedger(server) };
+      return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
     },
     pass: (ms) => clock.advance(ms),
+    async expireLatch(name) {
+      server.latches.delete(name);
+      server.latchWaiters.delete(name);
+    },
     isEmpty: async () => server.isEmpty,
     async close() {
       for (const store of stores) await store.close();
@@ -40,6 +55,17 @@ describe('the in-memory lock store', () => {
   describe('grants', () => describeGrantTerms(inMemory));
   describe('a dead holder', () => describeDeadHolder(inMemory));
   describe('rotate', () => describeRotation(inMemory));
+  describe('a read/write lock', () => describeReadWrite(inMemory));
+  describe('a writer', () => describeWriter(inMemory));
+  describe('downgrade', () => describeDowngrade(inMemory));
+  describe('a semaphore', () => describeSemaphore(inMemory));
+  describe('a semaphore', () => describeSemaphoreSize(inMemory));
+  describe('transfer', () => describeTransfer(inMemory));
+  describe('an operator', () => describeOperators(inMemory));
+  describe('in any history', () => {
+    const numRuns = Number(process.env['HISTORIES'] ?? 300);
+    describeStoreModel(inMemory, { numRuns, withTime: true, unitMs: 100, slackMs: 0, hasRoughReplies: false });
+  });
 
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
     const store = new InMemoryLockStore({ instanceId: 'one' });
@@ -56,13 +82,18 @@ describe('the in-memory lock store', () => {
 
 describe('the in-memory tick ledger', () => describeTickLedger(inMemory));
 
+describe('the in-memory latch store', () => {
+  describeLatchStore(inMemory);
+  describeLatchHistories(inMemory, 300);
+});
+
 describe('the in-memory server', () => {
   it('keeps tokens growing when the wall clock steps back', async () => {
     const clock = new FakeClock();
     const server = new InMemoryServer(clock);
-    const before = server.take('a', 'x/1', 'exclusive', 1_000);
+    const before = server.take({ resource: 'a', owner: 'x/1', mode: 'exclusive' }, 1_000);
     clock.wallNow = () => 0;
-    expect(server.take('b', 'x/2', 'exclusive', 1_000)).toBeGreaterThan(before);
+    expect(server.take({ resource: 'b', owner: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
   });
 
   it('keeps no ticks of the past', async () => {

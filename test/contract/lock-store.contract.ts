@@ -203,7 +203,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
         mode,
         holders: [{ instanceId: 'first', fencingToken, ttlMs: expect.any(Number), depth: 1 }],
         ttlMs: expect.any(Number),
-        waiters: ['second'],
+        waiters: [{ instanceId: 'second', mode: 'exclusive' }],
       });
       for (const { owner: id } of [owner, waiter]) {
         expect(JSON.stringify(state)).not.toContain(id.slice(id.indexOf('/') + 1));

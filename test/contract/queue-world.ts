@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { LockStore, Ownership, PushedGrant } from '../../lib/core/lock-store.js';
+import type { AcquireReply, LockStore, Ownership, PushedGrant, Queueing } from '../../lib/core/lock-store.js';
 import type { TickLedger } from '../../lib/core/tick-ledger.js';
 import { GrantLog } from '../support/grant-log.js';
-import { contender, enqueue, SHORT_MS, type Subject, take } from './subject.js';
+import { instancesOf } from '../support/instances-of.js';
+import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
 
 /** One instance, and the grants that it is told of. */
 export interface Peer {
@@ -42,6 +43,35 @@ export class QueueWorld {
     return waiter;
   }
 
+  /** A new contender of this instance has what it asks for, alone or with others. */
+  async holding({ store }: Peer, wish: Wish, leaseMs?: number): Promise<Ownership> {
+    const owner = { ...contender(store, 'stock'), ...wish };
+    await take(store, owner, leaseMs);
+    return owner;
+  }
+
+  /** A new contender of this instance stands at the end of the queue, for what it asks for. */
+  async queued({ store }: Peer, wish: Wish, how?: Parameters<typeof enqueue>[2]): Promise<Ownership> {
+    const waiter = { ...contender(store, 'stock'), ...wish };
+    await enqueue(store, waiter, how);
+    return waiter;
+  }
+
+  /** What a new contender is answered who asks for this, without queueing unless it says how. */
+  ask({ store }: Peer, wish: Wish, queueing?: Queueing): Promise<AcquireReply> {
+    return store.acquire({ ...contender(store, 'stock'), ...wish }, LONG_MS, queueing);
+  }
+
+  /** Waits until these have been granted what they waited for, by messages in this order. */
+  async granted(peer: Peer, ...waiters: Ownership[]): Promise<void> {
+    for (const { owner } of waiters) expect((await peer.grants.next()).owner).toBe(owner);
+  }
+
+  /** Nobody was granted anything that no test has waited for. */
+  async nobodyElseIsGranted(): Promise<void> {
+    for (const peer of [this.holder, this.a, this.b]) expect(await this.grantBeforeNow(peer)).toBeUndefined();
+  }
+
   /** Time passes in which every waiter with a short lease expires. */
   expire(): Promise<void> {
     return this.subject.pass(2 * SHORT_MS);
@@ -54,11 +84,11 @@ export class QueueWorld {
   }
 
   /** The instances in the queue, the first one first. */
-  async queue(resource = 'stock'): Promise<readonly string[]> {
-    return (await this.holder.store.inspect(resource)).waiters;
+  async queue(resource = 'stock'): Promise<string[]> {
+    return instancesOf((await this.holder.store.inspect(resource)).waiters);
   }
 
-  /** The instances that hold the resource: one or none. */
+  /** The instances that hold the resource, in the order of their tokens. */
   async holders(resource = 'stock'): Promise<string[]> {
     const { holders } = await this.holder.store.inspect(resource);
     return holders.map(({ instanceId }) => instanceId);
@@ -70,11 +100,27 @@ export class QueueWorld {
    */
   async grantBeforeNow({ store, grants }: Peer): Promise<PushedGrant | undefined> {
     const resource = `known to come ${randomUUID()}`;
-    const owner = contender(store, resource);
+    const [owner, next] = [contender(store, resource), contender(store, resource)];
     await take(store, owner);
-    await enqueue(store, contender(store, resource));
+    await enqueue(store, next);
     await store.release(owner);
     const grant = await grants.next();
+    await store.release(next);
     return grant.resource === resource ? undefined : grant;
   }
+}
+
+/** Opens a world before each test, for whoever says what it wants of it, and closes it after that. */
+export function useQueueWorld(
+  createSubject: () => Promise<Subject>,
+  enter: (here: { subject: Subject; world: QueueWorld; holder: LockStore; a: Peer; b: Peer }) => void,
+): void {
+  let subject: Subject;
+  beforeEach(async () => {
+    subject = await createSubject();
+    const world = await QueueWorld.open(subject);
+    const { a, b } = world;
+    enter({ subject, world, holder: world.holder.store, a, b });
+  });
+  afterEach(() => subject.close());
 }

@@ -1,5 +1,5 @@
 import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
-import { type Peer, QueueWorld } from './queue-world.js';
+import { type Peer, type QueueWorld, useQueueWorld } from './queue-world.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from './subject.js';
 
 /** What every lock store keeps to: who stands in the queue of a resource, and where. */
@@ -10,13 +10,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
   let a: Peer;
   let b: Peer;
 
-  beforeEach(async () => {
-    subject = await createSubject();
-    world = await QueueWorld.open(subject);
-    ({ a, b } = world);
-    holder = world.holder.store;
-  });
-  afterEach(() => subject.close());
+  useQueueWorld(createSubject, (here) => ({ subject, world, holder, a, b } = here));
 
   it('is joined at its end, by as many contenders of an instance as ask', async () => {
     await world.held();

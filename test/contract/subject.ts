@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import type { LatchStore } from '../../lib/core/latch-store.js';
 import type { LockStore, Ownership, Queueing } from '../../lib/core/lock-store.js';
 import type { TickLedger } from '../../lib/core/tick-ledger.js';
 
 /** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
 export interface Subject {
   /** One more instance on the same server. */
-  open(instanceId: string): Promise<{ store: LockStore; ledger: TickLedger }>;
+  open(instanceId: string): Promise<{ store: LockStore; ledger: TickLedger; latches: LatchStore }>;
   /** The instance dies, and the server has noticed. */
   kill(instanceId: string): Promise<void>;
   /** At least that long passes for the server. */
   pass(ms: number): Promise<void>;
+  /** The TTL of a latch is over, and the places of those who wait for it. */
+  expireLatch(name: string): Promise<void>;
   /** Whether the server keeps nothing of any resource. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;
@@ -23,6 +26,19 @@ export const SHORT_MS = 50;
 /** The ownership of a new contender of this instance. */
 export function contender(store: LockStore, resource: string, mode: Ownership['mode'] = 'exclusive'): Ownership {
   return { resource, owner: `${store.clientId}/${randomUUID()}`, mode };
+}
+
+/** What a contender asks for. */
+export type Wish = Pick<Ownership, 'mode' | 'permits'>;
+
+export const EXCLUSIVE: Wish = { mode: 'exclusive' };
+export const REENTRANT: Wish = { mode: 'reentrant' };
+export const READ: Wish = { mode: 'read' };
+export const WRITE: Wish = { mode: 'write' };
+
+/** So many permits of a semaphore that has so many, or that is resized to have so many. */
+export function permits(count: number, total: number, isResized = false): Wish {
+  return { mode: 'semaphore', permits: { count, total, isResized } };
 }
 
 /** How one waits who cares for neither the stamp nor the length of the queue. */

@@ -1,7 +1,11 @@
 import ts from 'typescript';
+import { checkCampaignOptions } from '../../lib/core/campaign-options.js';
+import { checkLatch, checkLatchWait } from '../../lib/core/countdown-latch.js';
 import { InvalidLockOptionsError } from '../../lib/core/errors.js';
 import { checkLockOptions, LOCK_DEFAULTS } from '../../lib/core/lock-options.js';
 import { exponentialBackoff, fixedInterval } from '../../lib/core/retry.js';
+import { resolveLeaderOnly } from '../../lib/nest/leader-only-options.js';
+import { readSemaphoreDecoration } from '../../lib/nest/semaphore-decorator-options.js';
 import { resolveModuleOptions } from '../../lib/nest/redis-lock-module-options.js';
 import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
 import { SingletonTimeout } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
@@ -20,6 +24,15 @@ export interface Types {
   fixedInterval: Parameters<typeof lock.fixedInterval>[0];
   exponentialBackoff: NonNullable<Parameters<typeof lock.exponentialBackoff>[0]>;
   DistributedLockOptions: Omit<lock.DistributedLockOptions, keyof lock.LockOptions>;
+  LeaderOnlyOptions: lock.LeaderOnlyOptions;
+  CampaignOptions: lock.CampaignOptions;
+  LatchOptions: lock.LatchOptions;
+  CountDownOptions: lock.CountDownOptions;
+  LatchWaitOptions: lock.LatchWaitOptions;
+  DistributedSemaphoreOptions: Omit<
+    lock.DistributedSemaphoreOptions & lock.SemaphoreOptions & lock.PermitOptions,
+    keyof lock.LockOptions | keyof lock.DecorationOptions
+  >;
   SingletonJobOptions: jobs.SingletonJobOptions;
   SingletonTickOptions: Omit<jobs.SingletonTickOptions, keyof jobs.SingletonJobOptions>;
   SingletonTimeoutOptions: Omit<jobs.SingletonTimeoutOptions, keyof jobs.SingletonJobOptions>;
@@ -58,11 +71,13 @@ function defaultOf(property: ts.Symbol, checker: ts.TypeChecker): string {
 }
 
 const tables = new Map<string, Table>(
-  tablesOf('README.md').flatMap((table) => (table.note ? [[table.note.replace('options: ', ''), table] as const] : [])),
+  ['README.md', 'docs/latch.md']
+    .flatMap(tablesOf)
+    .flatMap((table) => (table.note ? [[table.note.replace('options: ', ''), table] as const] : [])),
 );
 const plain = (cell: string): string => cell.replace(/`/g, '');
 
-describe('the options tables of the README', () => {
+describe('the options tables of the guides', () => {
   const declared = declaredOptions();
 
   it.each([...declared])('name every option of %s, with the default of its JSDoc', (type, options) => {
@@ -86,6 +101,8 @@ describe('the options tables of the README', () => {
         String(value),
       ]);
     }
+    const { permits } = readSemaphoreDecoration({ key: 'x', permits: 3 }, 'x');
+    expect(defaultIn('DistributedSemaphoreOptions', 'count')).toBe(String(permits!.count));
     expect(defaultIn('SingletonJobOptions', 'overlap')).toBe(`'${job.overlap}'`);
     expect(defaultIn('SingletonTickOptions', 'onCrash')).toBe(`'${job.onCrash}'`);
     expect(defaultIn('SingletonTickOptions', 'maxClockSkewMs')).toBe(String(job.maxClockSkewMs));
@@ -101,6 +118,12 @@ describe('the options tables of the README', () => {
     LockOptions: (option, value) => checkLockOptions({ [option]: value }),
     fixedInterval: (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
     exponentialBackoff: (option, value) => exponentialBackoff({ [option]: value }),
+    LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
+    CampaignOptions: (option, value) => checkCampaignOptions({ [option]: value }),
+    LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
+    LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
+    DistributedSemaphoreOptions: (option, value) =>
+      readSemaphoreDecoration({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
     SingletonTickOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
     SingletonTimeoutOptions: (option, value) => SingletonTimeout(1, { [option]: value }),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { Redis } from 'ioredis';
 import ts from 'typescript';
+import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
 import { useRedis } from '../support/redis-server.js';
@@ -131,6 +132,24 @@ describe('the ACL user of docs/how-it-works.md', () => {
     for (const { owner } of [other, next]) expect(await store.release({ ...ownership, owner })).toBe(true);
   });
 
+  it('may share locks, hand them on, and look after them', async () => {
+    const reader = (number: number) => ({ resource: 'm', owner: `${store.clientId}/${number}`, mode: 'read' as const });
+    const writer = { ...reader(1), mode: 'write' as const };
+    expect(await store.acquire(writer, 1_000)).toMatchObject({ status: 'granted' });
+    expect(await store.downgrade(writer, 1_000)).toBe(true);
+    expect(await store.acquire(reader(2), 1_000)).toMatchObject({ status: 'granted' });
+    expect(await store.release(writer)).toBe(true);
+    const token = await store.transfer(reader(2), { to: reader(3).owner, leaseMs: 1_000 });
+    expect(await store.list('m', 10)).toEqual(['m']);
+    expect(await store.forceRelease('m', token!)).toBe(true);
+    const permits = { count: 1, total: 2, isResized: false };
+    const permit = { resource: 's', owner: `${store.clientId}/4`, mode: 'semaphore' as const, permits };
+    expect(await store.acquire(permit, 1_000)).toMatchObject({ status: 'granted' });
+    expect(await store.resize('s', 3)).toBe(true);
+    expect(await store.inspect('s')).toMatchObject({ permits: { total: 3, available: 2 } });
+    expect(await store.release(permit)).toBe(true);
+  });
+
   it('may run singleton jobs', async () => {
     const ledger = new RedisTickLedger(store);
     const tick = { resource: 'cron:job', tick: '1' };
@@ -138,6 +157,15 @@ describe('the ACL user of docs/how-it-works.md', () => {
     const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, rescue: false };
     expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
     await expect(ledger.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
+  });
+
+  it('may use latches', async () => {
+    const latches = new RedisLatchStore(store);
+    const terms = { name: 'import', count: 1, ttlMs: 1_000 };
+    expect(await latches.wait(terms, 1_000)).toMatchObject({ remaining: 1 });
+    expect(await latches.countDown(terms, 'a')).toMatchObject({ remaining: 0 });
+    expect(await latches.read(terms)).toMatchObject({ remaining: 0 });
+    expect(await admin.hkeys('lock:{import}:latch')).toEqual(['count', 'open']);
   });
 
   it('may not touch anything else', async () => {

@@ -92,6 +92,11 @@ class Orders {
     await aborted(this.locks);
     throw failure;
   }
+
+  @DistributedLock({ key: 'handed-on', onLost: 'throw' })
+  async handsOn(): Promise<string> {
+    return this.locks.current()!.transfer();
+  }
 }
 
 async function aborted(locks: RedisLockService): Promise<void> {
@@ -190,6 +195,11 @@ describe('@DistributedLock', () => {
     const error = await rejection<LeaseLostError>(orders.mustNotOutliveItsLease());
     expect(error).toBeInstanceOf(LeaseLostError);
     expect(error.reason).toBe('expired');
+  });
+
+  it("gives the result of a method that has handed its lease on, with onLost: 'throw' too, and releases nothing", async () => {
+    await using adopted = await locks.adopt(await orders.handsOn());
+    expect([adopted.isHeld(), await adopted.verify()]).toEqual([true, true]);
   });
 
   it("rejects with the method's own error where both happen", async () => {

@@ -7,6 +7,7 @@ import {
   LockBusyError,
   type LockError,
   LockExceptionFilter,
+  LockModeMismatchError,
   LockReentryError,
   LockShutdownError,
   LockTimeoutError,
@@ -28,6 +29,7 @@ const errors: Record<string, LockError> = {
   stale: new StaleFencingTokenError('order:7', 64, 96),
   aborted: new LockAbortedError('order:7', new Error('enough')),
   reentry: LockReentryError.waitingForItself('order:7', 'exclusive', 'exclusive'),
+  mismatch: new LockModeMismatchError('order:7 has 3 permits, and this call states 4', 'order:7'),
   options: new InvalidLockOptionsError('The key function of Orders.ship threw: order:7', 'key'),
 };
 
@@ -77,6 +79,7 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     ['stale', 503, '1', 'STALE_FENCING_TOKEN'],
     ['aborted', 500, null, 'LOCK_ABORTED'],
     ['reentry', 500, null, 'LOCK_REENTRY'],
+    ['mismatch', 500, null, 'LOCK_MODE_MISMATCH'],
     ['options', 500, null, 'INVALID_LOCK_OPTIONS'],
   ];
   it.each(answers)('%s: %i, Retry-After %s, code %s, and nothing of our insides', async (kind, status, retry, code) => {
@@ -105,7 +108,8 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     await fetch(`${url}/unavailable`);
     expect(log.at('warn')).toEqual([errors['unavailable']!.message]);
     await fetch(`${url}/options`);
-    expect(log.at('error')).toEqual([errors['options']!.message]);
+    await fetch(`${url}/mismatch`);
+    expect(log.at('error')).toEqual([errors['options']!.message, errors['mismatch']!.message]);
   });
 
   it('leaves other errors alone', async () => {

@@ -1,5 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { DistributedLock, InvalidLockOptionsError, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  DistributedSemaphore,
+  InvalidLockOptionsError,
+  LockHandler,
+  ReadLock,
+  RedisLockService,
+  WriteLock,
+} from 'nestjs-redis-lock';
 import { rejection } from '../support/eventually.js';
 import { inMemory, useApps } from '../support/nest-apps.js';
 
@@ -141,7 +149,68 @@ describe('the options of a decorator are checked when the class is defined', () 
     expect(decorating(options, LockHandler)).toThrow(message);
   });
 
+  it.each([
+    ['@ReadLock', ReadLock],
+    ['@WriteLock', WriteLock],
+  ])('%s: the mode is what it stands for, all else is as above', (_, decorator) => {
+    for (const [, options, message] of bad.filter(([what]) => what !== 'an unknown mode')) {
+      expect(decorating(options, decorator)).toThrow(message);
+    }
+    const why = 'The lock of Reports.nightly does not know the option "mode". It knows: key, onBusy';
+    expect(decorating({ key: 'x', mode: 'write' }, decorator)).toThrow(why);
+    expect(decorating({ key: ['a', 'b'], leaseMs: 50, onBusy: 'skip' }, decorator)).not.toThrow();
+  });
+
+  const badSemaphores: [string, unknown, string][] = [
+    [
+      'no permits',
+      { key: 'x', permits: undefined },
+      'say how many permits the semaphore of Reports.nightly has in all',
+    ],
+    ['no permit at all', { key: 'x', permits: 0 }, 'permits must be an integer from 1 to 1000000 (permits), not 0.'],
+    ['too many', { key: 'x', permits: 1_000_001 }, 'permits must be an integer from 1 to 1000000 (permits)'],
+    ['a number in a string', { key: 'x', permits: '3' }, 'not "3".'],
+    ['a function, which is for the key alone', { key: 'x', permits: () => 3 }, 'not a function.'],
+    [
+      'half a permit',
+      { key: 'x', permits: 3, count: 0.5 },
+      'count must be an integer from 1 to 1000000 (permits), not 0.5.',
+    ],
+    ['more than there are', { key: 'x', permits: 3, count: 4 }, 'count is 4, but there are 3 permits'],
+    ['a mode', { key: 'x', permits: 3, mode: 'read' }, 'does not know the option "mode"'],
+    ['a signal', { key: 'x', permits: 3, signal: AbortSignal.abort() }, 'does not know the option "signal"'],
+    ['a misspelt option', { key: 'x', permits: 3, counts: 2 }, 'Did you mean count?'],
+    ['a lease too short', { key: 'x', permits: 3, leaseMs: 49 }, 'leaseMs must be an integer from 50'],
+    ['an unknown onBusy', { key: 'x', permits: 3, onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
+    ['an empty lock service', { key: 'x', permits: 3, lockService: '' }, 'lockService must be the name of'],
+    [
+      'several names',
+      { key: ['a', 'b'], permits: 3 },
+      'an array of 2 is not a string. A resource is a non-empty string',
+    ],
+    ['no name', { permits: 3 }, 'The resource given to the lock of Reports.nightly cannot be used: undefined'],
+  ];
+  it.each(badSemaphores)('a semaphore with %s', (_, options, message) => {
+    for (const decorator of [DistributedSemaphore, LockHandler]) {
+      expect(decorating(options, decorator)).toThrow(InvalidLockOptionsError);
+      expect(decorating(options, decorator)).toThrow(message);
+    }
+  });
+
+  it('a semaphore that is only a name, and a lock that has permits', () => {
+    expect(decorating('x', DistributedSemaphore)).toThrow(
+      'The semaphore of Reports.nightly must be an object, not "x".',
+    );
+    expect(decorating(undefined, DistributedSemaphore)).toThrow('must be an object, not undefined.');
+    for (const decorator of [DistributedLock, ReadLock, WriteLock]) {
+      expect(decorating({ key: 'x', permits: 3 }, decorator)).toThrow('does not know the option "permits"');
+    }
+  });
+
   it('good ones pass', () => {
+    const semaphore = { key: 'x', permits: 3, count: 3, leaseMs: 50, waitMs: 0, onBusy: 'skip', lockService: 'y' };
+    expect(decorating(semaphore, DistributedSemaphore)).not.toThrow();
+    expect(decorating(semaphore, LockHandler)).not.toThrow();
     const all = {
       key: ['a', 'b'],
       mode: 'reentrant',

@@ -1,73 +1,45 @@
 import assert from 'node:assert/strict';
-import { LockError } from '../../lib/core/errors.js';
 import type { LockEvent } from '../../lib/core/events.js';
 import type { HeldLease } from '../../lib/core/held-lease.js';
 import type { Hold } from '../../lib/core/hold.js';
-import type { CallPlan, SimulatedInstance } from './contention-simulation.js';
+import { tickOf } from '../../lib/core/in-memory-server.js';
+import type { LockStore } from '../../lib/core/lock-store.js';
+import type { CallPlan } from './contention-plan.js';
+import type { SimulatedInstance } from './contention-simulation.js';
 import type { LockWorld } from './lock-world.js';
+import { SimulatedCall } from './simulated-call.js';
+import { TokenOrder } from './token-order.js';
+import { isExcluding, ValidLeases } from './valid-leases.js';
 
 /** How much later than its `waitMs` a call may end: for the timers of a clock that ticks in whole milliseconds. */
 const LATENESS_MS = 5;
 const TOKENS_PER_TICK = 32;
 
-/** One call, from its beginning to its end. */
-export class SimulatedCall {
-  readonly beganAt: number;
-  state: 'waiting' | 'granted' | 'ended' = 'waiting';
-  lease: HeldLease | undefined;
-
-  constructor(
-    readonly instance: SimulatedInstance,
-    readonly plan: CallPlan,
-    private readonly history: ContentionHistory,
-  ) {
-    this.beganAt = instance.clock.now();
-  }
-
-  /** Whether it stands in the line of its process. */
-  get isInLine(): boolean {
-    return (this.plan.kind === 'acquire' || this.plan.kind === 'using') && this.plan.options.waitMs !== 0;
-  }
-
-  granted(lease: HeldLease): void {
-    assert.equal(this.state, 'waiting', 'a call is granted once');
-    this.state = 'granted';
-    this.lease = lease;
-    this.history.granted(this, lease);
-  }
-
-  /** A reentrant lease once more. */
-  entered(lease: HeldLease): void {
-    assert.equal(lease.fencingToken, this.lease?.fencingToken, 're-entry keeps the token');
-  }
-
-  end(error?: unknown): void {
-    assert.notEqual(this.state, 'ended', 'a call ends once');
-    this.state = 'ended';
-    if (error !== undefined && !(error instanceof LockError)) this.history.fail(error);
-  }
-
-  /** How much longer than it may it has waited already. */
-  get overdueMs(): number {
-    const { waitMs = Infinity, attemptTimeoutMs = 1_000 } = this.plan.options;
-    const limit = this.plan.kind === 'tryAcquire' || waitMs === 0 ? attemptTimeoutMs : waitMs;
-    return this.instance.clock.now() - this.beganAt - limit;
-  }
-}
-
 /** What happened in a simulation, and what is wrong with it. Whatever is wrong is thrown, where it is noticed. */
 export class ContentionHistory {
   readonly calls: SimulatedCall[] = [];
   readonly holds = new Set<Hold>();
-  readonly #lastTokens = new Map<string, number>();
-  /** When the first lease of a tenure began, by its token. */
-  readonly #tenures = new Map<string, number>();
+  readonly #tokens = new TokenOrder();
+  /** When the first lease of a tenure began, by its tick. */
+  readonly #tenures = new Map<number, number>();
+  /** The ticks of what an operator has ended: those who hold it learn that later, and are wrong meanwhile. */
+  readonly #forced = new Set<number>();
+  /** The most permits that semaphores had, by resource. */
+  readonly #permits = new Map<string, number>();
+  /** Those whose transfer has been sent. */
+  readonly #leaving = new Set<Hold>();
+  /** Calls that others overtook, in this very moment. */
+  readonly #passed: SimulatedCall[] = [];
+  /** For whom texts are on their way. */
+  readonly #adopters: SimulatedInstance[] = [];
+  readonly #operator: LockStore;
   #failure: unknown;
 
   constructor(
     private readonly world: LockWorld,
     private readonly instances: readonly SimulatedInstance[],
   ) {
+    this.#operator = world.instance('operator').store;
     for (const instance of instances) {
       instance.locks.observers.add((event) => this.#noted(() => this.#hear(instance, event)));
     }
@@ -75,17 +47,19 @@ export class ContentionHistory {
 
   /** How many were granted. */
   get leases(): number {
-    return this.calls.filter(({ lease }) => lease).length;
+    return this.calls.filter(({ leases }) => leases.length > 0).length;
   }
 
   begin(instance: SimulatedInstance, plan: CallPlan): SimulatedCall {
     const call = new SimulatedCall(instance, plan, this);
     this.calls.push(call);
+    if (plan.permits) this.#mayHave(plan.resources[0]!, plan.permits.total);
     return call;
   }
 
   get isGoingOn(): boolean {
-    return this.calls.some(({ state, instance }) => state !== 'ended' && !instance.clock.isDead);
+    const begun = this.calls.filter(({ state }) => state !== 'ended').map(({ instance }) => instance);
+    return [...begun, ...this.#adopters].some(({ clock }) => !clock.isDead);
   }
 
   /** Thrown at the next check: here it would be taken for the failure of the work, or of an observer. */
@@ -93,56 +67,69 @@ export class ContentionHistory {
     this.#failure ??= error;
   }
 
-  granted(call: SimulatedCall, { hold }: HeldLease): void {
-    this.holds.add(hold);
-    const { instance, plan } = call;
+  granted(call: SimulatedCall): void {
     this.#noted(() => {
-      const { leaseMs = 0, maxHoldMs = Infinity, cohort = 0, cohortMs = 0 } = plan.options;
-      assert.equal(hold.leaseMs, Math.min(leaseMs, maxHoldMs), 'a lease is as long as was asked for');
-      const handOver = hold.fencingToken % TOKENS_PER_TICK;
-      assert.ok(handOver <= cohort, 'a tenure is handed on no more often than cohort');
-      const tenureBeganAt = this.#tenures.get(tenureOf(plan.resource, hold.fencingToken))!;
-      assert.ok(handOver === 0 || hold.acquiredAt - tenureBeganAt < cohortMs, 'nor for longer than cohortMs');
+      for (const { hold } of call.leases) {
+        this.holds.add(hold);
+        this.#checkTerms(call.plan, hold);
+      }
     });
     this.#noted(() => {
       if (!call.isInLine) return;
-      const before = this.calls.slice(0, this.calls.indexOf(call)).filter((other) => other.isInLine);
-      const passed = before.filter(
-        (other) => other.instance === instance && other.plan.resource === plan.resource && other.state === 'waiting',
-      );
-      // One that has given up in this very moment has not heard of it yet.
-      const live = passed.filter((other) => other.overdueMs < 0 && other.plan.abortMs === undefined);
-      assert.equal(live.length, 0, 'the calls of one process are served in the order they came');
+      const passed = this.calls
+        .slice(0, this.calls.indexOf(call))
+        .filter((other) => other.isBefore(call) && other.state === 'waiting');
+      // One that has given up, or was refused, in this very moment has not heard of it yet.
+      this.#passed.push(...passed.filter((other) => other.overdueMs < 0 && other.plan.abortMs === undefined));
     });
+  }
+
+  /** They are about to be handed on. */
+  leaving(leases: readonly HeldLease[]): void {
+    for (const { hold } of leases) this.#leaving.add(hold);
+  }
+
+  /** Whoever adopts them has them with the tokens they have. */
+  handedOn(leases: readonly HeldLease[], adopters: readonly SimulatedInstance[]): void {
+    for (const { fencingToken } of leases) this.#tokens.mayComeAgain(fencingToken);
+    this.#adopters.push(...adopters);
+  }
+
+  /** The text is there. */
+  arrived(adopter: SimulatedInstance): void {
+    this.#adopters.splice(this.#adopters.indexOf(adopter), 1);
+  }
+
+  /** An operator ends the first lease of the resource. */
+  forceRelease(resource: string): void {
+    const first = this.world.server.locks.get(resource)?.members()[0];
+    if (!first) return;
+    this.#forced.add(tickOf(first.fencingToken));
+    void this.#operator.forceRelease(resource, first.fencingToken);
+  }
+
+  /** An operator decides how many permits there are. */
+  resize(resource: string, total: number): void {
+    this.#mayHave(resource, total);
+    void this.#operator.resize(resource, total);
   }
 
   /** After each step of the world. */
   check(): void {
-    const { server } = this.world;
     if (this.#failure) throw this.#failure as Error;
-    const held = new Map<string, Hold>();
+    for (const { state, leases } of this.#passed.splice(0)) {
+      assert.ok(state === 'ended' && leases.length === 0, 'the calls of one process are served in the order they came');
+    }
+    const permitsOf = (resource: string) => this.#permits.get(resource)!;
+    const valid = new ValidLeases(this.world.server, permitsOf, this.#leaving);
     for (const hold of this.holds) {
       if (!this.#canAsk(hold)) continue;
-      if (!hold.isHeld()) {
+      if (!hold.isHeld())
         this.holds.delete(hold); // that is final
-        continue;
-      }
-      const { resource, owner } = hold.ownership;
-      assert.ok(!held.has(resource), `two leases of ${resource} are valid at once`);
-      held.set(resource, hold);
-      const lock = server.locks.get(resource);
-      assert.equal(
-        lock?.owner,
-        owner,
-        `the store does not have the lock of ${resource} that ${owner} believes to have`,
-      );
-      assert.equal(Math.floor(hold.fencingToken / TOKENS_PER_TICK), lock!.fencingToken / TOKENS_PER_TICK);
-      // The clocks differ by less than 1 %.
-      const leftMs = hold.remainingMs() / 1.01;
-      assert.ok(leftMs <= server.locks.ttlMs(resource), `the lease of ${resource} is trusted for longer than the lock`);
+      else if (!this.#forced.has(tickOf(hold.fencingToken))) valid.add(hold);
     }
     for (const call of this.calls) {
-      if (call.state !== 'waiting' || call.overdueMs <= LATENESS_MS || !this.#isAwake(call.instance)) continue;
+      if (call.state !== 'waiting' || call.overdueMs <= LATENESS_MS || !this.#isAwake(call)) continue;
       assert.fail(`a call waits ${call.overdueMs} ms longer than it may: ${JSON.stringify(call.plan)}`);
     }
   }
@@ -162,7 +149,7 @@ export class ContentionHistory {
     for (const { clock, locks, events } of this.instances) {
       if (clock.isDead) continue;
       assert.equal(locks.withdrawals.size, 0);
-      const lease = this.calls.find((call) => call.instance.locks === locks && call.lease)?.lease;
+      const lease = this.calls.find((call) => call.instance.locks === locks && call.leases.length > 0)?.leases[0];
       if (lease) {
         const { contention, watchdog, active } = lease['workings'];
         assert.deepEqual([contention.size, watchdog.size, active.size], [0, 0, 0], 'something is left in the process');
@@ -174,7 +161,7 @@ export class ContentionHistory {
   /** Where nothing is lost on the way, a process has one place in a queue, but for what it is withdrawing. */
   checkPlaces(): void {
     for (const { network, locks, store } of this.instances) {
-      for (const resource of new Set(this.calls.map(({ plan }) => plan.resource))) {
+      for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
         const places = this.world.server.listWaiters(resource).filter((name) => name === store.instanceId).length;
         const most = 1 + locks.withdrawals.size + network.inFlight;
         assert.ok(places <= most, `${store.instanceId} has ${places} places in the queue of ${resource}`);
@@ -185,10 +172,10 @@ export class ContentionHistory {
   /** Where nothing is lost on the way, nothing is left to expire, but what somebody left on purpose. */
   checkNothingIsLeftByTheLiving(): void {
     const isLeft = ({ instance, plan }: SimulatedCall) => plan.isForgotten || instance.clock.isDead;
-    for (const { plan } of this.calls) {
-      if (this.calls.some((call) => call.plan.resource === plan.resource && isLeft(call))) continue;
-      assert.equal(this.world.server.locks.get(plan.resource), undefined, `a lock of ${plan.resource} is left`);
-      assert.deepEqual(this.world.server.listWaiters(plan.resource), [], `waiters for ${plan.resource} are left`);
+    for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
+      if (this.calls.some((call) => call.plan.resources.includes(resource) && isLeft(call))) continue;
+      assert.equal(this.world.server.locks.get(resource), undefined, `a lock of ${resource} is left`);
+      assert.deepEqual(this.world.server.listWaiters(resource), [], `waiters for ${resource} are left`);
     }
   }
 
@@ -200,20 +187,40 @@ export class ContentionHistory {
 
   #hear(instance: SimulatedInstance, event: LockEvent): void {
     if (event.type !== 'acquired') return;
-    const { resource, fencingToken } = event;
+    const { resource, mode, fencingToken } = event;
+    const tick = tickOf(fencingToken);
+    // Not again when it is adopted, by another clock.
+    if (!this.#tenures.has(tick)) this.#tenures.set(tick, instance.clock.now());
+    if (this.#forced.has(tick)) return;
     for (const hold of this.holds) {
-      const isOther = hold.ownership.resource !== resource || !this.#canAsk(hold);
-      assert.ok(isOther || !hold.isHeld(), `${resource} is granted while it is held`);
+      const isOther = hold.ownership.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
+      if (isOther || this.#forced.has(tickOf(hold.fencingToken))) continue;
+      assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
     }
-    assert.ok(fencingToken > (this.#lastTokens.get(resource) ?? 0), `a later lease of ${resource} has no larger token`);
-    this.#lastTokens.set(resource, fencingToken);
-    if (fencingToken % TOKENS_PER_TICK > 0) return;
-    this.#tenures.set(tenureOf(resource, fencingToken), instance.clock.now());
+    this.#tokens.granted(resource, mode, fencingToken);
+  }
+
+  #checkTerms({ kind, permits, options }: CallPlan, hold: Hold): void {
+    const { mode = 'exclusive', leaseMs = 0, maxHoldMs = Infinity, cohort = 0, cohortMs = 0 } = options;
+    const askedMs = Math.min(leaseMs, maxHoldMs);
+    // One who reads beside it may have made it longer.
+    const isAsAsked = hold.leaseMs === askedMs || (hold.mode === 'read' && hold.leaseMs > askedMs);
+    assert.ok(isAsAsked, `a lease is as long as was asked for: ${hold.leaseMs}, ${askedMs}`);
+    if (kind === 'adopt') return;
+    assert.equal(hold.mode, permits ? 'semaphore' : mode);
+    const place = hold.fencingToken % TOKENS_PER_TICK;
+    assert.ok(place <= cohort, 'a tenure is handed on no more often than cohort');
+    const tenureBeganAt = this.#tenures.get(tickOf(hold.fencingToken))!;
+    assert.ok(place === 0 || hold.acquiredAt - tenureBeganAt < cohortMs, 'nor for longer than cohortMs');
+  }
+
+  #mayHave(resource: string, total: number): void {
+    this.#permits.set(resource, Math.max(total, this.#permits.get(resource) ?? 0));
   }
 
   /** Awake, and for long enough to have done what it missed. */
-  #isAwake({ clock }: SimulatedInstance): boolean {
-    return clock.isAwake && this.world.clock.now() - clock.wokeAt > LATENESS_MS;
+  #isAwake({ instance: { clock }, cleanUpMs }: SimulatedCall): boolean {
+    return clock.isAwake && this.world.clock.now() - clock.wokeAt > LATENESS_MS + cleanUpMs;
   }
 
   #noted(check: () => void): void {
@@ -225,19 +232,21 @@ export class ContentionHistory {
   }
 }
 
-function tenureOf(resource: string, token: number): string {
-  return `${resource} ${Math.floor(token / TOKENS_PER_TICK)}`;
-}
+const ENDINGS = new Set(['released', 'lost', 'releaseFailed', 'transferred']);
 
-/** Every lease ends once: released, or lost, or with a release that failed. */
+/** Every lease ends once: released, or lost, or handed on, or with a release that failed. */
 function checkEndings(events: readonly LockEvent[]): void {
+  const begun = new Map<number, number>();
   const endings = new Map<number, string[]>();
   for (const event of events) {
-    if (event.type === 'acquired') endings.set(event.fencingToken, []);
-    else if (event.type === 'released' || event.type === 'lost' || event.type === 'releaseFailed') {
-      endings.get(event.fencingToken)!.push(event.type);
-    }
+    if (!('fencingToken' in event)) continue;
+    const { type, fencingToken } = event;
+    if (type === 'acquired') begun.set(fencingToken, (begun.get(fencingToken) ?? 0) + 1);
+    else if (ENDINGS.has(type)) endings.set(fencingToken, [...(endings.get(fencingToken) ?? []), type]);
   }
-  for (const [token, types] of endings)
-    assert.equal(types.length, 1, `the lease ${token} ended as: ${types.join(', ')}`);
+  // More than one where the process adopted what it had handed on.
+  for (const [token, times] of begun) {
+    const types = endings.get(token) ?? [];
+    assert.equal(types.length, times, `the lease ${token}, granted ${times} times, ended as: ${types.join(', ')}`);
+  }
 }

@@ -1,51 +1,21 @@
+import { CompositeLease } from '../../lib/core/composite-lease.js';
 import type { HeldLease } from '../../lib/core/held-lease.js';
+import type { Lease } from '../../lib/core/lease.js';
 import type { LockOptions } from '../../lib/core/lock-options.js';
+import type { LockedWork } from '../../lib/core/locked-work.js';
 import { fixedInterval } from '../../lib/core/retry.js';
-import { ContentionHistory, type SimulatedCall } from './contention-history.js';
+import { ContentionHistory } from './contention-history.js';
+import { type CallPlan, type Incident, LONGEST_LEASE_MS, SEMAPHORE, type SimulationPlan } from './contention-plan.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { SeededRandom } from './seeded-random.js';
-import { Network, type NetworkOptions, ProcessClock } from './simulated-process.js';
-
-/** One call that the simulation makes. */
-export interface CallPlan {
-  readonly at: number;
-  readonly on: number;
-  readonly resource: string;
-  readonly kind: 'acquire' | 'using' | 'tryAcquire' | 'poll';
-  readonly options: LockOptions;
-  /** How long the section under the lock takes. */
-  readonly sectionMs: number;
-  /** The caller gives up after this. */
-  readonly abortMs: number | undefined;
-  /** In the middle of the section: nothing, or the lease is extended to so many milliseconds. */
-  readonly extendMs: number | undefined;
-  /** A fixed lease may be left to run out. */
-  readonly isForgotten: boolean;
-}
-
-/** Something that happens to a process. */
-export interface Incident {
-  readonly at: number;
-  readonly on: number;
-  readonly kind: 'kill' | 'vanish' | 'stop' | 'reconnect' | 'forge';
-  readonly lastingMs: number;
-}
-
-export interface SimulationPlan {
-  readonly seed: number;
-  readonly instances: number;
-  readonly network: NetworkOptions;
-  readonly calls: readonly CallPlan[];
-  readonly incidents: readonly Incident[];
-}
+import type { SimulatedCall } from './simulated-call.js';
+import { Network, ProcessClock } from './simulated-process.js';
 
 export interface SimulatedInstance extends Instance {
   readonly clock: ProcessClock;
   readonly network: Network;
 }
 
-/** No lease is longer, where leases are left to expire. */
-export const LONGEST_LEASE_MS = 10_000;
 /**
  * How long after the last call everything must have ended: waiters without a limit of their own, too. Of those before them
  * some may have to expire, one after another; where nothing is lost, none has to.
@@ -65,7 +35,7 @@ export class ContentionSimulation {
 
   constructor(private readonly plan: SimulationPlan) {
     this.#random = new SeededRandom(plan.seed);
-    this.instances = Array.from({ length: plan.instances }, (_, index) => this.#start(`process ${index}`));
+    this.instances = Array.from({ length: plan.instances }, (_, index) => this.#start(`process-${index}`));
     this.history = new ContentionHistory(this.world, this.instances);
     this.world.clock.onStep = () => {
       this.history.check();
@@ -107,54 +77,100 @@ export class ContentionSimulation {
     return { ...instance, clock, network };
   }
 
+  #instance(number: number): SimulatedInstance {
+    return this.instances[number % this.instances.length]!;
+  }
+
   #call(plan: CallPlan): void {
-    const instance = this.instances[plan.on % this.instances.length]!;
-    if (!instance.clock.isAwake) return;
+    const instance = this.#instance(plan.on);
     const controller = new AbortController();
-    const call = this.history.begin(instance, plan);
     const signal = plan.abortMs === undefined ? undefined : controller.signal;
+    if (!this.#begin(plan, (call) => this.#perform(instance, call, signal))) return;
     if (plan.abortMs !== undefined) instance.clock.setTimer(() => controller.abort(), plan.abortMs);
-    this.#perform(instance, plan, call, signal).then(
+  }
+
+  #begin(plan: CallPlan, perform: (call: SimulatedCall) => Promise<void>): boolean {
+    const instance = this.#instance(plan.on);
+    if (!instance.clock.isAwake) return false;
+    const call = this.history.begin(instance, plan);
+    perform(call).then(
       () => call.end(),
       (error: unknown) => call.end(error),
     );
+    return true;
   }
 
-  async #perform(
-    { locks, clock }: SimulatedInstance,
-    plan: CallPlan,
-    call: SimulatedCall,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { resource, kind, sectionMs, extendMs } = plan;
-    const pass = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(resolve, ms));
-    const options: LockOptions = { ...plan.options, ...(signal && { signal }) };
+  async #perform(instance: SimulatedInstance, call: SimulatedCall, signal: AbortSignal | undefined): Promise<void> {
+    const { plan } = call;
+    const { kind, extendMs, transfer } = plan;
+    const locks = locksOf(instance, plan);
+    const retry = kind === 'poll' ? fixedInterval({ intervalMs: 50 }) : undefined;
+    const options: LockOptions = { ...plan.options, ...(signal && { signal }), ...(retry && { retry }) };
+    const pass = (ms: number): Promise<void> => new Promise((resolve) => instance.clock.setTimer(resolve, ms));
+    const half = plan.sectionMs / 2;
     if (kind === 'using') {
-      await locks.using(resource, options, async (given) => {
-        call.granted(given as HeldLease);
-        await pass(sectionMs / 2);
-        // Enters once more; where the lease is not reentrant, or is lost, that is refused.
-        const again = locks.using(resource, { ...options, waitMs: 0 }, (lease) => call.entered(lease as HeldLease));
+      await locks.using(options, async (lease) => {
+        call.granted(partsOf(lease));
+        await pass(half);
+        // Enters once more; where the lease is exclusive, or is lost, that is refused.
+        const mode = plan.options.mode === 'write' && Number.isInteger(half) ? 'read' : plan.options.mode;
+        const again = locks.using({ ...options, waitMs: 0, mode }, (inner) => call.entered(partsOf(inner)));
         await again.catch(() => {});
-        await pass(sectionMs / 2);
+        if (plan.isDowngraded) await lease.downgrade().catch(() => {});
+        await pass(half);
+        if (transfer) await this.#transfer(plan, lease);
       });
       return;
     }
-    const retry = kind === 'poll' ? fixedInterval({ intervalMs: 50 }) : undefined;
-    const lease = await (kind === 'tryAcquire'
-      ? locks.tryAcquire(resource, options)
-      : locks.acquire(resource, { ...options, ...(retry && { retry }) }));
+    const lease = await (kind === 'tryAcquire' ? locks.tryAcquire(options) : locks.acquire(options));
     if (lease === null) return;
-    call.granted(lease as HeldLease);
+    call.granted(partsOf(lease));
     if (plan.isForgotten && options.watchdog === false) return;
-    await pass(sectionMs / 2);
+    await pass(half);
     if (extendMs !== undefined) lease.extend(extendMs).catch(() => {});
-    await pass(sectionMs / 2);
+    // Not both at once: where replies change places too, nobody knows which of them came first.
+    else if (plan.isDowngraded) lease.downgrade().catch(() => {});
+    await pass(half);
+    if (transfer) await this.#transfer(plan, lease);
     await lease.release().catch(() => {}); // told to the observers
   }
 
+  async #transfer(plan: CallPlan, lease: Lease): Promise<void> {
+    const { to, afterMs, leaseMs, waitMs } = plan.transfer!;
+    this.history.leaving(partsOf(lease));
+    const text = await lease.transfer({ leaseMs }).catch(() => undefined);
+    if (text === undefined) return;
+    const adopters = to.map((on) => this.#instance(on));
+    this.history.handedOn(partsOf(lease), adopters);
+    for (const on of to) {
+      const options = { ...plan.options, waitMs };
+      const adoption: CallPlan = { ...plan, on, kind: 'adopt', options, transfer: undefined, abortMs: undefined };
+      const adopt = () => {
+        this.history.arrived(this.#instance(on));
+        this.#begin(adoption, (call) => this.#adopt(call, text));
+      };
+      this.world.clock.setTimer(() => this.#instance(on).clock.whenAwake(adopt), afterMs);
+    }
+  }
+
+  async #adopt(call: SimulatedCall, text: string): Promise<void> {
+    const { locks, clock } = call.instance;
+    const { leaseMs, waitMs, watchdog, attemptTimeoutMs, maxHoldMs } = call.plan.options;
+    const lease = await locks.adopt(text, {
+      leaseMs: leaseMs!,
+      waitMs: waitMs!,
+      watchdog: watchdog!,
+      attemptTimeoutMs: attemptTimeoutMs!,
+      ...(maxHoldMs && { maxHoldMs }),
+    });
+    call.granted(partsOf(lease));
+    await new Promise<void>((resolve) => clock.setTimer(resolve, call.plan.sectionMs));
+    await lease.release().catch(() => {});
+  }
+
   #happens({ on, kind, lastingMs }: Incident): void {
-    const { clock, store, locks } = this.instances[on % this.instances.length]!;
+    const { clock, store, locks } = this.#instance(on);
+    const resource = store.commands.at(-1)?.resource ?? 'stock';
     switch (kind) {
       case 'kill': // its connections end with it
       case 'vanish': // the machine is gone, and nobody tells Redis
@@ -169,10 +185,42 @@ export class ContentionSimulation {
         clock.whenAwake(() => store.reconnect());
         break;
       case 'forge': {
-        const resource = store.commands.at(-1)?.resource ?? 'stock';
         const grant = { resource, owner: locks.newOwner(), fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()) };
         clock.whenAwake(() => store.deliver(grant));
+        break;
       }
+      case 'forceRelease':
+        this.history.forceRelease(resource);
+        break;
+      case 'resize':
+        this.history.resize(SEMAPHORE, 1 + (lastingMs % 5));
     }
   }
+}
+
+/** The calls of the plan: to a semaphore, or to locks. */
+function locksOf({ locks }: SimulatedInstance, { permits, resources }: CallPlan) {
+  const names = resources.length === 1 ? resources[0]! : resources;
+  if (!permits) {
+    return {
+      acquire: (options: LockOptions) => locks.acquire(names, options),
+      tryAcquire: (options: LockOptions) => locks.tryAcquire(names, options),
+      using: (options: LockOptions, work: LockedWork<void>) => locks.using(names, options, work),
+    };
+  }
+  const semaphore = locks.semaphore(resources[0]!, { permits: permits.total });
+  const take = (options: LockOptions) => {
+    const { mode: _, ...others } = options;
+    return { ...others, count: permits.count };
+  };
+  return {
+    acquire: (options: LockOptions) => semaphore.acquire(take(options)),
+    tryAcquire: (options: LockOptions) => semaphore.tryAcquire(take(options)),
+    using: (options: LockOptions, work: LockedWork<void>) => semaphore.using(take(options), work),
+  };
+}
+
+/** The leases of each resource. */
+function partsOf(lease: Lease): readonly HeldLease[] {
+  return lease instanceof CompositeLease ? lease.leases : [lease as HeldLease];
 }

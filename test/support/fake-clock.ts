@@ -21,12 +21,15 @@ export class FakeClock implements Clock {
   readonly #timers = new Set<FakeTimer>();
   /** Called after each timer, once what it set off has settled. */
   onStep: () => void = () => {};
+  /** How far it moves with each look at it: a real one never stands still between two lines. */
+  lookMs = 0;
 
   constructor(startsAt = Date.UTC(2026, 0, 1)) {
     this.#wallBegin = startsAt - this.#now;
   }
 
   now(): number {
+    this.#now += this.lookMs;
     return this.#now;
   }
 

@@ -2,16 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../lib/core/clock.js';
 import type { LockEvent } from '../../lib/core/events.js';
+import { Latches } from '../../lib/core/latches.js';
 import { LockClient } from '../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../lib/core/lock-options.js';
 import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
+import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { eventually } from './eventually.js';
+import { instancesOf } from './instances-of.js';
 
 /** What one process of an application would have: a lock client on connections of its own. */
 export interface LockInstance {
   readonly instanceId: string;
   readonly locks: LockClient;
+  readonly latches: Latches;
   readonly store: RedisLockStore;
   readonly events: LockEvent[];
 }
@@ -46,7 +50,8 @@ export function useInstances(
     const { clock } = options;
     const observers = [(event: LockEvent) => events.push(event)];
     const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });
-    const instance = { instanceId, locks, store, events };
+    const latches = new Latches(locks, new RedisLatchStore(store));
+    const instance = { instanceId, locks, latches, store, events };
     running.push(instance);
     await store.start(options.patienceMs ?? 5_000);
     return instance;
@@ -85,7 +90,7 @@ export async function keysWithTtl(admin: Redis): Promise<Record<string, number>>
 /** Waits until exactly these instances stand in the queue in Redis, in this order. */
 export async function untilQueued(witness: LockInstance, resource: string, ...waiters: LockInstance[]): Promise<void> {
   const ids = waiters.map(({ instanceId }) => instanceId);
-  await eventually(async () => expect((await witness.store.inspect(resource)).waiters).toEqual(ids));
+  await eventually(async () => expect(instancesOf((await witness.store.inspect(resource)).waiters)).toEqual(ids));
 }
 
 /** No key but the fence's, and no channel but the inboxes of those who live. */

@@ -4,10 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LeaseLostError } from '../../lib/core/errors.js';
 import type { Lease } from '../../lib/core/lease.js';
+import { Latches } from '../../lib/core/latches.js';
 import { LockClient } from '../../lib/core/lock-client.js';
 import type { LockOptions } from '../../lib/core/lock-options.js';
+import type { LockState } from '../../lib/core/lock-store.js';
+import type { ResourceNames } from '../../lib/core/resource.js';
 import { fence } from '../../lib/redis/fence.js';
+import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { machineNow, type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from './mixed-sections.js';
 
 /** What a lease says of itself. */
 export interface LeaseView {
@@ -60,14 +65,11 @@ return 1
 `;
 
 let locks: LockClient;
+let latches: Latches;
 let redisUrl: string;
 const leases = new Map<string, Lease>();
 /** How to end the holds that the test ends. */
 const letGo = new Map<string, () => void>();
-
-function machineNow(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
 
 const verbs = {
   async start(url: string, leaseMs: number): Promise<void> {
@@ -79,21 +81,55 @@ const verbs = {
       leaseMs,
     });
     locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    latches = new Latches(locks, new RedisLatchStore(store));
     await store.start(5_000);
   },
 
-  async acquire(resource: string, options?: LockOptions): Promise<LeaseView> {
-    const lease = await locks.acquire(resource, options);
-    leases.set(resource, lease);
-    return view(lease);
+  async acquire(resource: ResourceNames, options?: TakeOptions): Promise<LeaseView> {
+    return keep(await take(locks, resource, options), String(resource));
   },
 
-  async release(resource: string): Promise<void> {
-    await leases.get(resource)!.release();
+  /** Gives how many are missing. */
+  async countDown(latch: string, count: number, id?: string): Promise<number> {
+    return latches.latch(latch, count).countDown({ id });
   },
 
-  state(resource: string): LeaseView {
-    return view(leases.get(resource)!);
+  /** Waits for a latch, so many times at once. */
+  async waitForLatch(latch: string, count: number, waitMs: number, callers = 1): Promise<void> {
+    await Promise.all(Array.from({ length: callers }, () => latches.latch(latch, count).wait({ waitMs })));
+  },
+
+  async release(resource: ResourceNames): Promise<void> {
+    await leases.get(String(resource))!.release();
+  },
+
+  state(resource: ResourceNames): LeaseView {
+    return view(leases.get(String(resource))!);
+  },
+
+  /** Gives the text with which another process adopts the lease. */
+  async transfer(resource: ResourceNames, leaseMs?: number): Promise<string> {
+    return leases.get(String(resource))!.transfer(leaseMs === undefined ? {} : { leaseMs });
+  },
+
+  async adopt(text: string, resource: ResourceNames): Promise<LeaseView> {
+    return keep(await locks.adopt(text), String(resource));
+  },
+
+  async downgrade(resource: string): Promise<void> {
+    await leases.get(resource)!.downgrade();
+  },
+
+  list(prefix: string): Promise<LockState[]> {
+    return locks.operators.list({ prefix });
+  },
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return locks.operators.forceRelease(resource, { fencingToken });
+  },
+
+  mixed(work: MixedWork): Promise<MixedSection[]> {
+    return workMixed(locks, work);
   },
 
   /** Stops the whole process, and looks at the lease before anything else runs when it is continued. */
@@ -172,12 +208,12 @@ const verbs = {
    * Holds the lock until it is told to let go, and writes to the witness all the time, carelessly: also when it has lost
    * the lock. Answers when it is told to let go.
    */
-  async hold(resource: string, options?: LockOptions): Promise<HoldReport> {
+  async hold(resource: string, options?: TakeOptions): Promise<HoldReport> {
     const redis = new Redis(redisUrl);
     redis.on('error', () => undefined);
     let isOver = false;
     letGo.set(resource, () => (isOver = true));
-    const lease = await locks.acquire(resource, { waitMs: 60_000, ...options });
+    const lease = await take(locks, resource, { waitMs: 60_000, ...options });
     const { fencingToken } = lease;
     const from = machineNow();
     const report = { fencingToken, from, to: from, whileHeld: noWrites(), afterLoss: noWrites() };
@@ -211,6 +247,11 @@ export type Verbs = typeof verbs;
 
 function noWrites(): Writes {
   return { accepted: 0, refused: 0 };
+}
+
+function keep(lease: Lease, name: string): LeaseView {
+  leases.set(name, lease);
+  return view(lease);
 }
 
 function view(lease: Lease): LeaseView {

@@ -9,12 +9,26 @@ import {
   type Queueing,
   type RotateReply,
   type StoreFailure,
+  type Transfer,
 } from '../../lib/core/lock-store.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
 
-const VERBS = ['acquire', 'rotate', 'setDepth', 'renew', 'release', 'verify', 'inspect'] as const;
+const VERBS = [
+  'acquire',
+  'rotate',
+  'setDepth',
+  'renew',
+  'release',
+  'verify',
+  'downgrade',
+  'transfer',
+  'resize',
+  'inspect',
+  'list',
+  'forceRelease',
+] as const;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -65,7 +79,7 @@ export interface Command {
   readonly resource: string;
   /** Whom it is about; of a rotation, who releases. */
   readonly owner: string | undefined;
-  /** Of a rotation, who wants the resource next. */
+  /** Of a rotation, who wants the resource next; of a transfer, who has it then. */
   readonly next?: string;
   readonly sentAt: number;
   readonly leaseMs?: number;
@@ -164,8 +178,30 @@ export class ScriptedStore implements LockStore {
     return this.#send('verify', ownership, {}, () => this.inner.verify(ownership));
   }
 
+  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+    return this.#send('downgrade', ownership, { leaseMs }, () => this.inner.downgrade(ownership, leaseMs));
+  }
+
+  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
+    const details = { leaseMs: transfer.leaseMs, next: transfer.to };
+    return this.#send('transfer', ownership, details, () => this.inner.transfer(ownership, transfer));
+  }
+
+  resize(resource: string, total: number): Promise<boolean> {
+    return this.#send('resize', { resource }, {}, () => this.inner.resize(resource, total));
+  }
+
   inspect(resource: string): Promise<LockState> {
     return this.#send('inspect', { resource }, {}, () => this.inner.inspect(resource));
+  }
+
+  /** Its resource is the prefix. */
+  list(prefix: string, limit: number): Promise<string[]> {
+    return this.#send('list', { resource: prefix }, {}, () => this.inner.list(prefix, limit));
+  }
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return this.#send('forceRelease', { resource }, {}, () => this.inner.forceRelease(resource, fencingToken));
   }
 
   listen(listener: GrantListener): void {

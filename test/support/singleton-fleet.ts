@@ -113,7 +113,7 @@ export class Fleet {
 
   /** Who holds the job's lock; undefined when it is free. */
   get holder(): string | undefined {
-    return this.world.server.locks.get(`cron:${this.job.job}`)?.owner.split('/')[0];
+    return this.world.server.locks.get(`cron:${this.job.job}`)?.members()[0]?.owner.split('/')[0];
   }
 
   async work(member: Member, tick: string, lease: Lease, lastingMs: number): Promise<string> {

@@ -1,5 +1,6 @@
+import { ANY_LOCK, MEMBERS } from './members.js';
 import { defineScript } from './script.js';
-import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
+import { CLOCK, FENCE, HOLDER, LEASE, TAKE } from './shared.js';
 
 /**
  * Claims one tick of a singleton job for the whole fleet, and takes the job's lock with it. The claim is the string of its
@@ -15,15 +16,18 @@ export const CLAIM_TICK = defineScript(
   CLOCK,
   FENCE,
   HOLDER,
+  LEASE,
+  MEMBERS,
+  ANY_LOCK,
   TAKE,
   `
 local owner, rescue = ARGV[1], ARGV[5] == '1'
 local claimant = redis.call('GET', KEYS[2])
 if claimant == 'finished' or (rescue and not claimant) then return { 'finished', 0 } end
-local holder, token = readHolder(KEYS[1])
-if holder == owner then
+local holder = readLock(KEYS[1])
+if holder and holder.owner == owner then
   lengthen(KEYS[1], ARGV[2])
-  return { 'granted', tonumber(token) }
+  return { 'granted', tonumber(holder.token) }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0
 if claimant and claimant ~= owner then

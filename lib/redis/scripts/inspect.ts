@@ -1,3 +1,4 @@
+import { ADMISSION } from './admission.js';
 import { defineScript } from './script.js';
 import { CLOCK, HOLDER } from './shared.js';
 
@@ -5,25 +6,52 @@ import { CLOCK, HOLDER } from './shared.js';
  * Reads everything there is to know about a resource at one moment. Changes nothing.
  *
  * KEYS  1 lock, 2 queue
- * Reply [holder, fencing token, depth, mode, TTL in milliseconds, [owner ids of those who wait, in order]]; the first four
- *       are empty strings when the lock is free
+ * Reply [mode, or '' when the lock is free; TTL in milliseconds; permits of a semaphore, or 0;
+ *       [owner, fencing token, TTL in milliseconds, depth, permits, of each holder, one after another];
+ *       [owner, mode, permits, of each who waits, in order, one after another]]
  */
 export const INSPECT = defineScript(
   'inspect',
   CLOCK,
   HOLDER,
+  ADMISSION,
   `
 local entries = {}
 local fields = redis.call('HGETALL', KEYS[2])
 for index = 1, #fields, 2 do
-  local owner, expiry = string.match(fields[index + 1], '^(%S+) %S+ (%d+) %d+$')
-  if owner and tonumber(expiry) > now then entries[#entries + 1] = { number = tonumber(fields[index]), owner = owner } end
+  local owner, mode, expiry = string.match(fields[index + 1], '^(%S+) (%S+) (%d+) %d+$')
+  if owner and tonumber(expiry) > now then
+    entries[#entries + 1] = { number = tonumber(fields[index]), owner = owner, request = parseRequest(mode) }
+  end
 end
 table.sort(entries, function(a, b) return a.number < b.number end)
 local waiters = {}
-for index, entry in ipairs(entries) do waiters[index] = entry.owner end
-local holder, token, depth, mode = readHolder(KEYS[1])
-if not holder then return { '', '', '', '', 0, waiters } end
-return { holder, token, depth, mode, redis.call('PTTL', KEYS[1]), waiters }
+for _, entry in ipairs(entries) do
+  waiters[#waiters + 1] = entry.owner
+  waiters[#waiters + 1] = entry.request.mode
+  waiters[#waiters + 1] = entry.request.count
+end
+
+local holder, token, mode = readHolder(KEYS[1])
+if not holder then return { '', 0, 0, {}, waiters } end
+local ttl = redis.call('PTTL', KEYS[1])
+if holder ~= '' then
+  local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
+  return { mode, ttl, 0, { holder, token, ttl, depth, 1 }, waiters }
+end
+local holders, total, lastTtl = {}, 0, 0
+local members = redis.call('HGETALL', KEYS[1])
+for index = 1, #members, 2 do
+  if members[index] == 'total' then total = tonumber(members[index + 1]) end
+  local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')
+  if permits and tonumber(expiry) > now then
+    lastTtl = math.max(lastTtl, expiry - now)
+    for _, value in ipairs({ members[index], memberToken, expiry - now, 1, tonumber(permits) }) do
+      holders[#holders + 1] = value
+    end
+  end
+end
+if #holders == 0 then return { '', 0, 0, {}, waiters } end
+return { mode, lastTtl, total, holders, waiters }
 `,
 );

@@ -1,5 +1,6 @@
+import { MEMBER, MEMBERS, RENEWAL } from './members.js';
 import { defineScript } from './script.js';
-import { HOLDER } from './shared.js';
+import { CLOCK, HOLDER, LEASE } from './shared.js';
 
 /**
  * Starts the lease anew.
@@ -10,9 +11,25 @@ import { HOLDER } from './shared.js';
  */
 export const RENEW = defineScript(
   'renew',
-  HOLDER,
   `
-if readHolder(KEYS[1]) ~= ARGV[1] then return 0 end
+-- An exclusive lock of this owner: nearly always, and no members whose time would have to be known.
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
+  if ARGV[3] == '1' or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  return 1
+end
+if not text then return 0 end
+`,
+  CLOCK,
+  HOLDER,
+  LEASE,
+  MEMBERS,
+  MEMBER,
+  RENEWAL,
+  `
+local holder = readHolder(KEYS[1], text)
+if holder == '' then return renewMember(KEYS[1], ARGV[1], ARGV[2], ARGV[3] == '1') and 1 or 0 end
+if holder ~= ARGV[1] then return 0 end
 if ARGV[3] == '1' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else lengthen(KEYS[1], ARGV[2]) end
 return 1
 `,

@@ -1,6 +1,6 @@
-import { ACQUIRING, GRANT, QUEUE, RELEASING } from './queue.js';
+import { ACQUIRING, GRANTING, RELEASING } from './granting.js';
 import { defineScript } from './script.js';
-import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
+import { CLOCK } from './shared.js';
 
 /**
  * An instance gives its lock back and waits for it again, in one round trip: the whole of release, then the whole of
@@ -13,15 +13,11 @@ import { CLOCK, FENCE, HOLDER, TAKE } from './shared.js';
 export const ROTATE = defineScript(
   'rotate',
   CLOCK,
-  FENCE,
-  TAKE,
-  HOLDER,
-  QUEUE,
-  GRANT,
+  GRANTING,
   RELEASING,
   ACQUIRING,
   `
-local released = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
-return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]) }
+local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
+return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }
 `,
 );

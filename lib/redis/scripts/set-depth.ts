@@ -1,8 +1,8 @@
 import { defineScript } from './script.js';
-import { HOLDER } from './shared.js';
+import { HOLDER, LEASE } from './shared.js';
 
 /**
- * Sets how often a reentrant holder has entered. The caller says the depth itself, not "one more": a command that is sent
+ * Sets how often a reentrant holder or a writer has entered. The caller says the depth itself, not "one more": a command that is sent
  * again cannot count twice.
  *
  * KEYS  1 lock
@@ -12,9 +12,10 @@ import { HOLDER } from './shared.js';
 export const SET_DEPTH = defineScript(
   'setDepth',
   HOLDER,
+  LEASE,
   `
-local holder, _, _, mode = readHolder(KEYS[1])
-if holder ~= ARGV[1] or mode ~= 'reentrant' then return 0 end
+local holder, _, mode = readHolder(KEYS[1])
+if holder ~= ARGV[1] or mode == 'exclusive' then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 lengthen(KEYS[1], ARGV[3])
 return 1

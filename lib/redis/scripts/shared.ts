@@ -39,46 +39,55 @@ export function mint(fenceKey: string): string {
   local token = tick * 32`;
 }
 
-/** `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock, with a new token, which it gives. Needs FENCE. */
+/**
+ * `takeLock(lockKey, fenceKey, owner, mode, leaseMs)`: writes the lock of one owner, with a new token, which it gives.
+ * Needs FENCE.
+ */
 export const TAKE = `
 local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
   local token = mintToken(fenceKey)
   local text = string.format('%.0f', token)
-  if mode == 'reentrant' then
+  if mode == 'exclusive' then
+    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
+  else
     -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
     redis.call('PEXPIRE', lockKey, leaseMs)
-    redis.call('HSET', lockKey, 'owner', owner, 'token', text, owner, 1)
+    redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, owner, 1)
     redis.call('PEXPIRE', lockKey, leaseMs)
-  else
-    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
   end
   return token
 end
 `;
 
 /**
- * `readHolder(lockKey)`: owner, fencing token, depth, and mode of whoever holds the lock; nothing when it is free.
- * An exclusive lock is the string "owner token". A reentrant one is a hash with the fields owner, token, and one named
- * like the owner that holds the depth. A key with anything else in it is somebody else's, and a WRONGTYPE error.
+ * `readHolder(lockKey, text)`: owner, fencing token, and mode of whoever holds the lock; nothing when it is free. `text` is
+ * what GET gave or raised, where the script has asked already.
+ *
+ * An exclusive lock is the string "owner token". One of a reentrant holder or a writer is a hash with the fields mode, owner,
+ * token, and one named like the owner that holds the depth. One that is shared (see MEMBERS) has no single owner: then the
+ * owner given is the empty string, and the fields that readMembers wants come after the mode. A key with anything else in it
+ * is somebody else's, and a WRONGTYPE error.
  */
 export const HOLDER = `
-local function readHolder(lockKey)
-  local text = redis.pcall('GET', lockKey)
+local function readHolder(lockKey, text)
+  text = text or redis.pcall('GET', lockKey)
   if not text then return nil end
-  local owner, token
   if type(text) == 'string' then
-    owner, token = string.match(text, '^(%S+) (%d+)$')
-    if owner then return owner, token, 1, 'exclusive' end
+    local owner, token = string.match(text, '^(%S+) (%d+)$')
+    if owner then return owner, token, 'exclusive' end
   else
-    local fields = redis.call('HMGET', lockKey, 'owner', 'token')
-    owner, token = fields[1], fields[2]
-    if owner then return owner, token, tonumber(redis.call('HGET', lockKey, owner)), 'reentrant' end
+    local fields = redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token')
+    if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant' end
+    if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
   end
   -- Not a lock, so one of these raises Redis's own error, in every version: WRONGTYPE, or the NOPERM of the GET above.
   redis.call('LLEN', lockKey)
   return redis.call('GET', lockKey)
 end
+`;
 
+/** `lengthen(lockKey, leaseMs)` and `holderTtl(lockKey)`: how long a lock lasts. */
+export const LEASE = `
 -- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since.
 local function lengthen(lockKey, leaseMs)
   if redis.call('PTTL', lockKey) < tonumber(leaseMs) then redis.call('PEXPIRE', lockKey, leaseMs) end

@@ -1,11 +1,22 @@
+import { MEMBER } from './members.js';
 import { defineScript } from './script.js';
-import { HOLDER } from './shared.js';
+import { CLOCK, HOLDER } from './shared.js';
 
 /**
- * Whether this owner holds the lock. Changes nothing.
+ * Whether this owner holds the lock, or a share of it. Changes nothing.
  *
  * KEYS  1 lock
  * ARGV  1 owner
  * Reply 1 or 0
  */
-export const VERIFY = defineScript('verify', HOLDER, `return readHolder(KEYS[1]) == ARGV[1] and 1 or 0`);
+export const VERIFY = defineScript(
+  'verify',
+  CLOCK,
+  HOLDER,
+  MEMBER,
+  `
+local holder = readHolder(KEYS[1])
+if holder == '' then return findMember(KEYS[1], ARGV[1]) and 1 or 0 end
+return holder == ARGV[1] and 1 or 0
+`,
+);

@@ -1,14 +1,30 @@
 import { inspect } from 'node:util';
 import { LockUnavailableError } from '../../../lib/core/errors.js';
+import type { LockMode } from '../../../lib/core/lock-options.js';
 import { eventually, rejection } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { take, type TakeOptions } from '../../support/mixed-sections.js';
 import { useRedis } from '../../support/redis-server.js';
 
 const PASSWORD = 'pw-5ecret-of-the-user';
 
 /** Everything the library needs of an ACL user. */
 const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eval', '+subscribe', '+publish', '+time'];
-const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall llen'.split(' ');
+const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hincrby hlen hgetall llen unlink'.split(
+  ' ',
+);
+/** What `locks.list()` needs beside them. */
+const TO_LIST = '+scan';
+
+/** Every way to take a lock. */
+const WAYS: [string, TakeOptions][] = [
+  ['exclusive', {}],
+  ['reentrant', { mode: 'reentrant' }],
+  ['read', { mode: 'read' }],
+  ['write', { mode: 'write' }],
+  ['semaphore', { permits: 3, count: 2 }],
+];
 
 describe('an ACL user', () => {
   const redis = useRedis();
@@ -19,7 +35,7 @@ describe('an ACL user', () => {
     await admin().call('ACL', 'SETUSER', 'app', 'reset', 'on', `>${PASSWORD}`, ...rules);
     return start({ connection: redis().url.replace('://', `://app:${PASSWORD}@`), patienceMs: 500 });
   };
-  const everything = [...ENOUGH, ...IN_SCRIPTS.map((command) => `+${command}`)];
+  const everything = [...ENOUGH, TO_LIST, ...IN_SCRIPTS.map((command) => `+${command}`)];
   const expectNoperm = (error: LockUnavailableError): void => {
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect(error.message).toMatch(/^Redis could not acquire "a": (NOPERM|ERR The user).*The ACL user needs/);
@@ -28,22 +44,44 @@ describe('an ACL user', () => {
     }
   };
 
-  it('with the documented rights can do everything', async () => {
+  it.each(WAYS)('with the documented rights can do everything (%s)', async (mode, options) => {
     const { locks, instanceId } = await connectAs(...everything);
     const other = await start();
-    for (const mode of ['exclusive', 'reentrant'] as const) {
-      const lease = await locks.acquire('a', { mode });
-      await lease.extend();
-      expect(await lease.verify()).toBe(true);
-      expect((await locks.inspect('a')).holders).toHaveLength(1);
-      await lease.release();
-    }
-    const lease = await other.locks.acquire('a', { leaseMs: 60_000 });
-    const waiting = locks.acquire('a', { waitMs: 60_000 });
-    await eventually(async () => expect((await other.locks.inspect('a')).waiters).toEqual([instanceId]));
-    await lease.release();
-    await (await waiting).release();
+    const lease = await take(locks, 'a', options);
+    await lease.extend();
+    expect(await lease.verify()).toBe(true);
+    expect(await locks.inspect('a')).toMatchObject({ mode, holders: [{ instanceId }] });
+    expect(await locks.operators.list()).toMatchObject([{ resource: 'a' }]);
+    if (mode === 'write') await lease.downgrade();
+    if (mode === 'semaphore') await locks.semaphore('a', { permits: 3 }).resize(3);
+    const adopted = await locks.adopt(await lease.transfer());
+    await adopted.release();
+
+    const held = await take(other.locks, 'a', options.permits ? { permits: 3, count: 3 } : { mode: 'write' });
+    const next = take(locks, 'a', { ...options, waitMs: 60_000 });
+    await eventually(async () => expect(instancesOf((await other.locks.inspect('a')).waiters)).toEqual([instanceId]));
+    await held.release();
+    const { fencingToken } = await next;
+    expect(await locks.operators.forceRelease('a', { fencingToken })).toBe(true);
     expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it('with the documented rights can use latches', async () => {
+    const { latches } = await connectAs(...everything);
+    const opened = latches.latch('a', 1).wait({ waitMs: 60_000 });
+    await eventually(async () => expect(await admin().exists('lock:{a}:latch:waiters')).toBe(1));
+    expect(await latches.latch('a', 1).countDown()).toBe(0);
+    await opened;
+    expect(await admin().hkeys('lock:{a}:latch')).toEqual(['count', 'open']);
+  });
+
+  it('without SCAN can do everything but list', async () => {
+    const { locks } = await connectAs(...everything, '-scan');
+    const lease = await locks.acquire('a', { mode: 'read' });
+    const error = await rejection<LockUnavailableError>(locks.operators.list());
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toMatch(/NOPERM.*scan/);
+    await lease.release();
   });
 
   it.each([
@@ -60,17 +98,41 @@ describe('an ACL user', () => {
   });
 
   it.each(IN_SCRIPTS.concat('time', 'publish'))('without %s leaves nothing that does not expire', async (command) => {
-    const { locks } = await connectAs(...everything, `-${command}`);
+    const { locks, latches } = await connectAs(...everything, `-${command}`);
     const dead = (await start()).store;
-    for (const mode of ['exclusive', 'reentrant'] as const) {
+    for (const [mode, options] of WAYS) {
+      const permits = mode === 'semaphore' ? { count: 2, total: 3, isResized: false } : undefined;
+      const name = `${mode}-held`;
       // As a holder, as a waiter, and as one who gets a lock that others wait for.
-      await dead.acquire({ resource: 'held', owner: 'dead/x', mode }, 60_000);
-      await locks.acquire('held', { waitMs: 20 }).catch(() => undefined);
-      for (const waitMs of [100, 0]) {
-        const lease = await locks.acquire('a', { mode, leaseMs: 5_000, waitMs }).catch(() => undefined);
+      await dead.acquire({ resource: name, owner: 'dead/x', mode: mode as LockMode, permits }, 60_000);
+      await take(locks, name, { ...options, waitMs: 20 }).catch(() => undefined);
+      for (const waitMs of [60, 0]) {
+        const lease = await take(locks, 'a', { ...options, leaseMs: 5_000, waitMs }).catch(() => undefined);
+        if (mode === 'write') await lease?.downgrade().catch(() => undefined);
         await lease?.release().catch(() => undefined);
       }
     }
+    for (const count of [1, 2]) {
+      const latch = latches.latch(`latch of ${count}`, count);
+      await latch.wait({ waitMs: 20 }).catch(() => undefined);
+      await latch.countDown().catch(() => undefined);
+    }
+    const owners = ['read', 'write', 'read', 'semaphore', 'semaphore'] as const;
+    for (const [place, mode] of owners.entries()) {
+      const permits = mode === 'semaphore' ? { count: 1, total: 2, isResized: false } : undefined;
+      const resource = permits ? 'permits' : 'shared';
+      await dead.acquire({ resource, owner: `dead/${place}`, mode, permits }, 5_000, { sentAt: 1, maxWaiters: 9 });
+    }
+    for (const mode of ['read', 'write'] as const) {
+      const lease = await locks.acquire('b', { mode, leaseMs: 5_000, waitMs: 100 }).catch(() => undefined);
+      if (mode === 'write') await lease?.downgrade().catch(() => undefined);
+      await lease?.release().catch(() => undefined);
+      await locks.acquire('shared', { mode, waitMs: 20 }).catch(() => undefined);
+    }
+    const semaphore = locks.semaphore('permits', { permits: 2 });
+    await semaphore.resize(3).catch(() => undefined);
+    const permit = await semaphore.acquire({ leaseMs: 5_000, waitMs: 100 }).catch(() => undefined);
+    await permit?.release().catch(() => undefined);
     await locks.shutdown(0);
     const { 'lock:fence': _fence, ...others } = await keysWithTtl(admin());
     for (const ttl of Object.values(others)) expect(ttl).toBeGreaterThan(0);
@@ -85,12 +147,29 @@ describe('an ACL user', () => {
     const [holder, waiter] = role === 'holder' ? [restricted, free] : [free, restricted];
     const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
     const waiting = waiter.locks.acquire('a', { waitMs: 20_000 });
-    await eventually(async () => expect((await free.locks.inspect('a')).waiters).toEqual([waiter.instanceId]));
+    await eventually(async () =>
+      expect(instancesOf((await free.locks.inspect('a')).waiters)).toEqual([waiter.instanceId]),
+    );
     await lease.release();
     const next = await waiting;
     expect(await next.verify()).toBe(true);
     await next.release();
     await restricted.locks.shutdown(0);
     expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it.each([
+    ['the channel', ['resetchannels']],
+    ['PUBLISH', ['-publish']],
+    ['UNLINK, as older rights are', ['-unlink']],
+  ])('without %s counts a latch down all the same, and who waits finds it', async (_what, rules) => {
+    const restricted = await connectAs(...everything, ...rules);
+    const free = await start();
+    const waiting = free.latches.latch('a', 2).wait({ waitMs: 20_000 });
+    await eventually(async () => expect(await admin().exists('lock:{a}:latch:waiters')).toBe(1));
+    await restricted.latches.latch('a', 2).countDown();
+    expect(await restricted.latches.latch('a', 2).countDown()).toBe(0);
+    await waiting;
+    expect(await admin().pttl('lock:{a}:latch')).toBeGreaterThan(0);
   });
 });

@@ -1,6 +1,7 @@
 import { LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { eventually, rejection } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
@@ -141,7 +142,7 @@ describe('waiting for a busy resource', () => {
     await a.locks.acquire('x');
     const controller = new AbortController();
     const outcome = rejection<Error>(b.locks.acquire('x', { signal: controller.signal }));
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([b.instanceId]));
+    await eventually(async () => expect(instancesOf((await a.locks.inspect('x')).waiters)).toEqual([b.instanceId]));
     controller.abort(new Error('closing time'));
     expect(await outcome).toMatchObject({ code: 'LOCK_ABORTED', cause: { message: 'closing time' } });
     await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([]));

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { LeaseLostError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -17,7 +18,7 @@ describe('inspect, current, verify, extend, await using', () => {
     const waiting = b.locks.acquire('x');
     const state = await eventually(async () => {
       const seen = await b.locks.inspect('x');
-      expect(seen.waiters).toEqual([b.instanceId]);
+      expect(instancesOf(seen.waiters)).toEqual([b.instanceId]);
       return seen;
     });
     expect(state).toEqual({
@@ -25,7 +26,7 @@ describe('inspect, current, verify, extend, await using', () => {
       mode: 'exclusive',
       holders: [{ instanceId: a.instanceId, fencingToken: lease.fencingToken, ttlMs: state.ttlMs, depth: 1 }],
       ttlMs: state.ttlMs,
-      waiters: [b.instanceId],
+      waiters: [{ instanceId: b.instanceId, mode: 'exclusive' }],
     });
     expect(state.ttlMs).toBeGreaterThan(0);
     expect(state.ttlMs).toBeLessThanOrEqual(5_000);

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
@@ -95,7 +96,7 @@ describe('Redis that is down', () => {
     const [a, b] = [await start(), await start()];
     const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
     const waiting = b.locks.acquire('x', { waitMs: 60_000 });
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([b.instanceId]));
+    await eventually(async () => expect(instancesOf((await a.locks.inspect('x')).waiters)).toEqual([b.instanceId]));
     const channels = async () => ((await ask('PUBSUB', 'CHANNELS', '*')) as string[]).sort();
     const before = await channels();
     let reconnections = 0;

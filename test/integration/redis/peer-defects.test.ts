@@ -1,6 +1,7 @@
 // Defects that were reproduced in other lock packages (see the comparison in the docs), where no other file has them.
 import { LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -86,7 +87,7 @@ describe('defects of peers', () => {
     const impatient = rejection(b.locks.acquire('x', { waitMs: 300 }));
     const patient = b.locks.acquire('x', { waitMs: 60_000 });
     expect(await impatient).toBeInstanceOf(LockTimeoutError);
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([b.instanceId]));
+    await eventually(async () => expect(instancesOf((await a.locks.inspect('x')).waiters)).toEqual([b.instanceId]));
     await lease.release();
     expect((await patient).isHeld()).toBe(true);
   });

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually, rejection } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { type LockProcess, useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
@@ -18,7 +19,7 @@ describe('processes that wait for each other', () => {
   const untilQueued = async (...waiters: LockProcess[]): Promise<void> => {
     const { store, locks } = await start();
     const ids = waiters.map(({ instanceId }) => instanceId);
-    await eventually(async () => expect((await store.inspect('x')).waiters).toEqual(ids));
+    await eventually(async () => expect(instancesOf((await store.inspect('x')).waiters)).toEqual(ids));
     await locks.shutdown(0);
   };
   const untilHeldBy = (process: LockProcess) =>

@@ -1,4 +1,5 @@
 import { eventually } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { type HoldReport, type LockProcess, useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
@@ -15,7 +16,7 @@ describe('processes that stand still for longer than their lease', () => {
   const scene = async (...leases: number[]) => {
     const watch = await start();
     const processes = await Promise.all(leases.map((leaseMs) => startProcess(leaseMs)));
-    const queue = () => eventually(async () => (await watch.store.inspect('x')).waiters);
+    const queue = () => eventually(async () => instancesOf((await watch.store.inspect('x')).waiters));
     const reports: Promise<HoldReport>[] = [];
     for (const [i, process] of processes.entries()) {
       reports.push(process.ask('hold', 'x'));

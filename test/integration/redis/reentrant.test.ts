@@ -1,4 +1,5 @@
-import { LeaseLostError, LockReentryError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockReentryError } from '../../../lib/core/reentry-error.js';
 import type { HeldLease } from '../../../lib/core/held-lease.js';
 import { SET_DEPTH } from '../../../lib/redis/scripts/set-depth.js';
 import { eventually, rejection } from '../../support/eventually.js';

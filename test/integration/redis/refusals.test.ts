@@ -4,9 +4,12 @@ import { LockUnavailableError } from '../../../lib/core/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/redis-connection.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { take, type TakeOptions } from '../../support/mixed-sections.js';
 import { startRedis, useRedis } from '../../support/redis-server.js';
 
 const PASSWORD = 'pw-5ecret-of-the-user';
+
+const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
 
 /** Nothing that is printed of an error may hold a secret: neither a password nor an owner id. */
 function expectNoSecret(error: LockUnavailableError, instanceId: string): void {
@@ -28,8 +31,8 @@ describe('Redis refusing', () => {
   const expectRefusal = async (connection: RedisConnectionOption, message: RegExp): Promise<void> => {
     const before = Object.keys(await keysWithTtl(admin()));
     const { locks, instanceId } = await start({ connection, patienceMs: 300 });
-    for (const mode of ['exclusive', 'reentrant'] as const) {
-      const error = await rejection<LockUnavailableError>(locks.acquire('a', { mode, waitMs: 60_000 }));
+    for (const options of WAYS) {
+      const error = await rejection<LockUnavailableError>(take(locks, 'a', { ...options, waitMs: 60_000 }));
       expect(error).toBeInstanceOf(LockUnavailableError);
       expect(error.message).toMatch(message);
       expectNoSecret(error, instanceId);
@@ -112,9 +115,9 @@ describe('Redis refusing', () => {
         await expectRefusal(redis().url, /WRONGTYPE/);
       });
 
-      it('where the waiters would be, when the lock is released: it is freed', async () => {
+      it.each(WAYS)('where the waiters would be, when the lock is released: it is freed (%j)', async (options) => {
         const { locks } = await start();
-        const lease = await locks.acquire('a');
+        const lease = await take(locks, 'a', options);
         await put('lock:{a}:waiters');
         await lease.release();
         expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:{a}:waiters']);

@@ -1,6 +1,8 @@
 import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
 import { eventually } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { take, type TakeOptions } from '../../support/mixed-sections.js';
 import { useRedis } from '../../support/redis-server.js';
 
 const HOSTILE = [
@@ -79,7 +81,7 @@ describe('hostile resource names', () => {
     const leases = await Promise.all(HOSTILE.map((name) => a.locks.acquire(name, { leaseMs: 60_000 })));
     const waiting = HOSTILE.map((name) => b.locks.acquire(name, { waitMs: 60_000 }));
     await eventually(async () => {
-      for (const name of HOSTILE) expect((await a.locks.inspect(name)).waiters).toEqual([b.instanceId]);
+      for (const name of HOSTILE) expect(instancesOf((await a.locks.inspect(name)).waiters)).toEqual([b.instanceId]);
     });
     const told: string[] = [];
     b.store.listen({ granted: ({ resource }) => told.push(resource), reconnected: () => {} });
@@ -99,6 +101,29 @@ describe('hostile resource names', () => {
           expect(await locks.inspect(name)).toMatchObject({ holders: [{ depth: 2 }] });
         });
       });
+    }
+    expect(await admin().keys('*')).toEqual(['lock:fence']);
+  });
+
+  it.each<[string, TakeOptions, TakeOptions]>([
+    ['read behind write', { mode: 'write' }, { mode: 'read' }],
+    ['write behind read', { mode: 'read' }, { mode: 'write' }],
+    ['permits', { permits: 2, count: 2 }, { permits: 2 }],
+  ])('work in the other modes too: shared, waited for, listed, handed on and ended (%s)', async (_what, held, next) => {
+    const [a, b] = [await start(), await start()];
+    const leases = await Promise.all(HOSTILE.map((name) => take(a.locks, name, { ...held, leaseMs: 60_000 })));
+    const waiting = HOSTILE.map((name) => take(b.locks, name, { ...next, waitMs: 60_000 }));
+    await eventually(async () => {
+      const states = await a.locks.operators.list({ limit: 1_000 });
+      expect(states.map(({ resource }) => resource)).toEqual([...HOSTILE].sort());
+      for (const { waiters } of states) expect(instancesOf(waiters)).toEqual([b.instanceId]);
+    });
+    for (const lease of leases) await lease.release();
+    for (const [i, lease] of (await Promise.all(waiting)).entries()) {
+      const adopted = await a.locks.adopt(await lease.transfer());
+      const { fencingToken } = adopted;
+      expect(adopted.resource).toBe(HOSTILE[i]);
+      expect(await b.locks.operators.forceRelease(HOSTILE[i]!, { fencingToken })).toBe(true);
     }
     expect(await admin().keys('*')).toEqual(['lock:fence']);
   });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 
@@ -66,7 +67,7 @@ describe('the client of the user', () => {
       expect.arrayContaining([a, b].map(({ store }) => `shop:lock:inbox:${store.clientId}`)),
     );
     const waiting = b.locks.acquire('a');
-    await eventually(async () => expect((await a.locks.inspect('a')).waiters).toEqual([b.instanceId]));
+    await eventually(async () => expect(instancesOf((await a.locks.inspect('a')).waiters)).toEqual([b.instanceId]));
     await lease.release();
     await (await waiting).release();
     expect(await inDb3.keys('*')).toEqual(['shop:lock:fence']);

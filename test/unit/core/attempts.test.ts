@@ -149,6 +149,15 @@ describe('attempts', () => {
       expect(a.store.sent('acquire').length).toBeLessThan(20);
     });
 
+    it('are what the error tells of, and not the last one that the end of waitMs cut short', async () => {
+      a.store.next('acquire', failing('notExecuted', 'READONLY it is a replica'), lostOnTheWay);
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 50 }));
+      await world.clock.advance(50);
+      expect(a.store.sent('acquire')).toHaveLength(2);
+      expect(acquiring.error).toMatchObject({ lastAttempt: 'failed' });
+      expect((acquiring.error as Error).message).toContain('READONLY it is a replica');
+    });
+
     it('make a waiter behind the first one say the same: nobody knows that the resource is busy', async () => {
       a.store.fates.acquire = failing('notExecuted', 'not connected');
       const acquiring = [1, 2].map(() => track(a.locks.acquire('stock', { waitMs: 3_000 })));

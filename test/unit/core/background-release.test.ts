@@ -56,7 +56,7 @@ describe('a release in the background', () => {
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
   });
 
-  it('hands the lock to the next caller of this process as any other does', async () => {
+  it('hands the lock to the next caller of this process like any other', async () => {
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
     const next = track(a.locks.acquire('stock'));
     await lease.release();

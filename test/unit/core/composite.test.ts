@@ -135,4 +135,14 @@ describe('several resources at once', () => {
     const lease = await a.locks.acquire(['x', 'x']);
     expect(lease.resource).toBe('x');
   });
+
+  it('is followed on one of its resources by a larger token than it had', async () => {
+    const both = await a.locks.acquire(['a', 'b']);
+    const next = track(a.locks.acquire('a'));
+    await settle();
+    const { fencingToken } = both;
+    await both.release();
+    await settle();
+    expect(next.value!.fencingToken).toBeGreaterThan(fencingToken);
+  });
 });

@@ -1,4 +1,5 @@
 import * as errors from '../../../lib/core/errors.js';
+import { LockReentryError } from '../../../lib/core/reentry-error.js';
 
 describe('errors', () => {
   const all = [
@@ -6,8 +7,11 @@ describe('errors', () => {
     new errors.LockTimeoutError('stock', 500, 3, 'busy', 900),
     new errors.LockAbortedError('stock', undefined),
     new errors.LeaseLostError('stock', 'expired', 32),
-    errors.LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
-    errors.LockReentryError.foreignRelease('stock'),
+    LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
+    LockReentryError.foreignRelease('stock'),
+    LockReentryError.upgrade('stock'),
+    LockReentryError.waitingForOwnPermits('stock', 2, 2, 3),
+    LockReentryError.sharedByOthers('stock', 'handed on'),
     new errors.LockUnavailableError('stock', 'acquire', 'failed', new Error('READONLY')),
     new errors.LockShutdownError('stock'),
   ];

@@ -257,7 +257,7 @@ describe('a lease', () => {
         mode: 'exclusive',
         holders: [{ instanceId: 'a', fencingToken: lease.fencingToken, ttlMs: 30_000, depth: 1 }],
         ttlMs: 30_000,
-        waiters: ['b'],
+        waiters: [{ instanceId: 'b', mode: 'exclusive' }],
       });
     });
 

@@ -1,4 +1,4 @@
-import { LockReentryError } from '../../../lib/core/errors.js';
+import { LockReentryError } from '../../../lib/core/reentry-error.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';

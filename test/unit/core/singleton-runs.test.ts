@@ -1,4 +1,5 @@
-import { InvalidLockOptionsError, LeaseLostError, LockReentryError } from '../../../lib/core/errors.js';
+import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/errors.js';
+import { LockReentryError } from '../../../lib/core/reentry-error.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';

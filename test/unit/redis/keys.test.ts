@@ -39,6 +39,8 @@ describe('keys', () => {
       keys.lock(name),
       keys.waiters(name),
       keys.tick(name, tick),
+      keys.latch(name),
+      keys.latchWaiters(name),
       keys.fence(),
       keys.inbox(name),
     ];
@@ -58,7 +60,14 @@ describe('keys', () => {
       fc.property(hostile, hostile, (name, tick) => {
         fc.pre(name !== '');
         const tag = (key: string) => /\{([^}]*)\}/.exec(key)?.[1];
-        expect(new Set([keys.lock(name), keys.waiters(name), keys.tick(name, tick)].map(tag)).size).toBe(1);
+        const all = [
+          keys.lock(name),
+          keys.waiters(name),
+          keys.tick(name, tick),
+          keys.latch(name),
+          keys.latchWaiters(name),
+        ];
+        expect(new Set(all.map(tag)).size).toBe(1);
         expect(tag(keys.lock(name))).toBe(encodeResource(name));
       }),
       { seed: 20_260_101 },

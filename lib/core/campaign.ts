@@ -1,0 +1,230 @@
+import { isAbortedBy } from './aborted-by.js';
+import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
+import type { Clock } from './clock.js';
+import { Deferred } from './deferred.js';
+import { InvalidLockOptionsError, type LockError, quoteResource } from './errors.js';
+import type { LockObservers } from './events.js';
+import type { HeldLease } from './held-lease.js';
+import { LeaderTerm } from './leader-term.js';
+import type { Leadership, LeaderWork } from './leadership.js';
+import type { LockContext } from './lock-context.js';
+import type { ResolvedLockOptions } from './lock-options.js';
+import { NotLeaderError } from './not-leader-error.js';
+import { pause } from './pause.js';
+import type { Random } from './random.js';
+import type { DemotionReason, Term } from './term.js';
+import { describeValue } from './validation.js';
+
+/** What campaigns work with; one for all of a client. */
+export interface CampaignWorkings {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observers: LockObservers;
+  readonly context: LockContext;
+  acquire(resource: string, options: ResolvedLockOptions): Promise<HeldLease>;
+}
+
+type CallbackName = 'onElected' | 'onDemoted';
+
+/** First and longest pause after Redis has refused, up to a quarter longer. */
+const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
+
+/** A candidate: acquires the resource, leads until its term ends, and stands again, until it resigns. */
+export class Campaign implements Leadership {
+  readonly resource: string;
+  readonly #lock: ResolvedLockOptions;
+  readonly #workings: CampaignWorkings;
+  readonly #onOver: () => void;
+  readonly #callbacks: CampaignCallbacks[] = [];
+  /** Those that know of the term. */
+  #informed: CampaignCallbacks[] = [];
+  /** Gives up waiting to be elected. */
+  readonly #stopping = new AbortController();
+  /** At which it resigns, each with the function that stops listening to it. */
+  readonly #signals = new Map<AbortSignal, () => void>();
+  /** The callbacks that run. */
+  readonly #running = new Set<{ readonly callback: CallbackName }>();
+  #unelected: AbortSignal | undefined;
+  /** The one that runs, or ran last. */
+  #term: LeaderTerm | undefined;
+  #election: Deferred<Term> | undefined;
+  /** Until nothing is held or waited for. */
+  #standing: Promise<unknown> = Promise.resolve();
+  #over: NotLeaderError | undefined;
+
+  /** @param onOver called when it steps down for good */
+  constructor(resource: string, lock: ResolvedLockOptions, workings: CampaignWorkings, onOver: () => void) {
+    this.resource = resource;
+    this.#lock = { ...lock, signal: this.#stopping.signal };
+    this.#workings = workings;
+    this.#onOver = onOver;
+  }
+
+  /** @throws InvalidLockOptionsError when the lease that it has is not what is wanted */
+  join({ leaseMs = this.#lock.leaseMs, onElected, onDemoted, signal }: CampaignOptions): void {
+    if (leaseMs !== this.#lock.leaseMs) {
+      throw new InvalidLockOptionsError(
+        `leaseMs of the campaign for ${quoteResource(this.resource)} is ${this.#lock.leaseMs}, and cannot be ${leaseMs} as ` +
+          `well: this instance is one candidate. Give the same leaseMs everywhere, or in one place only.`,
+        'leaseMs',
+      );
+    }
+    // Somebody may ask for it again and again, only to look at it.
+    if (onElected || onDemoted) {
+      const callbacks = { onElected, onDemoted } as CampaignCallbacks;
+      this.#callbacks.push(callbacks);
+      if (this.#term && this.isLeader()) this.#callElected(callbacks, this.#term);
+    }
+    if (signal && !this.#signals.has(signal)) this.#resignAt(signal);
+  }
+
+  start(): void {
+    void this.#campaign();
+  }
+
+  isLeader(): boolean {
+    return this.#over === undefined && (this.#term?.isRunning ?? false);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#term) return this.#term.signal;
+    if (this.#over) return AbortSignal.abort(this.#over);
+    return (this.#unelected ??= AbortSignal.abort(new NotLeaderError(this.resource, 'notElected')));
+  }
+
+  get fencingToken(): number | undefined {
+    return this.isLeader() ? this.#term!.fencingToken : undefined;
+  }
+
+  whenElected(): Promise<Term> {
+    if (this.#over) return Promise.reject(this.#over);
+    if (this.isLeader()) return Promise.resolve(this.#term!);
+    return (this.#election ??= new Deferred<Term>()).promise;
+  }
+
+  async run<T>(work: LeaderWork<T>): Promise<T | undefined> {
+    if (typeof work !== 'function') {
+      throw new InvalidLockOptionsError(
+        `run needs a function that the leader calls, not ${describeValue(work)}.`,
+        'work',
+      );
+    }
+    return this.isLeader() ? this.#term!.run(work) : undefined;
+  }
+
+  async resign(): Promise<void> {
+    this.stop('resigned');
+    if (!this.#term?.isEntered()) await this.#standing;
+  }
+
+  /** Steps down for good. */
+  stop(reason: 'resigned' | 'shutdown'): void {
+    if (this.#over) return;
+    this.#over = new NotLeaderError(this.resource, reason);
+    this.#onOver();
+    for (const stopListening of this.#signals.values()) stopListening();
+    this.#stopping.abort(this.#over);
+    this.#term?.demote(this.#over);
+    this.#election?.reject(this.#over);
+  }
+
+  #resignAt(signal: AbortSignal): void {
+    const resign = (): void => this.stop('resigned');
+    if (signal.aborted) return resign();
+    signal.addEventListener('abort', resign, { once: true });
+    this.#signals.set(signal, () => signal.removeEventListener('abort', resign));
+  }
+
+  async #campaign(): Promise<void> {
+    const { clock } = this.#workings;
+    for (let failures = 0; !this.#over;) {
+      const standing = this.#stand();
+      this.#standing = standing;
+      const term = await standing;
+      failures = term ? 0 : failures + 1;
+      if (term) await this.#untilCallbacksEnd(term);
+      else await pause(clock, this.#pauseAfter(failures), this.#stopping.signal);
+    }
+  }
+
+  /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
+  async #untilCallbacksEnd(term: LeaderTerm): Promise<void> {
+    const { clock, observers } = this.#workings;
+    const { leaseMs } = this.#lock;
+    const timer = clock.setTimer(
+      () => {
+        for (const { callback } of this.#running) {
+          const error = new Error(
+            `${callback} still runs ${leaseMs} ms after the term has ended. This instance campaigns again only when it has ` +
+              `ended: end it when the signal of the term aborts.`,
+          );
+          observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+        }
+      },
+      leaseMs,
+      { background: true },
+    );
+    await term.callbacksDone();
+    timer.cancel();
+  }
+
+  /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
+  async #stand(): Promise<LeaderTerm | undefined> {
+    const { acquire, observers } = this.#workings;
+    let lease: HeldLease;
+    try {
+      lease = await acquire(this.resource, this.#lock);
+    } catch (error) {
+      // acquire() throws nothing else.
+      if (!this.#over) observers.emit({ type: 'campaignFailed', resource: this.resource, error: error as LockError });
+      return undefined;
+    }
+    if (!this.#over && lease.isHeld()) return this.#lead(lease);
+    await lease[Symbol.asyncDispose]();
+    return undefined;
+  }
+
+  async #lead(lease: HeldLease): Promise<LeaderTerm> {
+    const { clock, context, observers } = this.#workings;
+    const { resource } = this;
+    const { fencingToken } = lease;
+    const term = new LeaderTerm(lease, context);
+    this.#term = term;
+    const electedAt = clock.now();
+    observers.emit({ type: 'elected', resource, fencingToken });
+    this.#election?.resolve(term);
+    this.#election = undefined;
+    for (const callbacks of this.#callbacks) this.#callElected(callbacks, term);
+    const reason = await term.demoted;
+    const ledMs = clock.now() - electedAt;
+    observers.emit({ type: 'demoted', resource, fencingToken, reason: reason.reason, ledMs });
+    for (const callbacks of this.#informed.splice(0)) this.#callDemoted(callbacks, reason, term);
+    await term.end();
+    return term;
+  }
+
+  #callElected(callbacks: CampaignCallbacks, term: LeaderTerm): void {
+    this.#informed.push(callbacks);
+    this.#call('onElected', term, () => callbacks.onElected?.(term));
+  }
+
+  #callDemoted(callbacks: CampaignCallbacks, reason: DemotionReason, term: LeaderTerm): void {
+    this.#call('onDemoted', term, () => callbacks.onDemoted?.(reason, term));
+  }
+
+  #call(callback: CallbackName, term: LeaderTerm, call: () => unknown): void {
+    const running = { callback };
+    this.#running.add(running);
+    const called = term.call(call).catch((error: unknown) => {
+      // It was told to end, and did.
+      if (isAbortedBy(term.signal, error)) return;
+      this.#workings.observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+    });
+    void called.finally(() => this.#running.delete(running));
+  }
+
+  #pauseAfter(failures: number): number {
+    const doubled = REFUSED_PAUSE_MS.first * 2 ** Math.min(failures - 1, 10);
+    return Math.min(REFUSED_PAUSE_MS.longest, doubled) * (1 + this.#workings.random.fraction() / 4);
+  }
+}

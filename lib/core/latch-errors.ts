@@ -1,0 +1,31 @@
+import type { AttemptLog } from './attempt-log.js';
+import { LockModeMismatchError, LockTimeoutError, quoteResource } from './errors.js';
+import type { LatchState, LatchTerms } from './latch-store.js';
+
+/** The latch is in use, with another count than the caller states. */
+export function otherCount({ name, count }: LatchTerms, state: LatchState): LockModeMismatchError {
+  return new LockModeMismatchError(
+    `${quoteResource(name)} is a latch of ${state.count} already, and not of ${count}. Nothing was changed. State the same ` +
+      `count everywhere, use another name, or wait until it has expired (in ${Math.round(state.ttlMs)} ms).`,
+    name,
+  );
+}
+
+/** `waitMs` is over, and the latch is not open. */
+export function notOpened(
+  { name, count }: LatchTerms,
+  remaining: number,
+  waitedMs: number,
+  log: AttemptLog,
+): LockTimeoutError {
+  const { attempts, last, holderTtlMs } = log;
+  return new LockTimeoutError(
+    name,
+    waitedMs,
+    attempts,
+    last,
+    holderTtlMs,
+    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} are missing ` +
+      `(last attempt: ${last}). Raise waitMs, or find out who has not counted down.`,
+  );
+}

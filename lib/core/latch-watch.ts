@@ -1,0 +1,136 @@
+import { unavailable } from './acquire-errors.js';
+import type { Alarm } from './alarms.js';
+import { failurePause, heartbeatPause } from './attempt-pauses.js';
+import { AttemptLog } from './attempt-log.js';
+import { LockShutdownError } from './errors.js';
+import { notOpened, otherCount } from './latch-errors.js';
+import type { LatchState, LatchStore, LatchTerms } from './latch-store.js';
+import type { LatchWaiter } from './latch-waiter.js';
+import type { LockClient } from './lock-client.js';
+import { asStoreError, LockStoreError } from './lock-store.js';
+
+/**
+ * How long a client counts as one that waits, unless it asks again. Longer than it takes to notice that a connection is dead
+ * and to make a new one: an open latch that expires stays for so long, for those who have not seen it.
+ */
+export const LATCH_PLACE_MS = 10_000;
+
+/** The workings of a client that latches need. */
+export type LatchWorkings = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+  readonly store: LatchStore;
+};
+
+/**
+ * All calls of this process that wait for one latch. They ask the store together: a thousand of them cost Redis no more than
+ * one. Asked again and again, it stays one that is told when the latch opens, and finds out where that message was lost.
+ */
+export class LatchWatch implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
+  readonly #waiters = new Set<LatchWaiter>();
+  /** Of all attempts, for whomever they were. */
+  readonly #log = new AttemptLog();
+  #remaining: number;
+  #answeredAt = -Infinity;
+  /** The number of the last attempt. */
+  #latest = 0;
+  #isAsking = false;
+  #isOver = false;
+
+  constructor(
+    readonly terms: LatchTerms,
+    private readonly workings: LatchWorkings,
+    /** Called when nobody waits any more. */
+    private readonly onEnd: () => void,
+  ) {
+    this.#remaining = terms.count;
+  }
+
+  /** @param abortedBy what the call fails with when its signal aborts */
+  join(waiter: LatchWaiter, abortedBy: () => Error): void {
+    const attemptsBefore = this.#log.attempts;
+    this.#waiters.add(waiter);
+    waiter.watch(
+      () => this.#dismiss(waiter, this.#outOfTime(waiter, attemptsBefore)),
+      () => this.#dismiss(waiter, abortedBy()),
+    );
+    if (this.#waiters.size === 1) this.ask();
+  }
+
+  ask(): void {
+    const { store, alarms, defaults } = this.workings;
+    const attempt = ++this.#latest;
+    this.#log.attempts++;
+    this.#isAsking = true;
+    alarms.setIn(this, defaults.attemptTimeoutMs);
+    store.wait(this.terms, LATCH_PLACE_MS).then(
+      (state) => this.#onReply(attempt, state),
+      (error: unknown) => this.#onError(attempt, asStoreError(error)),
+    );
+  }
+
+  /** An attempt timed out, or the next one is due. */
+  ring(): void {
+    if (!this.#isAsking) return this.ask();
+    const { attemptTimeoutMs } = this.workings.defaults;
+    this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`), false);
+    this.#askLater(failurePause(this.#log, this.workings.random));
+  }
+
+  /** The application shuts down: nobody waits any more. */
+  close(): void {
+    this.#end((waiter) => waiter.fail(new LockShutdownError(this.terms.name)));
+  }
+
+  #onReply(attempt: number, state: LatchState): void {
+    if (this.#isOver) return;
+    if (state.count !== this.terms.count) {
+      this.#end((waiter) => waiter.fail(otherCount(this.terms, state)));
+    } else if (state.remaining === 0) {
+      // True once is true for all of them, also in a reply that comes late.
+      this.#end((waiter) => waiter.open());
+    } else {
+      this.#log.busy(state.ttlMs);
+      this.#answeredAt = this.workings.clock.now();
+      this.#remaining = state.remaining;
+      if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.workings.random));
+    }
+  }
+
+  #onError(attempt: number, error: LockStoreError): void {
+    if (this.#isOver || attempt !== this.#latest) return;
+    this.#log.failed(error);
+    if (error.failure === 'refused') {
+      this.#end((waiter) => waiter.fail(unavailable(this.terms.name, this.#log, 'wait for')));
+    } else this.#askLater(failurePause(this.#log, this.workings.random));
+  }
+
+  #askLater(pauseMs: number): void {
+    this.#isAsking = false;
+    this.workings.alarms.setIn(this, pauseMs);
+  }
+
+  #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
+    const log = new AttemptLog();
+    log.inherit(this.#log);
+    log.attempts = this.#log.attempts - attemptsBefore;
+    const wasAnswered = log.wasBusy || this.#answeredAt >= startedAt;
+    if (!wasAnswered) return unavailable(this.terms.name, log, 'wait for');
+    return notOpened(this.terms, this.#remaining, this.workings.clock.now() - startedAt, log);
+  }
+
+  #dismiss(waiter: LatchWaiter, error: Error): void {
+    this.#waiters.delete(waiter);
+    waiter.fail(error);
+    if (this.#waiters.size === 0) this.#end(() => {});
+  }
+
+  #end(tell: (waiter: LatchWaiter) => void): void {
+    this.#isOver = true;
+    this.workings.alarms.cancel(this);
+    // Before anybody is told: whoever waits again begins anew.
+    this.onEnd();
+    for (const waiter of this.#waiters) tell(waiter);
+    this.#waiters.clear();
+  }
+}

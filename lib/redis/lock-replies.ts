@@ -1,0 +1,69 @@
+import type { LockMode } from '../core/lock-options.js';
+import type { AcquireReply, LockState, LockWaiter, Ownership, Queueing } from '../core/lock-store.js';
+import { instanceOf } from '../core/owner-id.js';
+
+/** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
+export function requestOf({ mode, permits }: Ownership): string {
+  if (!permits) return mode;
+  return `${mode}:${permits.count}:${permits.total}:${permits.isResized ? 1 : 0}`;
+}
+
+/** Rounded down: a stamp may be too early, never too late. */
+export function stamp({ sentAt }: Queueing): number {
+  return Math.floor(sentAt);
+}
+
+/** A fencing token, or why there is none and when the holder's lease ends. */
+type ScriptReply =
+  | number
+  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number]
+  | ['mismatch', ttlMs: number, mode: LockMode, total: number];
+
+export function readAcquireReply(reply: unknown): AcquireReply {
+  const answer = reply as ScriptReply;
+  if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };
+  if (answer[0] !== 'mismatch') return { status: answer[0], ttlMs: answer[1] };
+  const [status, ttlMs, mode, total] = answer;
+  return { status, ttlMs, found: { mode, total } };
+}
+
+/** See the script. */
+export type InspectReply = [
+  mode: LockMode | '',
+  ttlMs: number,
+  total: number,
+  holders: (string | number)[],
+  waiters: (string | number)[],
+];
+
+export function readState(resource: string, reply: InspectReply): LockState {
+  const [mode, ttlMs, total, holderFields, waiterFields] = reply;
+  const isSemaphore = mode === 'semaphore';
+  const holders = records(holderFields, 5).map(([owner, token, ttl, depth, permits]) => ({
+    instanceId: instanceOf(owner as string),
+    fencingToken: Number(token),
+    ttlMs: ttl as number,
+    depth: depth as number,
+    ...(isSemaphore && { permits: permits as number }),
+  }));
+  holders.sort((a, b) => a.fencingToken - b.fencingToken);
+  const used = holders.reduce((sum, { permits = 0 }) => sum + permits, 0);
+  const waiters = records(waiterFields, 3).map(([owner, waiterMode, permits]): LockWaiter => {
+    const waiter = { instanceId: instanceOf(owner as string), mode: waiterMode as LockMode };
+    return waiter.mode === 'semaphore' ? { ...waiter, permits: permits as number } : waiter;
+  });
+  return {
+    resource,
+    mode: mode || null,
+    holders,
+    ttlMs,
+    ...(isSemaphore && { permits: { total, available: Math.max(0, total - used) } }),
+    waiters,
+  };
+}
+
+function records<T>(fields: readonly T[], length: number): T[][] {
+  return Array.from({ length: fields.length / length }, (_, index) =>
+    fields.slice(index * length, (index + 1) * length),
+  );
+}

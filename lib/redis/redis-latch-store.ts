@@ -1,0 +1,37 @@
+import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/latch-store.js';
+import type { RedisLockStore } from './redis-lock-store.js';
+import { COUNT_DOWN } from './scripts/count-down.js';
+import { READ_LATCH } from './scripts/read-latch.js';
+import { WAIT_FOR_LATCH } from './scripts/wait-for-latch.js';
+
+/** Latches: a hash each, and one of those who wait for it, which Redis forgets by itself. */
+export class RedisLatchStore implements LatchStore {
+  constructor(private readonly store: RedisLockStore) {}
+
+  countDown({ name, count, ttlMs }: LatchTerms, id: string): Promise<LatchState> {
+    const inboxPrefix = this.store.keys.inbox('');
+    return this.store.run(COUNT_DOWN, this.#keys(name), [count, ttlMs, id, inboxPrefix], readState);
+  }
+
+  wait({ name, count, ttlMs }: LatchTerms, placeMs: number): Promise<LatchState> {
+    const args = [count, ttlMs, this.store.clientId, placeMs];
+    return this.store.run(WAIT_FOR_LATCH, this.#keys(name), args, readState);
+  }
+
+  read({ name, count }: LatchTerms): Promise<LatchState> {
+    return this.store.run(READ_LATCH, [this.store.keys.latch(name)], [count], readState);
+  }
+
+  listen(listener: LatchListener): void {
+    this.store.listenForLatches(listener);
+  }
+
+  #keys(name: string): string[] {
+    return [this.store.keys.latch(name), this.store.keys.latchWaiters(name)];
+  }
+}
+
+function readState(reply: unknown): LatchState {
+  const [count, remaining, ttlMs] = reply as [number, number, number];
+  return { count, remaining, ttlMs };
+}

@@ -1,0 +1,36 @@
+import { LATCH, USE_LATCH } from './latch.js';
+import { defineScript } from './script.js';
+import { CLOCK } from './shared.js';
+
+/**
+ * Looks whether a latch is open. If it is not, the client counts as one that waits, and is told when it opens. Asked again, it
+ * goes on counting as that.
+ *
+ * KEYS  1 latch, 2 those who wait for it: a hash, by client the end of its place, Redis's time in milliseconds
+ * ARGV  1 count, 2 ttlMs, if it is new, 3 client, 4 how long its place lasts, in milliseconds
+ * Reply [count of the latch, how many are missing, TTL in milliseconds]; with another count than stated nothing was changed
+ */
+export const WAIT_FOR_LATCH = defineScript(
+  'waitForLatch',
+  CLOCK,
+  LATCH,
+  USE_LATCH,
+  `
+-- Before anything is written: somebody else's key is a WRONGTYPE error.
+redis.call('HLEN', KEYS[2])
+local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
+if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end
+
+-- First, so that the key never stands without expiry: where an ACL forbids it, it fails here.
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if redis.call('HSET', KEYS[2], ARGV[3], string.format('%.0f', now + ARGV[4])) == 1 then
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+  -- With each one that comes, those go whose process has died.
+  local waiters = redis.call('HGETALL', KEYS[2])
+  for index = 1, #waiters, 2 do
+    if (tonumber(waiters[index + 1]) or 0) <= now then redis.call('HDEL', KEYS[2], waiters[index]) end
+  end
+end
+return latchReply(KEYS[1], count, remaining)
+`,
+);

@@ -1,0 +1,98 @@
+import { eventually } from '../../support/eventually.js';
+import {
+  expectNothingLeft,
+  type LockInstance,
+  untilQueued,
+  useAdmin,
+  useInstances,
+} from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+
+describe('a campaign on Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startMany = (count: number): Promise<LockInstance[]> =>
+    Promise.all(Array.from({ length: count }, () => start()));
+  const leadersOf = (instances: LockInstance[]): LockInstance[] =>
+    instances.filter(({ locks }) => locks.leadership('mailer')?.isLeader());
+  const untilElected = (instances: LockInstance[]): Promise<LockInstance> =>
+    eventually(() => {
+      const [leader, ...more] = leadersOf(instances);
+      expect([leader !== undefined, more]).toEqual([true, []]);
+      return leader!;
+    });
+
+  it('elects one of many at a time, each with a larger token, until all have resigned', async () => {
+    const instances = await startMany(5);
+    const tokens: number[] = [];
+    for (const { locks } of instances) {
+      locks.campaign('mailer', { onElected: ({ fencingToken }) => tokens.push(fencingToken) });
+    }
+    for (let left = instances; left.length > 0;) {
+      const leader = await untilElected(left);
+      expect((await leader.locks.inspect('mailer')).holders).toMatchObject([{ instanceId: leader.instanceId }]);
+      await leader.locks.leadership('mailer')!.resign();
+      left = left.filter((other) => other !== leader);
+    }
+    expect(tokens).toHaveLength(5);
+    expect(tokens).toEqual([...tokens].sort((x, y) => x - y));
+    await expectNothingLeft(admin(), ...instances);
+  });
+
+  it('is one of the contenders for an ordinary lock: a mutex of the same name waits for the leader', async () => {
+    const [a, b] = (await startMany(2)) as [LockInstance, LockInstance];
+    const leadership = a.locks.campaign('mailer');
+    await leadership.whenElected();
+    expect(await b.locks.tryAcquire('mailer')).toBeNull();
+    const lease = b.locks.acquire('mailer');
+    await untilQueued(a, 'mailer', b);
+    await leadership.resign();
+    await using _held = await lease;
+  });
+
+  it('is demoted when its lock is deleted, and stands again by itself', async () => {
+    const a = await start({ defaults: { leaseMs: 600 } });
+    const leadership = a.locks.campaign('mailer');
+    const { signal, fencingToken } = await leadership.whenElected();
+    await admin().del('lock:{mailer}');
+    await eventually(() => expect(signal.reason).toMatchObject({ reason: 'takenOver' }));
+    expect((await leadership.whenElected()).fencingToken).toBeGreaterThan(fencingToken);
+  });
+
+  it('outlives a Redis that restarts without its data', async () => {
+    const instances = await Promise.all([1, 2].map(() => start({ defaults: { leaseMs: 900 } })));
+    for (const { locks } of instances) locks.campaign('mailer');
+    const leader = await untilElected(instances);
+    const { fencingToken } = leader.locks.leadership('mailer')!;
+    await redis().restart();
+    const next = await eventually(() => {
+      const [elected] = leadersOf(instances);
+      expect(elected?.locks.leadership('mailer')!.fencingToken).toBeGreaterThan(fencingToken!);
+      return elected!;
+    });
+    await eventually(() => expect(leadersOf(instances)).toEqual([next]));
+  });
+
+  it('begins while Redis is down, and leads when it is up', async () => {
+    await redis().kill();
+    const a = await start({ patienceMs: 0 });
+    const leadership = a.locks.campaign('mailer');
+    expect(leadership.isLeader()).toBe(false);
+    await redis().restart();
+    await leadership.whenElected();
+    expect(a.events.filter(({ type }) => type === 'campaignFailed')).toEqual([]);
+  });
+
+  it('that Redis refuses says so, with growing pauses, and leads once it may', async () => {
+    const a = await start();
+    await admin().hset('lock:{mailer}', 'somebody', 'else'); // no lock of ours
+    await admin().call('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
+    const leadership = a.locks.campaign('mailer');
+    await eventually(() => expect(a.events.filter(({ type }) => type === 'campaignFailed')).toHaveLength(2));
+    await admin().call('ACL', 'SETUSER', 'default', '+evalsha', '+eval');
+    await admin().del('lock:{mailer}');
+    await leadership.whenElected();
+    expect(a.events.filter(({ type }) => type === 'campaignFailed').length).toBeLessThan(8);
+  });
+});

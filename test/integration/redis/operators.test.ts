@@ -1,0 +1,182 @@
+import { Redis } from 'ioredis';
+import { LeaseLostError } from '../../../lib/core/errors.js';
+import { eventually, untilAborted } from '../../support/eventually.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { useRedis } from '../../support/redis-server.js';
+import { track } from '../../support/tracked.js';
+
+const LONG = { leaseMs: 60_000, waitMs: 60_000 };
+
+describe('what an operator sees', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  it('the holders and waiters of all processes, in every mode', async () => {
+    const watch = await start();
+    const [one, two] = await Promise.all([startProcess(60_000), startProcess(60_000)]);
+    const exclusive = await one.ask('acquire', 'a:exclusive');
+    const waiting = two.ask('acquire', 'a:exclusive', { mode: 'write', waitMs: 60_000 });
+    const readers = [await one.ask('acquire', 'a:read', { mode: 'read' })];
+    readers.push(await two.ask('acquire', 'a:read', { mode: 'read' }));
+    const seats = await two.ask('acquire', 'a:seats', { permits: 5, count: 2 });
+    const more = one.ask('acquire', 'a:seats', { permits: 5, count: 4, waitMs: 60_000 });
+    await eventually(async () => {
+      const states = await Promise.all(['a:exclusive', 'a:seats'].map((name) => watch.locks.inspect(name)));
+      expect(states.map(({ waiters }) => waiters.length)).toEqual([1, 1]);
+    });
+    await one.ask('acquire', 'b');
+
+    const seen = await two.ask('list', 'a:');
+    const by = ({ instanceId }: { instanceId: string }, { fencingToken }: { fencingToken: number }) => ({
+      instanceId,
+      fencingToken,
+      depth: 1,
+    });
+    expect(seen).toMatchObject([
+      { resource: 'a:exclusive', mode: 'exclusive', holders: [by(one, exclusive)], waiters: [{ mode: 'write' }] },
+      { resource: 'a:read', mode: 'read', holders: [by(one, readers[0]!), by(two, readers[1]!)], waiters: [] },
+      {
+        resource: 'a:seats',
+        mode: 'semaphore',
+        permits: { total: 5, available: 3 },
+        holders: [{ ...by(two, seats), permits: 2 }],
+        waiters: [{ instanceId: one.instanceId, mode: 'semaphore', permits: 4 }],
+      },
+    ]);
+    for (const { holders, ttlMs } of seen) {
+      for (const holder of holders) expect(holder.ttlMs).toBeGreaterThan(0);
+      expect(ttlMs).toBe(Math.max(...holders.map((holder) => holder.ttlMs)));
+    }
+    // No secret: nothing of an owner id but the name of the instance.
+    expect(JSON.stringify(seen)).not.toMatch(/process-\d+\//);
+    await one.ask('release', 'a:exclusive');
+    await two.ask('release', 'a:seats');
+    await Promise.all([waiting, more]);
+    expect(await two.ask('list', 'nothing')).toEqual([]);
+  });
+
+  it('only what begins with the prefix, whatever characters it has, among thousands of other keys', async () => {
+    const { locks } = await start();
+    const named = ['a*b[c]?', 'a*b[c]?/1', 'a*b[c]?}2', 'a*b[c]?%3'];
+    const others = ['aXb[c]?', 'a*bc?', 'a*b[c]!', 'aab[c]x', 'a', 'z*', '\\', 'lock:{a*b[c]?', 'xa*b[c]?'];
+    const leases = [];
+    for (const name of [...named, ...others]) leases.push(await locks.acquire(name, LONG));
+    const pipeline = admin().pipeline();
+    for (let i = 0; i < 5_000; i++) pipeline.set(i % 2 ? `other:${i}` : `lock:{a*b[c]?${i}}:tick:1`, 'x');
+    pipeline.set('other:lock:{a*b[c]?}', 'x').set('lock:a*b[c]?', 'x').set('clock:{a*b[c]?}', 'x');
+    await pipeline.exec();
+    const resources = async (options?: { prefix?: string; limit?: number }) =>
+      (await locks.operators.list(options)).map(({ resource }) => resource);
+    expect(await resources({ prefix: 'a*b[c]?' })).toEqual([...named].sort());
+    expect(await resources({ prefix: '\\' })).toEqual(['\\']);
+    expect(await resources()).toEqual([...named, ...others].sort());
+    expect(await resources({ limit: 3 })).toHaveLength(3);
+    expect(await resources({ prefix: 'a*b[c]?', limit: 2 })).toHaveLength(2);
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(await resources()).toEqual([]);
+  });
+
+  it("under the key prefix of the user's own client, and nothing of another one", async () => {
+    const client = new Redis(redis().url, { keyPrefix: 'shop[1]:', lazyConnect: true });
+    const [own, plain] = [await start({ connection: client }), await start()];
+    const leases = [await own.locks.acquire('a', LONG), await plain.locks.acquire('b', LONG)];
+    expect((await admin().keys('*{*')).sort()).toEqual(['lock:{b}', 'shop[1]:lock:{a}']);
+    expect((await own.locks.operators.list()).map(({ resource }) => resource)).toEqual(['a']);
+    expect((await plain.locks.operators.list()).map(({ resource }) => resource)).toEqual(['b']);
+    expect(await own.locks.operators.forceRelease('a', tokenOf(leases[0]!))).toBe(true);
+    expect(await admin().exists('shop[1]:lock:{a}')).toBe(0);
+  });
+});
+
+/** What forceRelease() takes of a lease. */
+const tokenOf = ({ fencingToken }: { fencingToken: number }) => ({ fencingToken });
+
+describe('what an operator does', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  it('ends a lease: the next one has the lock at once, and its holder learns of it by its signal', async () => {
+    const [operator, next] = [await start(), await start()];
+    const holder = await startProcess(3_000);
+    const report = holder.ask('hold', 'x');
+    await eventually(async () => expect(await admin().exists('x-witness')).toBe(1));
+    const [seen] = (await operator.locks.inspect('x')).holders;
+    const waiting = next.locks.acquire('x', LONG);
+    await untilQueued(operator, 'x', next);
+    const from = performance.now();
+    expect(await operator.locks.operators.forceRelease('x', tokenOf(seen!))).toBe(true);
+    const lease = await waiting;
+    // By the message, and not by a heartbeat.
+    expect(performance.now() - from).toBeLessThan(900);
+    expect(lease.fencingToken).toBeGreaterThan(seen!.fencingToken);
+    await new Promise((resolve) => setTimeout(resolve, 1_500)); // a third of its lease, and more
+    await holder.ask('letGo', 'x');
+    const { reason, releaseError, afterLoss } = await report;
+    expect({ reason, releaseError }).toEqual({ reason: 'takenOver', releaseError: undefined });
+    expect(afterLoss.refused + afterLoss.accepted).toBeGreaterThan(0);
+    // Its release comes too late to take anything from the next one.
+    expect(await lease.verify()).toBe(true);
+    await lease.release();
+  });
+
+  it('with an older token ends nothing', async () => {
+    const [a, b] = [await start(), await start()];
+    const old = await a.locks.acquire('x', LONG);
+    await old.release();
+    const lease = await b.locks.acquire('x', LONG);
+    expect(await a.locks.operators.forceRelease('x', tokenOf(old))).toBe(false);
+    expect(await a.locks.operators.forceRelease('y', tokenOf(lease))).toBe(false);
+    expect(await lease.verify()).toBe(true);
+    expect(await a.locks.operators.forceRelease('x', tokenOf(lease))).toBe(true);
+    expect(await a.locks.operators.forceRelease('x', tokenOf(lease))).toBe(false);
+    expect(await lease.verify()).toBe(false);
+    await expectNothingLeft(admin(), a, b);
+  });
+
+  it('one reader of several: the others read on, and a writer still waits for them', async () => {
+    const [a, b, c, operator] = [await start(), await start(), await start(), await start()];
+    const short = { ...LONG, leaseMs: 900, mode: 'read' } as const;
+    const [one, two] = [await a.locks.acquire('x', short), await b.locks.acquire('x', short)];
+    const writing = track(c.locks.acquire('x', { ...LONG, mode: 'write' }));
+    await untilQueued(operator, 'x', c);
+    expect(await operator.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
+    await untilAborted(one.signal);
+    expect(one.signal.reason).toBeInstanceOf(LeaseLostError);
+    expect(await two.verify()).toBe(true);
+    expect(writing.state).toBe('pending');
+    expect(await operator.locks.operators.forceRelease('x', tokenOf(two))).toBe(true);
+    await eventually(() => expect(writing.value.isHeld()).toBe(true));
+    await writing.value.release();
+    await expectNothingLeft(admin(), a, b, c, operator);
+  });
+
+  it('one holder of permits of several: those who wait have its permits at once', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const seats = (instance: typeof a) => instance.locks.semaphore('x', { permits: 3 });
+    const [one, two] = [await seats(a).acquire({ ...LONG, count: 2 }), await seats(b).acquire(LONG)];
+    const waiting = seats(c).acquire({ ...LONG, count: 2 });
+    await untilQueued(a, 'x', c);
+    expect(await b.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
+    const lease = await waiting;
+    expect([await one.verify(), await two.verify(), await lease.verify()]).toEqual([false, true, true]);
+    await Promise.all([two.release(), lease.release()]);
+    await expectNothingLeft(admin(), a, b, c);
+  });
+
+  it('a reader that was handed on, beside those it left behind: the one whose token it is', async () => {
+    const [a, b] = [await start(), await start()];
+    const read = { ...LONG, mode: 'read' } as const;
+    const [one, two] = await Promise.all([a.locks.acquire('x', read), a.locks.acquire('x', read)]);
+    const adopted = await b.locks.adopt(await two.transfer());
+    expect(adopted.fencingToken).toBe(one.fencingToken + 1);
+    expect(await b.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
+    expect([await one.verify(), await adopted.verify()]).toEqual([false, true]);
+    await adopted.release();
+    await expectNothingLeft(admin(), a, b);
+  });
+});

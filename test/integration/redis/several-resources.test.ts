@@ -1,0 +1,97 @@
+import { LockTimeoutError } from '../../../lib/core/errors.js';
+import { eventually, rejection, untilAborted } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { conflicts, type Way } from '../../support/mixed-sections.js';
+import { useRedis } from '../../support/redis-server.js';
+
+const HEARTBEAT_MS = 1_250 + 3_000;
+const ALL = ['a', 'b', 'c'];
+/** All of them, and overlapping parts; names with braces are no hash tags: they are all in slots of their own. */
+const SETS = [ALL, ALL, ['a', 'b'], ['b', 'c'], ['c', 'a'], ['b', '{a}', '{b}'], ['{a}', 'c']];
+
+describe('several resources at once', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+  const expectNothingLeft = () => eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
+
+  it.each<[string, Way[]]>([
+    ['exclusively', SETS.map((resources) => ({ resources }))],
+    [
+      'to read and to write',
+      SETS.flatMap((resources) => [
+        { resources, options: { mode: 'read' as const } },
+        { resources, options: { mode: 'write' as const } },
+      ]),
+    ],
+  ])(
+    'processes that take overlapping sets %s, in any order, never wait for each other for ever',
+    async (_how, ways) => {
+      const processes = await Promise.all([1, 2, 3].map(() => startProcess()));
+      const work = { callers: 4, forMs: 3_000, ways };
+      // A deadlock would end in a time-out after a minute.
+      const shares = await Promise.all(processes.map((each, i) => each.ask('mixed', { ...work, seed: i + 1 })));
+      const sections = shares.flat();
+      expect(sections.length).toBeGreaterThan(100);
+      for (const resource of new Set(SETS.flat())) {
+        expect(sections.some(({ resources }) => resources.includes(resource))).toBe(true);
+        expect(conflicts(sections, resource)).toEqual([]);
+      }
+      await expectNothingLeft();
+    },
+  );
+
+  it('a process that is killed when it has half of them leaves nothing when its lease is over', async () => {
+    const { locks } = await start();
+    const victim = await startProcess(1_500);
+    const last = await locks.acquire('c', { leaseMs: 60_000 });
+    const lost = rejection(victim.ask('acquire', ALL, { waitMs: 60_000 }));
+    await eventually(async () => expect((await locks.inspect('c')).waiters).toHaveLength(1));
+    expect((await admin().keys('lock:{*')).sort()).toEqual(['lock:{a}', 'lock:{b}', 'lock:{c}', 'lock:{c}:waiters']);
+    const from = performance.now();
+    await victim.kill();
+    await lost;
+    await last.release();
+    const lease = await locks.acquire(ALL, { waitMs: 60_000 });
+    expect(performance.now() - from).toBeLessThan(1_500 + HEARTBEAT_MS);
+    await lease.release();
+    await expectNothingLeft();
+  });
+
+  it.each(['exclusive', 'read', 'write'] as const)('a call that times out leaves nothing (%s)', async (mode) => {
+    const [a, b] = [await start(), await start()];
+    const held = await a.locks.acquire('b', { mode: 'write' });
+    const error = await rejection(b.locks.acquire(ALL, { mode, waitMs: 300 }));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    await eventually(async () => expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:{b}']));
+    expect(await held.verify()).toBe(true);
+    await held.release();
+    await expectNothingLeft();
+  });
+
+  it('readers of overlapping sets read side by side, and a writer of one of them waits for those who have it', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const one = await a.locks.acquire(['a', 'b'], { mode: 'read' });
+    const two = await b.locks.acquire(['b', 'c'], { mode: 'read' });
+    expect([one.isHeld(), two.isHeld()]).toEqual([true, true]);
+    expect(await c.locks.tryAcquire('b', { mode: 'write' })).toBeNull();
+    await two.release();
+    const writer = await c.locks.acquire('c', { mode: 'write' });
+    expect(writer.fencingToken).toBeGreaterThan(two.fencingTokenOf('c'));
+    await Promise.all([one.release(), writer.release()]);
+    await expectNothingLeft();
+  });
+
+  it('the loss of one of them is the loss of all, and what is left is given back', async () => {
+    const { locks } = await start({ defaults: { leaseMs: 600 } });
+    const lease = await locks.acquire(ALL);
+    const { signal } = lease;
+    await admin().del('lock:{b}');
+    await untilAborted(signal);
+    expect(lease.isHeld()).toBe(false);
+    await lease.release();
+    await expectNothingLeft();
+  });
+});

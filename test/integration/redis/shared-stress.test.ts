@@ -1,0 +1,82 @@
+import { eventually } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useProcesses } from '../../support/lock-process.js';
+import { conflicts, type MixedSection, mostAtOnce, type Way, workMixed } from '../../support/mixed-sections.js';
+import { useRedis } from '../../support/redis-server.js';
+import { SeededRandom } from '../../support/seeded-random.js';
+
+const READ_AND_WRITE: Way[] = [
+  { resources: 'book', options: { mode: 'read' } },
+  { resources: 'book', options: { mode: 'read' } },
+  { resources: 'book', options: { mode: 'read', cohort: 0 } },
+  { resources: 'book', options: { mode: 'write' } },
+  { resources: 'book', options: { mode: 'write', cohort: 0 } },
+];
+const EVERY_FAMILY: Way[] = [
+  ...READ_AND_WRITE,
+  { resources: 'book' },
+  { resources: 'book', options: { mode: 'reentrant' } },
+];
+const PERMITS: Way[] = [1, 2, 3].map((count) => ({ resources: 'seats', options: { permits: 4, count } }));
+const EVERYTHING = [...EVERY_FAMILY, ...PERMITS];
+
+describe('four instances with eight callers each', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  const expectSound = async (sections: MixedSection[]): Promise<void> => {
+    expect(conflicts(sections, 'book')).toEqual([]);
+    expect(conflicts(sections, 'seats', 4)).toEqual([]);
+    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
+  };
+
+  it.each([
+    ['read and write', READ_AND_WRITE, [2, 0]],
+    ['lock one resource in every mode', EVERY_FAMILY, [2, 0]],
+    ['take one to three permits of four', PERMITS, [0, 3]],
+    ['do all of it at once', EVERYTHING, [2, 2]],
+  ])('that %s: nobody is where he excludes another, and nothing is left', async (_what, ways, [readers, permits]) => {
+    const instances = await Promise.all([1, 2, 3, 4].map(() => start()));
+    const work = { callers: 8, times: 25, ways };
+    const shares = await Promise.all(instances.map(({ locks }, i) => workMixed(locks, { ...work, seed: i + 1 })));
+    const sections = shares.flat();
+    expect(sections).toHaveLength(4 * 8 * 25);
+    await expectSound(sections);
+    // What may be shared is shared.
+    expect(mostAtOnce(sections, 'book', 'read')).toBeGreaterThanOrEqual(readers!);
+    expect(mostAtOnce(sections, 'seats', 'semaphore')).toBeGreaterThanOrEqual(permits!);
+  });
+
+  it.each([
+    ['', false],
+    [', while scripts are forgotten and connections are killed all the time', true],
+  ])('in processes of their own%s: the same', async (_what, isStormy) => {
+    const processes = await Promise.all([1, 2, 3, 4].map(() => startProcess()));
+    const work = { callers: 8, forMs: 3_000, ways: EVERYTHING };
+    const results = Promise.all(processes.map((each, i) => each.ask('mixed', { ...work, seed: i + 1 })));
+    let isDone = false;
+    let faults = 0;
+    const storm = (async () => {
+      const random = new SeededRandom();
+      for (; isStormy && !isDone; faults++) {
+        await admin().script('FLUSH');
+        const list = (await admin().client('LIST')) as string;
+        const ids = [...list.matchAll(/^id=(\d+) .* name=nestjs-redis-lock:process-/gm)].map(([, id]) => id!);
+        const victim = ids[Math.floor(random.fraction() * ids.length)];
+        if (victim)
+          await admin()
+            .client('KILL', 'ID', victim)
+            .catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    })();
+    const shares = await results;
+    isDone = true;
+    await storm;
+    for (const share of shares) expect(share.length).toBeGreaterThan(8);
+    expect(faults > 5).toBe(isStormy);
+    await expectSound(shares.flat());
+  });
+});

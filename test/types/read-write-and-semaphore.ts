@@ -1,0 +1,160 @@
+// Compiled by test/nest/types.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
+import {
+  type BusyError,
+  DistributedSemaphore,
+  LockHandler,
+  ReadLock,
+  type RedisLockService,
+  WriteLock,
+} from 'nestjs-redis-lock';
+import { expectTypeOf } from 'expect-type';
+
+interface Order {
+  id: string;
+  lines: number;
+}
+
+export class ReadersAndWriters {
+  @ReadLock('prices')
+  async fixed(): Promise<void> {}
+
+  @WriteLock(['a', 'b'])
+  async severalFixed(_any: number): Promise<void> {}
+
+  @ReadLock((order: Order) => `order:${order.id}`)
+  async sameParameters(_order: Order, _note?: string): Promise<number> {
+    return 1;
+  }
+
+  @WriteLock({ key: (from: string, to: string) => [from, to] as const, waitMs: 0, onBusy: 'skip' })
+  async inOptions(_from: string, _to: string): Promise<void> {}
+
+  @ReadLock({
+    key: 'x',
+    leaseMs: 1_000,
+    cohort: 0,
+    onLost: 'throw',
+    lockService: 'billing',
+    onBusy: (busy) => {
+      expectTypeOf(busy).toEqualTypeOf<BusyError>();
+      return busy.retryAfterMs;
+    },
+  })
+  async all<T>(value: T): Promise<T> {
+    return value;
+  }
+
+  // @ts-expect-error the method's first parameter is a number
+  @ReadLock((id: string) => id)
+  async wrongType(_id: number): Promise<void> {}
+
+  // @ts-expect-error in options too
+  @WriteLock({ key: (id: string) => id })
+  async wrongTypeInOptions(_id: number): Promise<void> {}
+
+  // @ts-expect-error the method has no second parameter
+  @WriteLock((id: string, tenant: string) => `${tenant}:${id}`)
+  async tooMany(_id: string): Promise<void> {}
+
+  // @ts-expect-error the parameter may be missing, and the key would be called undefined
+  @ReadLock((id: string) => id)
+  async mayBeMissing(_id?: string): Promise<void> {}
+
+  // @ts-expect-error a method that is not async cannot wait for a lock
+  @ReadLock('x')
+  notAsync(): number {
+    return 1;
+  }
+
+  // @ts-expect-error the decorator is the mode
+  @ReadLock({ key: 'x', mode: 'write' })
+  async mode(): Promise<void> {}
+
+  // @ts-expect-error a misspelt option
+  @WriteLock({ key: 'x', leasMs: 1_000 })
+  async misspelt(): Promise<void> {}
+
+  // @ts-expect-error no key
+  @WriteLock({ leaseMs: 1_000 })
+  async noKey(): Promise<void> {}
+}
+
+// A decorated method keeps its type.
+expectTypeOf<ReadersAndWriters['all']>().toEqualTypeOf<<T>(value: T) => Promise<T>>();
+
+export class Permits {
+  @DistributedSemaphore({ key: 'exports', permits: 3 })
+  async fixed(_any: number): Promise<void> {}
+
+  @DistributedSemaphore({ key: (order: Order) => `order:${order.id}`, permits: 3, count: 2, waitMs: 0 })
+  async sameParameters(_order: Order, _note?: string): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error the method's first parameter is a number
+  @DistributedSemaphore({ key: (id: string) => id, permits: 3 })
+  async wrongType(_id: number): Promise<void> {}
+
+  // @ts-expect-error the parameter may be missing
+  @DistributedSemaphore({ key: (id: string) => id, permits: 3 })
+  async mayBeMissing(_id?: string): Promise<void> {}
+
+  // @ts-expect-error one name only
+  @DistributedSemaphore({ key: ['a', 'b'], permits: 3 })
+  async severalNames(): Promise<void> {}
+
+  // @ts-expect-error a function too
+  @DistributedSemaphore({ key: (id: string) => [id], permits: 3 })
+  async severalNamesOfAFunction(_id: string): Promise<void> {}
+
+  // @ts-expect-error how many permits are there?
+  @DistributedSemaphore({ key: 'exports' })
+  async noPermits(): Promise<void> {}
+
+  // @ts-expect-error everybody states the same number
+  @DistributedSemaphore({ key: 'exports', permits: (tenant: string) => tenant.length })
+  async permitsOfAFunction(_tenant: string): Promise<void> {}
+
+  // @ts-expect-error a semaphore has no mode
+  @DistributedSemaphore({ key: 'exports', permits: 3, mode: 'read' })
+  async mode(): Promise<void> {}
+
+  // @ts-expect-error a name alone does not say how many
+  @DistributedSemaphore('exports')
+  async onlyAName(): Promise<void> {}
+
+  // @ts-expect-error not async
+  @DistributedSemaphore({ key: 'exports', permits: 3 })
+  notAsync(): number {
+    return 1;
+  }
+}
+
+export class Handlers {
+  @LockHandler({ key: (context) => context.getHandler().name, mode: 'read' })
+  read(): number {
+    return 1;
+  }
+
+  @LockHandler({ key: (context) => context.getHandler().name, permits: 3, count: 2, onBusy: 'skip' })
+  some(): number {
+    return 1;
+  }
+
+  // @ts-expect-error permits or a mode
+  @LockHandler({ key: 'x', permits: 3, mode: 'read' })
+  both(): void {}
+
+  // @ts-expect-error permits of one semaphore
+  @LockHandler({ key: ['a', 'b'], permits: 3 })
+  severalNames(): void {}
+}
+
+export async function ofTheService(locks: RedisLockService): Promise<void> {
+  const semaphore = locks.semaphore('exports', { permits: 3 });
+  expectTypeOf(await semaphore.using(() => 1)).toEqualTypeOf<number>();
+  // @ts-expect-error the modes are of locks
+  await semaphore.acquire({ mode: 'read' });
+  // @ts-expect-error a semaphore is no mode to acquire in
+  await locks.acquire('exports', { mode: 'semaphore' });
+}

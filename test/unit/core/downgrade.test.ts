@@ -1,0 +1,246 @@
+import type { LockOptions } from '../../../lib/core/lock-options.js';
+import type { Lease } from '../../../lib/core/lease.js';
+import { settle } from '../../support/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
+import { gate, track } from '../../support/tracked.js';
+
+const READ: LockOptions = { mode: 'read', waitMs: Infinity };
+const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };
+
+describe('a writer that becomes a reader', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const mode = async () => (await b.locks.inspect('stock')).mode;
+  const size = ({ locks }: Instance) => locks['operators']['contention'].size;
+
+  async function expectNothingLeft(): Promise<void> {
+    await world.clock.advance(60_000);
+    expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
+  }
+
+  it('keeps its token, and lets readers of other processes in, but no writer', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    const { fencingToken } = lease;
+    const reader = track(b.locks.acquire('stock', READ));
+    const writer = track(b.locks.acquire('stock', WRITE));
+    await settle();
+    await lease.downgrade();
+    await settle();
+    expect([lease.mode, lease.fencingToken, lease.isHeld()]).toEqual(['read', fencingToken, true]);
+    expect([reader.state, writer.state]).toEqual(['fulfilled', 'pending']);
+    await lease.release();
+    await settle();
+    expect(writer.state).toBe('pending');
+    await reader.value.release();
+    await settle();
+    await writer.value.release();
+    await expectNothingLeft();
+  });
+
+  it('lets the readers of its own process in, and stays until the last of them has left', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    const readers = [track(a.locks.acquire('stock', READ)), track(a.locks.acquire('stock', READ))];
+    await settle();
+    await lease.downgrade();
+    await settle();
+    expect(readers.map(({ value }) => value.mode)).toEqual(['read', 'read']);
+    expect(a.events.map((event) => ('mode' in event ? event.mode : event.type))).toEqual(['write', 'read', 'read']);
+    await lease.release();
+    await readers[0]!.value.release();
+    expect(await readers[1]!.value.verify()).toBe(true);
+    await readers[1]!.value.release();
+    expect(a.store.sent('release')).toHaveLength(1);
+    await expectNothingLeft();
+  });
+
+  it('lets readers in who waited for longer than cohortMs: they ask Redis', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    const reader = track(a.locks.acquire('stock', READ));
+    await world.clock.advance(50);
+    await lease.downgrade();
+    await settle();
+    expect(reader.state).toBe('fulfilled');
+    expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
+  });
+
+  it('lets no reader in past a local writer that waits before them', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    const writer = track(a.locks.acquire('stock', WRITE));
+    const reader = track(a.locks.acquire('stock', READ));
+    await settle();
+    await lease.downgrade();
+    await settle();
+    expect([writer.state, reader.state]).toEqual(['pending', 'pending']);
+    expect(world.server.listWaiters('stock')).toEqual(['a']);
+    await lease.release();
+    await settle();
+    await writer.value.release();
+    await settle();
+    await reader.value.release();
+    await expectNothingLeft();
+  });
+
+  it('is done once, however often it is asked for', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    await lease.downgrade();
+    await lease.downgrade();
+    expect(a.store.sent('downgrade')).toHaveLength(1);
+    const reader = await b.locks.acquire('stock', READ);
+    await reader.downgrade();
+    expect(b.store.sent('downgrade')).toHaveLength(0);
+  });
+
+  it.each(['exclusive', 'reentrant'] as const)('is never one of mode %s', async (other) => {
+    const lease = await a.locks.acquire('stock', { mode: other });
+    await expect(lease.downgrade()).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'mode' });
+    expect(lease.isHeld()).toBe(true);
+  });
+
+  it('is not one that has been lost', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    await b.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
+    await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
+    await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  });
+
+  it('is refused where the context writes further out or further in, and nothing is sent', async () => {
+    await a.locks.using('stock', WRITE, (outer) =>
+      a.locks.using('stock', WRITE, async (inner) => {
+        for (const lease of [outer, inner]) {
+          await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
+          expect([lease.mode, lease.isHeld()]).toEqual(['write', true]);
+        }
+      }),
+    );
+    expect(a.store.sent('downgrade')).toHaveLength(0);
+  });
+
+  it('of several resources is refused as a whole: no part of them has become a reader', async () => {
+    await a.locks.using(['other', 'stock'], WRITE, (both) =>
+      a.locks.using('stock', WRITE, async () => {
+        await expect(both.downgrade()).rejects.toMatchObject({ code: 'LOCK_REENTRY', resource: 'stock' });
+        expect(a.store.sent('downgrade')).toHaveLength(0);
+      }),
+    );
+  });
+
+  it('reads on beneath it where a nested reader is asked: the writer stays a writer', async () => {
+    await a.locks.using('stock', WRITE, (outer) =>
+      a.locks.using('stock', READ, async (inner) => {
+        await inner.downgrade();
+        expect([outer.mode, inner.mode, await mode()]).toEqual(['write', 'read', 'write']);
+      }),
+    );
+    expect(a.store.sent('downgrade')).toHaveLength(0);
+    await expectNothingLeft();
+  });
+
+  it('is one by itself when its last write lease is released and a nested reader goes on', async () => {
+    const done = gate();
+    let reading!: Promise<Lease>;
+    await a.locks.using('stock', WRITE, async () => {
+      reading = a.locks.using('stock', READ, async (lease) => {
+        await done.opened;
+        return lease;
+      });
+      await settle();
+    });
+    expect(await mode()).toBe('read');
+    const other = await b.locks.acquire('stock', READ);
+    done.open();
+    await reading;
+    expect((await b.locks.inspect('stock')).holders).toMatchObject([{ instanceId: 'b' }]);
+    await other.release();
+    await expectNothingLeft();
+  });
+
+  describe('without an answer', () => {
+    it('never writes on: it only reads as soon as it was asked', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      a.store.next('downgrade', lostOnTheWay);
+      const downgrading = track(lease.downgrade());
+      expect(lease.mode).toBe('read');
+      await world.clock.advance(1_000);
+      expect(downgrading.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'downgrade' });
+      expect([lease.mode, lease.isHeld(), await mode()]).toEqual(['read', true, 'write']);
+      await lease.downgrade(); // once more
+      expect(await mode()).toBe('read');
+      await lease.release();
+      await expectNothingLeft();
+    });
+
+    it('may have been done: readers elsewhere read, and the lease is renewed like any other', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      a.store.next('downgrade', replyLost);
+      const downgrading = track(lease.downgrade());
+      await settle();
+      const reader = await b.locks.acquire('stock', READ);
+      await world.clock.advance(100_000);
+      expect(downgrading.state).toBe('rejected');
+      expect([lease.isHeld(), reader.isHeld()]).toEqual([true, true]);
+    });
+
+    it('does no harm when it is executed after the release', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      const late = gate();
+      a.store.next('downgrade', executedWhen(late.opened));
+      track(lease.downgrade());
+      await lease.release();
+      const next = await a.locks.acquire('stock', WRITE);
+      late.open();
+      await settle();
+      expect([await mode(), next.isHeld(), next.mode]).toEqual(['write', true, 'write']);
+    });
+
+    it('lets local readers in all the same, because Redis lets nobody else in', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      const reader = track(a.locks.acquire('stock', READ));
+      await settle();
+      a.store.next('downgrade', failing('notExecuted'));
+      await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      expect(reader.state).toBe('fulfilled');
+      await lease.release();
+      expect(await reader.value.verify()).toBe(true);
+      await reader.value.release();
+      await expectNothingLeft();
+    });
+
+    it('leaves no reader behind without a lock when it is handed on', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      const reader = track(a.locks.acquire('stock', READ));
+      await settle();
+      a.store.next('downgrade', failing('notExecuted'));
+      await lease.downgrade().catch(() => {});
+      await (await b.locks.adopt(await lease.transfer())).release();
+      expect(reader.value.isHeld()).toBe(true);
+      expect(await reader.value.verify()).toBe(true); // or a writer would be granted beside it
+    });
+
+    it('is not handed on while Redis does not take it for a reader', async () => {
+      const lease = await a.locks.acquire('stock', WRITE);
+      a.store.fates.downgrade = failing('notExecuted');
+      await lease.downgrade().catch(() => {});
+      await expect(lease.transfer()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'downgrade' });
+      expect([lease.isHeld(), a.store.sent('transfer').length]).toEqual([true, 0]);
+    });
+  });
+
+  it('takes the readers that share it along when it is lost', async () => {
+    const lease = await a.locks.acquire('stock', WRITE);
+    const reader = track(a.locks.acquire('stock', READ));
+    await settle();
+    await b.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
+    await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    await settle();
+    expect(reader.value.isHeld()).toBe(false);
+  });
+});

@@ -1,0 +1,293 @@
+import { LockReentryError } from '../../../lib/core/reentry-error.js';
+import type { Lease } from '../../../lib/core/lease.js';
+import type { PermitOptions } from '../../../lib/core/semaphore-options.js';
+import { settle } from '../../support/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { executedWhen } from '../../support/scripted-store.js';
+import { gate, track, type Tracked } from '../../support/tracked.js';
+
+describe('a semaphore', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const semaphore = ({ locks }: Instance, permits = 3) => locks.semaphore('exports', { permits });
+  const acquire = (instance: Instance, options: PermitOptions = {}) =>
+    track(semaphore(instance).acquire({ waitMs: Infinity, ...options }));
+  const states = (calls: Tracked<Lease>[]) => calls.map(({ state }) => state);
+  const size = ({ locks }: Instance) => locks['operators']['contention'].size;
+
+  async function expectNothingLeft(): Promise<void> {
+    await world.clock.advance(60_000);
+    expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
+  }
+
+  it('grants no more permits than there are, over all instances', async () => {
+    const calls = [acquire(a), acquire(b), acquire(a), acquire(b), acquire(a)];
+    await settle();
+    expect(states(calls).filter((state) => state === 'fulfilled')).toHaveLength(3);
+    expect(await semaphore(a).available()).toBe(0);
+    for (const { value } of calls.filter(({ state }) => state === 'fulfilled')) await value.release();
+    await settle();
+    for (const { value } of calls) await value.release();
+    await expectNothingLeft();
+  });
+
+  it('takes several permits, all or none, and does not let those overtake who want few', async () => {
+    const one = await semaphore(a).acquire();
+    const three = acquire(b, { count: 3 });
+    await settle();
+    const late = acquire(a);
+    await settle();
+    expect([three.state, late.state, await semaphore(a).available()]).toEqual(['pending', 'pending', 2]);
+    await one.release();
+    await settle();
+    expect([three.state, late.state]).toEqual(['fulfilled', 'pending']);
+    await three.value.release();
+    await settle();
+    await late.value.release();
+    await expectNothingLeft();
+  });
+
+  it('gives null to who only tries', async () => {
+    await semaphore(a).acquire({ count: 2 });
+    expect(await semaphore(b).tryAcquire({ count: 2 })).toBeNull();
+    expect((await semaphore(b).tryAcquire())!.mode).toBe('semaphore');
+  });
+
+  it('runs work under permits, with or without options', async () => {
+    expect(await semaphore(a).using(async ({ mode }) => mode)).toBe('semaphore');
+    const left = await semaphore(a).using({ count: 2 }, () => semaphore(b).available());
+    expect(left).toBe(1);
+    await expect(semaphore(a).using(undefined, undefined as never)).rejects.toThrow('using needs a function');
+    await expectNothingLeft();
+  });
+
+  it.each([
+    [() => semaphore(a, 0), 'permits'],
+    [() => a.locks.semaphore('exports', {} as never), 'permits is missing'],
+    [() => a.locks.semaphore('exports', { permits: 2, count: 1 } as never), 'count'],
+    [() => a.locks.semaphore('', { permits: 2 }), 'the name is empty'],
+  ])('refuses what cannot be right (%#)', (make, message) => {
+    expect(make).toThrow(message);
+  });
+
+  it.each([
+    [{ count: 4 }, 'count is 4, but there are 3 permits'],
+    [{ count: 0 }, 'count'],
+    [{ mode: 'read' }, 'mode'],
+  ])('refuses a call with %p, and sends nothing', async (options, message) => {
+    await expect(semaphore(a).acquire(options as PermitOptions)).rejects.toThrow(message);
+    expect(a.store.commands).toHaveLength(0);
+  });
+
+  it('frees the permits of an instance that died when their leases end', async () => {
+    await semaphore(a).acquire({ count: 3, watchdog: false, leaseMs: 1_000 });
+    const waiting = acquire(b);
+    await world.clock.advance(999);
+    expect(waiting.state).toBe('pending');
+    await world.clock.advance(500);
+    expect(waiting.state).toBe('fulfilled');
+  });
+
+  describe('inside one process', () => {
+    it('hands permits on in memory, in the order of the calls; the contender keeps its place for the next', async () => {
+      const holders = [acquire(a), acquire(a), acquire(a)];
+      await settle();
+      const waiting = [acquire(a), acquire(a), acquire(a)];
+      await settle();
+      const [place] = world.server.queues.alive('exports');
+      const sent = a.store.commands.length;
+      await holders[1]!.value.release();
+      await settle();
+      expect(states(waiting)).toEqual(['fulfilled', 'pending', 'pending']);
+      expect(waiting[0]!.value.fencingToken).toBe(holders[1]!.value.fencingToken + 1);
+      await holders[0]!.value.release();
+      await settle();
+      expect(states(waiting)).toEqual(['fulfilled', 'fulfilled', 'pending']);
+      expect(a.store.commands).toHaveLength(sent);
+      expect(world.server.queues.alive('exports').map(({ owner }) => owner)).toEqual([place!.owner]);
+      await holders[2]!.value.release(); // nobody is left to take the place: the last one gets it there
+      await settle();
+      expect(states(waiting)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+      for (const { value } of waiting) await value.release();
+      await expectNothingLeft();
+    });
+
+    it('hands on no more often than cohort: then those in other processes get their turn', async () => {
+      const order: string[] = [];
+      const use = (instance: Instance, name: string) =>
+        semaphore(instance).using({ count: 3, waitMs: Infinity, cohort: 2 }, () => void order.push(name));
+      const first = await semaphore(a).acquire({ count: 3, cohort: 2 });
+      const all = [use(a, 'a1'), use(a, 'a2'), use(a, 'a3'), use(a, 'a4')];
+      await settle();
+      all.push(use(b, 'b'));
+      await settle();
+      await first.release();
+      await Promise.all(all);
+      // The place of the contender was before that of b.
+      expect(order).toEqual(['a1', 'a2', 'a3', 'b', 'a4']);
+      await expectNothingLeft();
+    });
+
+    it('hands nothing on to one who wants another number of permits', async () => {
+      const holder = await semaphore(a).acquire({ count: 2 });
+      const waiting = [acquire(a, { count: 3 }), acquire(a, { count: 2 })];
+      await settle();
+      await holder.release();
+      await settle();
+      expect(states(waiting)).toEqual(['fulfilled', 'pending']);
+      await waiting[0]!.value.release();
+      await settle();
+      await waiting[1]!.value.release();
+      await expectNothingLeft();
+    });
+
+    it('lets the next one have the place of a contender that gives up', async () => {
+      await semaphore(b).acquire({ count: 3 });
+      const controller = new AbortController();
+      const waiting = [acquire(a, { signal: controller.signal }), acquire(a)];
+      await settle();
+      const [place] = world.server.queues.alive('exports');
+      controller.abort();
+      await settle();
+      expect(states(waiting)).toEqual(['rejected', 'pending']);
+      expect(world.server.queues.alive('exports').map(({ owner }) => owner)).toEqual([place!.owner]);
+    });
+
+    it('gives back a grant that comes when nobody wants it any more', async () => {
+      const late = gate();
+      a.store.next('acquire', executedWhen(late.opened));
+      const controller = new AbortController();
+      const call = acquire(a, { signal: controller.signal });
+      await settle();
+      controller.abort();
+      await settle();
+      late.open();
+      await settle();
+      expect(call.state).toBe('rejected');
+      await expectNothingLeft();
+    });
+
+    it('turns everybody away at a shutdown', async () => {
+      const held = await semaphore(a).acquire({ count: 3 });
+      const waiting = [acquire(a), acquire(a)];
+      await settle();
+      const down = track(a.locks.shutdown(100));
+      await settle();
+      for (const { error } of waiting) expect(error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+      await held.release();
+      await settle();
+      expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
+    });
+  });
+
+  describe('in a context that holds permits', () => {
+    it('grants more where there are enough, each with its own token', async () => {
+      await semaphore(a).using((outer) =>
+        semaphore(a).using({ count: 2 }, (inner) => {
+          expect(inner.fencingToken).not.toBe(outer.fencingToken);
+        }),
+      );
+      await expectNothingLeft();
+    });
+
+    it('refuses at once what it would wait for itself for', async () => {
+      await semaphore(a).using({ count: 2 }, async () => {
+        const sent = a.store.commands.length;
+        await expect(semaphore(a).acquire({ count: 2 })).rejects.toThrow(LockReentryError);
+        await expect(semaphore(a).acquire({ count: 2 })).rejects.toThrow('holds 2 of the 3 permits');
+        expect(await semaphore(a).tryAcquire({ count: 2 })).toBeNull();
+        expect(a.store.commands).toHaveLength(sent);
+        await semaphore(a).using(async () => {
+          await expect(semaphore(a).acquire()).rejects.toThrow('holds 3 of the 3 permits');
+        });
+      });
+    });
+
+    it('counts only what is still held', async () => {
+      await semaphore(a).using({ count: 3 }, async (lease) => {
+        await lease.release();
+        await (await semaphore(a).acquire({ count: 3 })).release();
+      });
+      await expectNothingLeft();
+    });
+  });
+
+  describe('that is taken for something else', () => {
+    it('says so to one who takes it for a lock, and to one who takes a lock for it', async () => {
+      const permit = await semaphore(a).acquire();
+      for (const { locks } of [a, b]) {
+        await expect(locks.acquire('exports')).rejects.toMatchObject({
+          code: 'LOCK_MODE_MISMATCH',
+          message: expect.stringContaining('in use as a semaphore with 3 permits') as string,
+        });
+        await expect(locks.tryAcquire('exports')).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' });
+      }
+      await permit.release();
+      const lock = await a.locks.acquire('exports', { mode: 'write' });
+      for (const instance of [a, b]) {
+        const message = '"exports" is locked (mode write), and this call takes it for a semaphore';
+        await expect(semaphore(instance).acquire()).rejects.toThrow(message);
+        await expect(semaphore(instance).available()).rejects.toThrow(message);
+        await expect(semaphore(instance).resize(4)).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' });
+      }
+      expect(lock.isHeld()).toBe(true);
+      await lock.release();
+      await expectNothingLeft();
+    });
+
+    it('says so also inside of the work that holds it', async () => {
+      await semaphore(a).using(() =>
+        expect(a.locks.acquire('exports')).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' }),
+      );
+    });
+
+    it('says so where two state different totals, and how to change it', async () => {
+      await semaphore(a, 3).acquire();
+      await expect(semaphore(b, 5).acquire()).rejects.toThrow(
+        '"exports" is in use as a semaphore with 3 permits, and this call states 5. State the same number everywhere, or ' +
+          'call resize(5) on the semaphore.',
+      );
+    });
+  });
+
+  describe('that is resized', () => {
+    it('grants at once to those who wait, and counts for everybody who states another total', async () => {
+      await semaphore(a).acquire({ count: 3 });
+      const waiting = [acquire(b), acquire(a)];
+      await settle();
+      await semaphore(b).resize(5);
+      await settle();
+      expect(states(waiting)).toEqual(['fulfilled', 'fulfilled']);
+      expect(await semaphore(a).available()).toBe(0);
+    });
+
+    it('takes no permit away where it shrinks', async () => {
+      const held = await semaphore(a).acquire({ count: 3 });
+      const resized = semaphore(a);
+      await resized.resize(1);
+      expect([resized.permits, held.isHeld(), await held.verify()]).toEqual([1, true, true]);
+      expect(await semaphore(b).available()).toBe(0);
+      await expect(semaphore(b).acquire({ count: 2 })).rejects.toThrow('has 1 permits since it was resized');
+    });
+
+    it('decides for its own object when the semaphore is free', async () => {
+      const resized = semaphore(a);
+      await resized.resize(5);
+      await resized.acquire({ count: 5 });
+      expect((await b.locks.inspect('exports')).permits).toEqual({ total: 5, available: 0 });
+    });
+
+    it.each([0, 1.5, 1_000_001])('refuses %p permits', async (permits) => {
+      await expect(semaphore(a).resize(permits)).rejects.toMatchObject({ option: 'permits' });
+      expect(a.store.commands).toHaveLength(0);
+    });
+  });
+});

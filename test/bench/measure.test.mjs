@@ -46,6 +46,35 @@ describe('the check of exclusion', () => {
     assert.equal(overlaps([stamps([0, 3]), stamps([2, 4])]), 1);
     assert.equal(overlaps([stamps([0, 10]), stamps([1, 2], [3, 4])]), 2);
   });
+
+  it('finds a section that takes no time within another', () => {
+    assert.equal(overlaps([stamps([0, 10]), stamps([5, 5])]), 1);
+  });
+
+  it('lets as many in as there are permits, and no more', () => {
+    const four = [stamps([0, 10], [20, 30]), stamps([1, 9], [10, 12]), stamps([2, 8]), stamps([3, 4], [9, 15])];
+    assert.equal(overlaps(four, 4), 0);
+    assert.equal(overlaps(four, 3), 1);
+    assert.equal(overlaps(four, 2), 2);
+  });
+
+  it('lets readers in beside readers, and nobody beside a writer', () => {
+    const sections = (writes, ...times) => ({ ...stamps(...times), writes: Uint8Array.from(writes) });
+    const readers = sections([0, 0], [0, 4], [10, 14]);
+    assert.equal(overlaps([readers, sections([0, 0], [1, 3], [12, 20])]), 0);
+    assert.equal(overlaps([readers, sections([1, 1], [4, 10], [14, 20])]), 0);
+    assert.equal(overlaps([readers, sections([1], [3, 5])]), 1, 'a writer beside a reader');
+    assert.equal(overlaps([readers, sections([1], [5, 12])]), 1, 'a reader beside a writer');
+    assert.equal(overlaps([sections([1], [0, 4]), sections([1], [3, 5])]), 1, 'two writers');
+  });
+
+  it('knows readers from writers also where some never got in', () => {
+    const processes = [
+      { ...stamps([0, 2]), writes: Uint8Array.of(0, 1) },
+      { ...stamps([1, 3]), writes: Uint8Array.of(0) },
+    ];
+    assert.equal(overlaps(processes), 0);
+  });
 });
 
 describe('the counter of commands', () => {

@@ -11,6 +11,7 @@ const POLL_SETTINGS = [{ retryMs: 3 }, { retryMs: 10 }, { retryMs: 50 }, { retry
  * @property {string} name also the file that implements it
  * @property {string} label
  * @property {'ours' | 'variant' | 'peer' | 'baseline'} kind
+ * @property {boolean} [hasSemaphore] its clients have `semaphore(permits)`
  * @property {string} [package] in test/bench/package.json
  * @property {string} configuration how it is set up, for the report
  * @property {object[]} tunings settings that are tried under contention; the one with most leases/s is used
@@ -43,7 +44,9 @@ export const CONTESTANTS = [
     kind: 'ours',
     configuration:
       'A Nest application context with `RedisLockModule.forRoot({ connection: url })`, all defaults (lease of 30 s, watchdog on); ' +
-      '`acquire(resource, { waitMs: 60_000 })` and `lease.release()`.',
+      "`acquire(resource, { waitMs: 60_000 })` and `lease.release()`; with `mode: 'read'` and `'write'` where there are readers; " +
+      '`semaphore(resource, { permits })` for semaphores.',
+    hasSemaphore: true,
     tunings: [{}],
     patient: {},
   },
@@ -62,7 +65,9 @@ export const CONTESTANTS = [
     kind: 'peer',
     package: 'redis-semaphore',
     configuration:
-      '`Mutex`, `lockTimeout` 30 s, `refreshInterval: 0` (no timer for each lock), `acquireTimeout` 60 s. Polls.',
+      '`Mutex`, or `Semaphore` for semaphores, `lockTimeout` 30 s, `refreshInterval: 0` (no timer for each lock), ' +
+      '`acquireTimeout` 60 s. Polls.',
+    hasSemaphore: true,
     tunings: POLL_SETTINGS,
     patient: { retryMs: 3 },
   },

@@ -5,6 +5,8 @@ import { RedisLockModule, RedisLockService } from '../../../dist/esm/index.js';
 
 /** Nobody times out. */
 const PATIENT = { waitMs: 60_000 };
+const TO_READ = { ...PATIENT, mode: 'read' };
+const TO_WRITE = { ...PATIENT, mode: 'write' };
 
 /** @param {object} tuning options of `forRoot`, such as `cohort` */
 export async function connect(url, tuning = {}) {
@@ -12,10 +14,19 @@ export async function connect(url, tuning = {}) {
   // A bad option has to be an error here, not the end of the process.
   const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   const locks = app.get(RedisLockService);
+  const release = (lease) => lease.release();
+  const semaphores = new Map();
+  const semaphoreOf = (resource, permits) => {
+    if (!semaphores.has(resource)) semaphores.set(resource, locks.semaphore(resource, { permits }));
+    return semaphores.get(resource);
+  };
   return {
     locks,
     acquire: (resource) => locks.acquire(resource, PATIENT),
-    release: (lease) => lease.release(),
+    acquireToRead: (resource) => locks.acquire(resource, TO_READ),
+    acquireToWrite: (resource) => locks.acquire(resource, TO_WRITE),
+    semaphore: (permits) => ({ acquire: (resource) => semaphoreOf(resource, permits).acquire(PATIENT), release }),
+    release,
     close: () => app.close(),
   };
 }

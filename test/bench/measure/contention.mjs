@@ -11,26 +11,38 @@ const TRIAL_DRAIN_MS = 500;
 /**
  * @param {import('../bench.mjs').Bench} bench
  * @param {import('../contestants/index.mjs').Contestant} one
- * @param {{ scenario: string, ms: number, sectionMs: number, processes: number, callers: number, tuning: object, isTrial?: boolean }} options
+ * @param {{ scenario: string, ms: number, sectionMs: number, processes: number, callers: number, tuning: object,
+ *   permits?: number, readMostly?: boolean, isTrial?: boolean }} options see tasks/contend.mjs;
  *   a trial only has to tell settings apart: who still waits at its end is left to end by itself
  */
-export async function contend(bench, one, { scenario, ms, sectionMs, processes, callers, tuning, isTrial }) {
+export async function contend(bench, one, { scenario, ms, processes, callers, tuning, isTrial, ...work }) {
   const workers = bench.fleets.of(one.name, processes);
   const resource = bench.resource(scenario);
   await Promise.all(workers.map((worker) => worker.ask('step', { step: 'ping', resource, tuning }))); // connected
   const startNs = nowNs() + START_MS * 1e6;
-  const args = { resource, callers, startNs, ms, drainMs: isTrial ? TRIAL_DRAIN_MS : DRAIN_MS, sectionMs, tuning };
+  const args = { resource, callers, startNs, ms, drainMs: isTrial ? TRIAL_DRAIN_MS : DRAIN_MS, tuning, ...work };
   const timeoutMs = START_MS + ms + DRAIN_MS + 5_000;
   const results = await Promise.all(workers.map((worker) => worker.ask('contend', args, { timeoutMs })));
 
-  const broken = overlaps(results);
+  const broken = overlaps(results, work.permits);
   const stuck = sum(results.map((result) => result.stuck));
   if (stuck > 0 && !isTrial) {
     if (one.kind === 'ours') bench.failures.push(`${scenario}: ${stuck} callers had no lease after everyone else had`);
     await bench.fleets.drop(one.fleet ?? one.name); // they still wait, and would disturb what comes next
   }
-  if (broken > 0) throw new ExclusionBroken(`exclusion broken: ${broken} sections overlapped another`);
-  return summary(results, { startNs, ms, callers: processes * callers, stuck });
+  if (broken > 0)
+    throw new ExclusionBroken(`exclusion broken: ${broken} sections began beside others that exclude them`);
+  return {
+    ...summary(results, { startNs, ms, callers: processes * callers, stuck }),
+    ...(work.readMostly && readersAndWriters(results, { startNs, ms })),
+  };
+}
+
+function readersAndWriters(results, { startNs, ms }) {
+  const endNs = startNs + ms * 1e6;
+  const reads = results.map(({ left, writes }) => left.filter((at, index) => at <= endNs && !writes[index]).length);
+  const waits = concat(results.map(({ waitsMs, writes }) => waitsMs.filter((_, index) => writes[index])));
+  return { readsPerSecond: sum(reads) / (ms / 1000), longestWriterWaitMs: largest(waits) };
 }
 
 function summary(results, { startNs, ms, callers, stuck }) {

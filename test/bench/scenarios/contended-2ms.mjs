@@ -23,5 +23,5 @@ export const scenario = {
     { text: 'in use', of: ours('idealShare'), atLeast: 0.95, unit: '' },
     { text: 'longest wait, of the best peer', of: toLeastOfPeers('longestWaitMs'), atMost: 0.25 },
   ],
-  run: (bench) => runContended(bench, 'contended-2ms', 2),
+  run: (bench) => runContended(bench, 'contended-2ms', { sectionMs: 2 }),
 };

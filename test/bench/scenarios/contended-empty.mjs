@@ -18,5 +18,5 @@ export const scenario = {
     { text: 'leases/s, of the best peer', of: toMostOfPeers('leasesPerSecond'), atLeast: 10 },
     { text: 'longest wait, of the best peer', of: toLeastOfPeers('longestWaitMs'), atMost: 0.2 },
   ],
-  run: (bench) => runContended(bench, 'contended-empty', 0),
+  run: (bench) => runContended(bench, 'contended-empty', { sectionMs: 0 }),
 };

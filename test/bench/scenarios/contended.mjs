@@ -13,10 +13,10 @@ export const waitMetrics = [
   { id: 'waitP99Ms', label: 'wait p99, ms', digits: 1 },
 ];
 
-export async function runContended(bench, scenario, sectionMs) {
-  const everyone = bench.contestants('ours', 'peer');
+/** @param {object} work what the callers do: see tasks/contend.mjs */
+export async function runContended(bench, scenario, work, everyone = bench.contestants('ours', 'peer')) {
   const run = (one, ms, tuning, isTrial = false) =>
-    contend(bench, one, { scenario, ms, sectionMs, processes: PROCESSES, callers: CALLERS, tuning, isTrial });
+    contend(bench, one, { scenario, ms, ...work, processes: PROCESSES, callers: CALLERS, tuning, isTrial });
   const tried = {};
   for (const one of everyone) {
     tried[one.name] = await bench.tune(scenario, one, async (tuning) => {

@@ -5,7 +5,10 @@ import { scenario as contendedFifo } from './contended-fifo.mjs';
 import { scenario as decorated } from './decorated.mjs';
 import { scenario as handover } from './handover.mjs';
 import { scenario as held } from './held-10000.mjs';
+import { scenario as readMostly } from './read-mostly.mjs';
 import { scenario as reentry } from './reentry.mjs';
+import { scenario as semaphore1 } from './semaphore-1.mjs';
+import { scenario as semaphore3 } from './semaphore-3.mjs';
 import { scenario as uncontended1 } from './uncontended-1.mjs';
 import { scenario as uncontended64 } from './uncontended-64.mjs';
 import { scenario as waiters } from './waiters-2000.mjs';
@@ -17,6 +20,9 @@ export const SCENARIOS = [
   contendedEmpty,
   contended2ms,
   contendedFifo,
+  readMostly,
+  semaphore1,
+  semaphore3,
   commands,
   handover,
   held,

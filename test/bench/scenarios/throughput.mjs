@@ -1,4 +1,4 @@
-// What uncontended-1 and uncontended-64 share.
+// What uncontended-1, uncontended-64 and semaphore-1 share.
 import { concat } from '../measure/exclusion.mjs';
 import { quantile, rotated } from '../measure/statistics.mjs';
 
@@ -12,10 +12,14 @@ export const throughputMetrics = [
 ];
 
 /** A machine is fast now and slow then: everyone has several short slices in each round, side by side. */
-export async function runThroughput(bench, scenario, callers) {
-  const everyone = bench.contestants('baseline', 'ours', 'variant', 'peer');
+export async function runThroughput(
+  bench,
+  scenario,
+  work,
+  everyone = bench.contestants('baseline', 'ours', 'variant', 'peer'),
+) {
   const slice = (one, ms) =>
-    bench.fleets.of(one.name, 1)[0].ask('throughput', { callers, ms, prefix: bench.resource(scenario) });
+    bench.fleets.of(one.name, 1)[0].ask('throughput', { ...work, ms, prefix: bench.resource(scenario) });
   for (const one of everyone) await bench.attempt(scenario, one, () => slice(one, bench.ms(600))); // warm-up
 
   const rounds = [];

@@ -16,5 +16,5 @@ export const scenario = {
     { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.95 },
     { text: 'leases/s, of redis-semaphore', of: toContestant('redis-semaphore', 'leasesPerSecond'), atLeast: 1 },
   ],
-  run: (bench) => runThroughput(bench, 'uncontended-1', 1),
+  run: (bench) => runThroughput(bench, 'uncontended-1', { callers: 1 }),
 };

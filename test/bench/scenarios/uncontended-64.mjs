@@ -14,5 +14,5 @@ export const scenario = {
     { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.9 },
     { text: 'leases/s, of the best peer', of: toMostOfPeers('leasesPerSecond'), atLeast: 1 },
   ],
-  run: (bench) => runThroughput(bench, 'uncontended-64', 64),
+  run: (bench) => runThroughput(bench, 'uncontended-64', { callers: 64 }),
 };

@@ -1,11 +1,12 @@
 // Callers that lock and unlock, each a resource of its own, for some time.
 
 /**
- * @param {{ callers: number, ms: number, prefix: string }} args
+ * @param {{ callers: number, ms: number, prefix: string, permits?: number }} args `permits` of a semaphore, in place of a lock
  * @returns {Promise<{ elapsedMs: number, latenciesMs: Float64Array }>} one latency for each acquire and release
  */
-export async function run(world, { callers, ms, prefix }) {
-  const { acquire, release } = await world.client();
+export async function run(world, { callers, ms, prefix, permits }) {
+  const client = await world.client();
+  const { acquire, release } = permits === undefined ? client : client.semaphore(permits);
   const latencies = [];
   const startedAt = performance.now();
   const endsAt = startedAt + ms;

@@ -1,0 +1,25 @@
+import { runContended, waitMetrics } from './contended.mjs';
+import { toMostOfPeers } from './ratios.mjs';
+
+export const scenario = {
+  name: 'read-mostly',
+  title: 'Readers and writers, 2 ms of work under the lock',
+  meaning: 'What it brings to let readers in side by side, and whether writers still get their turn.',
+  how:
+    'One resource, four processes with eight callers each; 95 of 100 calls read and 5 write, at random, with `setTimeout(2)` as the ' +
+    "work. Ours uses the modes `'read'` and `'write'`. No other package here has a lock for readers, so everybody locks everybody " +
+    'out there. Checked by time stamps: nobody is ever beside a writer. Every writer counts for the longest wait, also one that ' +
+    'still waits at the end.',
+  metrics: [
+    { id: 'readsPerSecond', label: 'reads/s', digits: 0 },
+    ...waitMetrics,
+    { id: 'longestWriterWaitMs', label: 'longest wait of a writer, ms', digits: 0 },
+  ],
+  chart: { metric: 'readsPerSecond', unit: 'reads/s' },
+  compare: [
+    { metric: 'readsPerSecond', better: 'more' },
+    { metric: 'longestWriterWaitMs', better: 'less' },
+  ],
+  targets: [{ text: 'reads/s, of the best peer', of: toMostOfPeers('readsPerSecond'), atLeast: 5 }],
+  run: (bench) => runContended(bench, 'read-mostly', { sectionMs: 2, readMostly: true }),
+};

@@ -1,0 +1,4 @@
+/** Those whose clients have `semaphore(permits)`. */
+export function semaphoreContestants(bench) {
+  return bench.contestants('ours', 'peer').filter(({ hasSemaphore }) => hasSemaphore);
+}

@@ -2,7 +2,7 @@
 import { ShopProcess } from './shop-process.mjs';
 
 /** How an instance is to be. */
-/** @typedef {{ name: string, clockSkewMs?: number }} InstanceSpec */
+/** @typedef {{ name: string, clockSkewMs?: number, env?: Record<string, string> }} InstanceSpec */
 
 /** Several instances of the shop on one Redis. */
 export class Fleet {
@@ -64,7 +64,7 @@ export class Fleet {
     await this.kill();
   }
 
-  #startOne(/** @type {InstanceSpec} */ { name, clockSkewMs = 0 }) {
-    return ShopProcess.start(name, { ...this.#env, CLOCK_SKEW_MS: String(clockSkewMs) });
+  #startOne(/** @type {InstanceSpec} */ { name, clockSkewMs = 0, env = {} }) {
+    return ShopProcess.start(name, { ...this.#env, ...env, CLOCK_SKEW_MS: String(clockSkewMs) });
   }
 }

@@ -4,15 +4,23 @@
 import { randomBytes } from 'node:crypto';
 import { Fleet } from './fleet.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
+import { catalogueScene } from './scenes/catalogue.mjs';
 import { crashScene } from './scenes/crash.mjs';
 import { drawScene, duplicateDraws } from './scenes/draw.mjs';
+import { exportsScene } from './scenes/exports.mjs';
+import { importScene } from './scenes/import.mjs';
+import { mailerScene } from './scenes/mailer.mjs';
 import { pauseScene } from './scenes/pause.mjs';
 import { rushScene } from './scenes/rush.mjs';
 import { heading, say, seconds, table } from './screen.mjs';
 
 const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const shop = `demo-${randomBytes(4).toString('hex')}`;
-const INSTANCES = [{ name: 'shop-1' }, { name: 'shop-2' }, { name: 'shop-3', clockSkewMs: -400 }];
+const INSTANCES = [
+  { name: 'shop-1', env: { IMPORTS_WORK: 'no' } },
+  { name: 'shop-2' },
+  { name: 'shop-3', clockSkewMs: -400 },
+];
 const fleet = new Fleet(INSTANCES, {
   REDIS_URL: redisUrl,
   SHOP: shop,
@@ -33,11 +41,19 @@ async function play() {
   }
   heading('1. A rush: 60 orders for 20 units of tea, over all instances');
   const findings = await rushScene(fleet);
-  heading('2. A prize draw every second, @SingletonCron on every instance');
+  heading('2. A catalogue that many read and one edits, @ReadLock and @WriteLock');
+  findings.push(...(await catalogueScene(fleet)));
+  heading('3. Exports, at most three at once over all instances, @DistributedSemaphore');
+  findings.push(...(await exportsScene(fleet)));
+  heading('4. An import that one instance begins and another one finishes, transfer() and adopt()');
+  findings.push(...(await importScene(fleet)));
+  heading('5. A prize draw every second, @SingletonCron on every instance');
   findings.push(...(await drawScene(fleet)));
-  heading('3. An instance is killed in the middle of the nightly report');
+  heading('6. An instance is killed in the middle of the nightly report');
   findings.push(...(await crashScene(fleet)));
-  heading('4. An instance is paused in the middle of closing the books');
+  heading('7. The instance that sends the mails is killed, @LeaderOnly');
+  findings.push(...(await mailerScene(fleet)));
+  heading('8. An instance is paused in the middle of closing the books');
   findings.push(...(await pauseScene(fleet)));
   findings.push(await duplicateDraws(fleet));
 

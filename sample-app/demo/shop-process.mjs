@@ -8,6 +8,7 @@ const preload = new URL('preload.mjs', import.meta.url).href;
 
 const START_MS = 30_000;
 const ANSWER_MS = 30_000;
+const OPERATOR_KEY = 'the key of the demo';
 const LOG_TAIL_LINES = 15;
 
 /** One instance of the shop: a process of its own, which can be killed and paused, and is talked to over HTTP. */
@@ -25,7 +26,7 @@ export class ShopProcess {
     this.name = name;
     this.#child = fork(main, {
       execArgv: ['--enable-source-maps', '--import', preload],
-      env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', PORT: '0', INSTANCE: name, ...env },
+      env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', PORT: '0', INSTANCE: name, OPERATOR_KEY, ...env },
       silent: true,
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on('data', (text) => (this.#log += text));
@@ -65,12 +66,14 @@ export class ShopProcess {
    * @param {string} method
    * @param {string} path
    * @param {object} [body]
+   * @param {Record<string, string>} [headers]
    * @returns {Promise<{ status: number, headers: Headers, body: any }>}
    */
-  async request(method, path, body) {
+  async request(method, path, body, headers = {}) {
     const response = await fetch(this.url + path, {
       method,
-      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     const text = await response.text();
@@ -90,6 +93,26 @@ export class ShopProcess {
   /** @param {string} path @param {object} body */
   put(path, body) {
     return this.request('PUT', path, body);
+  }
+
+  /**
+   * As an operator, at what is below /operators.
+   *
+   * @param {string} method
+   * @param {string} path
+   */
+  operate(method, path) {
+    return this.request(method, `/operators${path}`, undefined, { 'x-operator-key': OPERATOR_KEY });
+  }
+
+  /**
+   * Who holds a lock, and who waits for it.
+   *
+   * @param {string} resource
+   * @returns {Promise<import('nestjs-redis-lock').LockState>}
+   */
+  async lock(resource) {
+    return (await this.operate('GET', `/locks/${encodeURIComponent(resource)}`)).body;
   }
 
   /** SIGSTOP: everything in it stands still, and its connections stay open. */

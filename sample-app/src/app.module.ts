@@ -4,15 +4,21 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { LockExceptionFilter, RedisLockModule } from 'nestjs-redis-lock';
 import { AccountsModule } from './accounts/accounts.module.js';
 import { BasketsModule } from './baskets/baskets.module.js';
+import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { CheckoutModule } from './checkout/checkout.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DrawModule } from './draw/draw.module.js';
+import { ExportsModule } from './exports/exports.module.js';
 import { HealthController } from './health/health.controller.js';
+import { ImportsModule } from './imports/imports.module.js';
 import { LedgerModule } from './ledger/ledger.module.js';
+import { MailsModule } from './mails/mails.module.js';
+import { OperatorsModule } from './operators/operators.module.js';
 import { ReportModule } from './report/report.module.js';
 import { RunBookModule } from './run-book/run-book.module.js';
 import { settings } from './settings.js';
 import { StockModule } from './stock/stock.module.js';
+import { TimeClockModule } from './time-clock/time-clock.module.js';
 
 @Module({
   imports: [
@@ -25,6 +31,7 @@ import { StockModule } from './stock/stock.module.js';
     ScheduleModule.forRoot(),
     DatabaseModule,
     RunBookModule,
+    TimeClockModule,
     StockModule,
     AccountsModule,
     BasketsModule,
@@ -32,6 +39,11 @@ import { StockModule } from './stock/stock.module.js';
     DrawModule,
     ReportModule,
     LedgerModule,
+    CatalogueModule,
+    ExportsModule,
+    MailsModule,
+    ImportsModule,
+    OperatorsModule,
   ],
   controllers: [HealthController],
   // 423 Locked where somebody else is at it, 503 where Redis is away; both with Retry-After.

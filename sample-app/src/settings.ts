@@ -13,11 +13,24 @@ export const settings = {
   instance: env['INSTANCE'] ?? 'shop-1',
   /** How long a request waits for a lock before it is answered with 423. */
   lockWaitMs: Number(env['LOCK_WAIT_MS'] ?? 10_000),
-  /** How long the outside world takes: a payment, one page of the report, one shelf of the stocktaking, the bank. */
+  /** What an operator has to send as x-operator-key. Without one there are no operators. */
+  operatorKey: env['OPERATOR_KEY'] ?? '',
+  /** Whether this instance books what others have put into the queue of imports. */
+  importsWork: env['IMPORTS_WORK'] !== 'no',
+  /** How often the outbox and the queue of imports are looked at. */
+  pollMs: Number(env['POLL_MS'] ?? 100),
+  /**
+   * How long the outside world takes: a payment, one page of the report, one shelf of the stocktaking, the bank, one page of the
+   * catalogue to read and to print, an export, a mail.
+   */
   paymentMs: Number(env['PAYMENT_MS'] ?? 20),
   reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),
   shelfMs: Number(env['SHELF_MS'] ?? 200),
   bankMs: Number(env['BANK_MS'] ?? 500),
+  pageMs: Number(env['PAGE_MS'] ?? 10),
+  printMs: Number(env['PRINT_MS'] ?? 30),
+  exportMs: Number(env['EXPORT_MS'] ?? 200),
+  mailMs: Number(env['MAIL_MS'] ?? 50),
   drawSchedule: env['DRAW_SCHEDULE'] ?? CronExpression.EVERY_MINUTE,
   reportSchedule: env['REPORT_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_MIDNIGHT,
 };

@@ -26,6 +26,16 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   const row = (start: string) => rows.find((line) => line.trim().startsWith(start));
   expect(row('Units oversold without the lock')).toMatch(/ [1-9]\d* +some$/);
   expect(row('Units oversold with the lock')).toMatch(/ 0 +0 +ok$/);
+  expect(row('Half-done editions read without the lock')).toMatch(/ [1-9]\d* of 60 +some$/);
+  expect(row('Half-done editions read with the lock')).toMatch(/ 0 of 60 +0 +ok$/);
+  expect(row('Readers at once')).toMatch(/ \d+ +> 1 +ok$/);
+  expect(row('Exports at once without the semaphore')).toMatch(/ ([4-9]|1[0-2]) of 12 +more than 3$/);
+  expect(row('Exports at once with the semaphore')).toMatch(/ [1-3] of 12 +<= 3 +ok$/);
+  expect(row('Imported orders lost, lock ends at the queue')).toMatch(/ [1-9]\d* of 60 +some$/);
+  expect(row('Imported orders lost, lock handed on')).toMatch(/ 0 of 60 +0 +ok$/);
+  expect(row('Mails sent again, without a leader')).toMatch(/ [1-9]\d* for 20 mails +some$/);
+  expect(row('Mails sent again, leader killed')).toMatch(/ [01] for 20 mails, 0 lost .* ok$/);
+  expect(row('Leader after shop-')).toMatch(/shop-\d after \d+\.\d s .* ok$/);
   expect(row('Ticks missed')).toMatch(/ 0 +0 +ok$/);
   expect(row('Ticks run twice')).toMatch(/ 0 of \d+ +0 +ok$/);
   expect(row('Report of shop-')).toMatch(/shop-\d took over after \d+\.\d s .* ok$/);

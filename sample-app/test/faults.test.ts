@@ -24,9 +24,9 @@ it('a stocktaking whose lease is lost stops, and answers 503', async () => {
   const other = fleet().other(sleeper);
   await other.put('/stock/tea', { units: 3 });
   const count = sleeper.post('/stock/tea/counts');
-  await waitUntil('the stocktaking runs', async () => (await other.get('/locks/count:tea')).body.holders.length > 0);
+  await waitUntil('the stocktaking runs', async () => (await other.lock('count:tea')).holders.length > 0);
   sleeper.pause();
-  await waitUntil('its lease ends', async () => (await other.get('/locks/count:tea')).body.holders.length === 0);
+  await waitUntil('its lease ends', async () => (await other.lock('count:tea')).holders.length === 0);
   sleeper.resume();
   const { status, headers, body } = await count;
   expect({ status, code: body.code }).toEqual({ status: 503, code: 'LEASE_LOST' });
@@ -37,7 +37,7 @@ it('a shop that is told to stop finishes what it does under a lock, and exits', 
   await using shop = await ShopProcess.start('shop-9', { REDIS_URL: redis().url, SHELF_MS: '200' });
   await shop.put('/stock/oil', { units: 1 });
   const count = shop.post('/stock/oil/counts');
-  const isHeld = async () => (await fleet().other().get('/locks/count:oil')).body.holders.length > 0;
+  const isHeld = async () => (await fleet().other().lock('count:oil')).holders.length > 0;
   await waitUntil('the stocktaking runs', isHeld);
   const exitCode = shop.stop();
   expect((await count).body).toEqual({ sku: 'oil', units: 1, shelves: 5 });

@@ -81,7 +81,7 @@ describe('a basket', () => {
 });
 
 describe('a stocktaking', () => {
-  const holders = async (resource: string) => (await anyShop().get(`/locks/${resource}`)).body.holders;
+  const holders = async (resource: string) => (await anyShop().lock(resource)).holders;
 
   it('is 423 Locked with Retry-After while another one runs, on whatever instance', async () => {
     await anyShop().put('/stock/jam', { units: 7 });

@@ -2,7 +2,7 @@
 import { say } from '../screen.mjs';
 import { waitUntil } from '../wait-until.mjs';
 
-const TICKS = 8;
+const TICKS = 6;
 const SECOND_MS = 1_000;
 
 /** @typedef {{ instance: string, tick: string, rerun: boolean }} Run */

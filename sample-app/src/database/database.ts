@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { fence, type FencedCommand } from 'nestjs-redis-lock';
+import { fence, type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-lock';
 import { settings } from '../settings.js';
 
 /**
@@ -51,12 +51,29 @@ export class Database implements OnApplicationShutdown {
     return rows.map((row) => JSON.parse(row) as T);
   }
 
+  /** Takes the first row out of a list. Each row is given to one caller. */
+  async takeRow<T>(list: string): Promise<T | undefined> {
+    const row = await this.#redis.lpop(list);
+    return row === null ? undefined : (JSON.parse(row) as T);
+  }
+
+  async removeRow(list: string, row: object): Promise<void> {
+    await this.#redis.lrem(list, 1, JSON.stringify(row));
+  }
+
   /**
    * Writes as one step, unless a larger fencing token has written under this key. Only for what cannot be left to a lock: see
    * the ledger.
    */
   async fenced(key: string, token: number, commands: FencedCommand[]): Promise<void> {
     await fence.guard(this.#redis, { key, token }, commands);
+  }
+
+  /** Before reading: from now on nobody with a smaller token writes. A larger one that was there before does no harm. */
+  async refuseOlder(key: string, token: number): Promise<void> {
+    await fence.guard(this.#redis, { key, token }, []).catch((error: unknown) => {
+      if (!(error instanceof StaleFencingTokenError)) throw error;
+    });
   }
 
   async ping(): Promise<void> {

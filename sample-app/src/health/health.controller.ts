@@ -1,11 +1,11 @@
-import { Controller, Get, Param, ServiceUnavailableException } from '@nestjs/common';
-import { type LockState, RedisLockService } from 'nestjs-redis-lock';
+import { Controller, Get, ServiceUnavailableException } from '@nestjs/common';
+import { RedisLockService } from 'nestjs-redis-lock';
 import { Database } from '../database/database.js';
 import { settings } from '../settings.js';
 
 const ANY_RESOURCE = 'health';
 
-/** For load balancers, and for people who ask who holds what. */
+/** For load balancers. */
 @Controller()
 export class HealthController {
   constructor(
@@ -24,10 +24,5 @@ export class HealthController {
       database: database.status === 'fulfilled' ? 'up' : 'down',
       locks: locks.status === 'fulfilled' ? 'up' : 'down',
     });
-  }
-
-  @Get('locks/:resource')
-  inspect(@Param('resource') resource: string): Promise<LockState> {
-    return this.locks.inspect(resource);
   }
 }

@@ -162,7 +162,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
 
   #lost(error: LeaseLostError): void {
     this.demote(error);
-    // What outlives a shutdown keeps the lock until it expires, as any work does: nobody is elected while it runs.
+    // What outlives a shutdown keeps the lock until it expires, like all work does: nobody is elected while it runs.
     if (error.reason !== 'shutdown') this.#forfeited.resolve();
   }
 }

@@ -76,7 +76,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>): void {
     expect((await holder.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS);
   });
 
-  it('makes a reader as any other: it renews and releases, and has no depth', async () => {
+  it('makes a reader like any other: it renews and releases, and has no depth', async () => {
     const writer = await world.holding(world.holder, WRITE);
     await holder.downgrade(writer, 2 * LONG_MS);
     expect((await holder.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS);

@@ -8,8 +8,7 @@ import { LeaseLostError, LockShutdownError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
 import type { LineWorkings } from './line.js';
 import type { LockOptions, ResolvedLockOptions } from './lock-options.js';
-import type { Ownership } from './lock-store.js';
-import { createOwnerId } from './owner-id.js';
+import { createContender } from './owner-id.js';
 import { pause } from './pause.js';
 import { Tenure } from './tenure.js';
 import type { LeaseInTransit } from './transfer-text.js';
@@ -64,7 +63,7 @@ export class Adoption {
     const { store, clock, alarms, random, withdrawals, closing } = this.workings;
     const { resource, mode, permits, fencingToken } = part;
     const options = { ...given, mode, permits };
-    const next: Ownership = { resource, mode, permits, owner: createOwnerId(store.clientId, random) };
+    const next = createContender(resource, options, this.workings);
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const log = new AttemptLog();

@@ -1,4 +1,4 @@
-import { isAbortedBy } from './aborted-by.js';
+import { CampaignListeners } from './campaign-listeners.js';
 import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
 import type { Clock } from './clock.js';
 import { Deferred } from './deferred.js';
@@ -12,7 +12,7 @@ import type { ResolvedLockOptions } from './lock-options.js';
 import { NotLeaderError } from './not-leader-error.js';
 import { pause } from './pause.js';
 import type { Random } from './random.js';
-import type { DemotionReason, Term } from './term.js';
+import type { Term } from './term.js';
 import { describeValue } from './validation.js';
 
 /** What campaigns work with; one for all of a client. */
@@ -24,8 +24,6 @@ export interface CampaignWorkings {
   acquire(resource: string, options: ResolvedLockOptions): Promise<HeldLease>;
 }
 
-type CallbackName = 'onElected' | 'onDemoted';
-
 /** First and longest pause after Redis has refused, up to a quarter longer. */
 const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
 
@@ -35,15 +33,11 @@ export class Campaign implements Leadership {
   readonly #lock: ResolvedLockOptions;
   readonly #workings: CampaignWorkings;
   readonly #onOver: () => void;
-  readonly #callbacks: CampaignCallbacks[] = [];
-  /** Those that know of the term. */
-  #informed: CampaignCallbacks[] = [];
+  readonly #listeners: CampaignListeners;
   /** Gives up waiting to be elected. */
   readonly #stopping = new AbortController();
   /** At which it resigns, each with the function that stops listening to it. */
   readonly #signals = new Map<AbortSignal, () => void>();
-  /** The callbacks that run. */
-  readonly #running = new Set<{ readonly callback: CallbackName }>();
   #unelected: AbortSignal | undefined;
   /** The one that runs, or ran last. */
   #term: LeaderTerm | undefined;
@@ -57,6 +51,7 @@ export class Campaign implements Leadership {
     this.resource = resource;
     this.#lock = { ...lock, signal: this.#stopping.signal };
     this.#workings = workings;
+    this.#listeners = new CampaignListeners(resource, workings);
     this.#onOver = onOver;
   }
 
@@ -72,8 +67,7 @@ export class Campaign implements Leadership {
     // Somebody may ask for it again and again, only to look at it.
     if (onElected || onDemoted) {
       const callbacks = { onElected, onDemoted } as CampaignCallbacks;
-      this.#callbacks.push(callbacks);
-      if (this.#term && this.isLeader()) this.#callElected(callbacks, this.#term);
+      this.#listeners.add(callbacks, this.isLeader() ? this.#term : undefined);
     }
     if (signal && !this.#signals.has(signal)) this.#resignAt(signal);
   }
@@ -142,30 +136,9 @@ export class Campaign implements Leadership {
       this.#standing = standing;
       const term = await standing;
       failures = term ? 0 : failures + 1;
-      if (term) await this.#untilCallbacksEnd(term);
+      if (term) await this.#listeners.untilEnd(term, this.#lock.leaseMs);
       else await pause(clock, this.#pauseAfter(failures), this.#stopping.signal);
     }
-  }
-
-  /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
-  async #untilCallbacksEnd(term: LeaderTerm): Promise<void> {
-    const { clock, observers } = this.#workings;
-    const { leaseMs } = this.#lock;
-    const timer = clock.setTimer(
-      () => {
-        for (const { callback } of this.#running) {
-          const error = new Error(
-            `${callback} still runs ${leaseMs} ms after the term has ended. This instance campaigns again only when it has ` +
-              `ended: end it when the signal of the term aborts.`,
-          );
-          observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
-        }
-      },
-      leaseMs,
-      { background: true },
-    );
-    await term.callbacksDone();
-    timer.cancel();
   }
 
   /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
@@ -194,33 +167,13 @@ export class Campaign implements Leadership {
     observers.emit({ type: 'elected', resource, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;
-    for (const callbacks of this.#callbacks) this.#callElected(callbacks, term);
+    this.#listeners.elected(term);
     const reason = await term.demoted;
     const ledMs = clock.now() - electedAt;
     observers.emit({ type: 'demoted', resource, fencingToken, reason: reason.reason, ledMs });
-    for (const callbacks of this.#informed.splice(0)) this.#callDemoted(callbacks, reason, term);
+    this.#listeners.demoted(reason, term);
     await term.end();
     return term;
-  }
-
-  #callElected(callbacks: CampaignCallbacks, term: LeaderTerm): void {
-    this.#informed.push(callbacks);
-    this.#call('onElected', term, () => callbacks.onElected?.(term));
-  }
-
-  #callDemoted(callbacks: CampaignCallbacks, reason: DemotionReason, term: LeaderTerm): void {
-    this.#call('onDemoted', term, () => callbacks.onDemoted?.(reason, term));
-  }
-
-  #call(callback: CallbackName, term: LeaderTerm, call: () => unknown): void {
-    const running = { callback };
-    this.#running.add(running);
-    const called = term.call(call).catch((error: unknown) => {
-      // It was told to end, and did.
-      if (isAbortedBy(term.signal, error)) return;
-      this.#workings.observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
-    });
-    void called.finally(() => this.#running.delete(running));
   }
 
   #pauseAfter(failures: number): number {

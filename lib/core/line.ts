@@ -4,7 +4,7 @@ import { Contender, type ContenderListener, type ContenderWorkings } from './con
 import { LockQueueFullError, LockShutdownError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { FoundInUse, Ownership, PushedGrant } from './lock-store.js';
-import { createOwnerId } from './owner-id.js';
+import { createContender } from './owner-id.js';
 import { LocalTenures } from './local-tenures.js';
 import { Tenure } from './tenure.js';
 import { WaitingCalls } from './waiting-calls.js';
@@ -189,13 +189,7 @@ export class Line implements ContenderListener {
   }
 
   #contend(call: Call): Contender {
-    const { store, random } = this.workings;
-    const ownership: Ownership = {
-      resource: this.resource,
-      owner: createOwnerId(store.clientId, random),
-      mode: call.options.mode,
-      permits: call.options.permits,
-    };
+    const ownership = createContender(this.resource, call.options, this.workings);
     call.stopWatching();
     return (this.#contender = new Contender(ownership, call, this, this.workings));
   }

@@ -1,3 +1,5 @@
+import type { ResolvedLockOptions } from './lock-options.js';
+import type { LockStore, Ownership } from './lock-store.js';
 import type { Random } from './random.js';
 
 /**
@@ -6,6 +8,15 @@ import type { Random } from './random.js';
  */
 export function createOwnerId(clientId: string, random: Random): string {
   return `${clientId}/${random.id()}`;
+}
+
+/** What a new contender of this client is called in the store. */
+export function createContender(
+  resource: string,
+  { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
+  { store, random }: { readonly store: LockStore; readonly random: Random },
+): Ownership {
+  return { resource, owner: createOwnerId(store.clientId, random), mode, permits };
 }
 
 /** The instance that an owner id begins with. */

@@ -6,7 +6,7 @@ import type { LineWorkings } from './line.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
 import { mergeSignals } from './merged-signal.js';
-import { createOwnerId } from './owner-id.js';
+import { createContender } from './owner-id.js';
 import { pause } from './pause.js';
 import { checkPause } from './retry.js';
 import { Tenure } from './tenure.js';
@@ -33,16 +33,11 @@ export class Polling {
 
   /** @throws LockError of the kind that says why the resource was not granted */
   async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
-    const { store, clock, random, closing } = this.workings;
+    const { clock, closing } = this.workings;
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
-      ownership: {
-        resource,
-        owner: createOwnerId(store.clientId, random),
-        mode: options.mode,
-        permits: options.permits,
-      },
+      ownership: createContender(resource, options, this.workings),
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,

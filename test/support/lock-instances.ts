@@ -88,7 +88,11 @@ export async function keysWithTtl(admin: Redis): Promise<Record<string, number>>
 }
 
 /** Waits until exactly these instances stand in the queue in Redis, in this order. */
-export async function untilQueued(witness: LockInstance, resource: string, ...waiters: LockInstance[]): Promise<void> {
+export async function untilQueued(
+  witness: LockInstance,
+  resource: string,
+  ...waiters: Pick<LockInstance, 'instanceId'>[]
+): Promise<void> {
   const ids = waiters.map(({ instanceId }) => instanceId);
   await eventually(async () => expect(instancesOf((await witness.store.inspect(resource)).waiters)).toEqual(ids));
 }

@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useAdmin, useInstances, untilQueued } from '../../support/lock-instances.js';
 import { type LockProcess, useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
 
@@ -16,11 +15,10 @@ describe('processes that wait for each other', () => {
   const start = useInstances(() => redis().url);
   const startProcess = useProcesses(() => redis().url);
 
-  const untilQueued = async (...waiters: LockProcess[]): Promise<void> => {
-    const { store, locks } = await start();
-    const ids = waiters.map(({ instanceId }) => instanceId);
-    await eventually(async () => expect(instancesOf((await store.inspect('x')).waiters)).toEqual(ids));
-    await locks.shutdown(0);
+  const untilTheyWait = async (...waiters: LockProcess[]): Promise<void> => {
+    const watch = await start();
+    await untilQueued(watch, 'x', ...waiters);
+    await watch.locks.shutdown(0);
   };
   const untilHeldBy = (process: LockProcess) =>
     eventually(async () => expect((await admin().get('lock:{x}'))?.split('/')[0]).toBe(process.instanceId));
@@ -34,9 +32,9 @@ describe('processes that wait for each other', () => {
     await holder.ask('acquire', 'x');
     const grant = first.ask('acquire', 'x', { waitMs: 60_000 });
     grant.catch(() => {});
-    await untilQueued(first);
+    await untilTheyWait(first);
     const next = second.ask('acquire', 'x', { waitMs: 60_000 });
-    await untilQueued(first, second);
+    await untilTheyWait(first, second);
     return { holder, first, second, grant, next };
   };
   const expectNothingLeft = (...live: LockProcess[]) =>

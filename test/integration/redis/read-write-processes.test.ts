@@ -1,6 +1,5 @@
 import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { type LockInstance, useAdmin, useInstances, untilQueued } from '../../support/lock-instances.js';
 import { type LockProcess, useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
 import { track } from '../../support/tracked.js';
@@ -21,11 +20,7 @@ describe('readers and writers that are killed', () => {
 
   const processes = <T extends number[]>(...leases: T) =>
     Promise.all(leases.map((leaseMs) => startProcess(leaseMs))) as Promise<{ [K in keyof T]: LockProcess }>;
-  const untilQueued = (...waiters: LockProcess[]) =>
-    eventually(async () => {
-      const ids = waiters.map(({ instanceId }) => instanceId);
-      expect(instancesOf((await watch.store.inspect('x')).waiters)).toEqual(ids);
-    });
+  const untilTheyWait = (...waiters: LockProcess[]) => untilQueued(watch, 'x', ...waiters);
   const holders = async () => (await watch.locks.inspect('x')).holders.map(({ instanceId }) => instanceId);
   const untilGone = (count: number) =>
     eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(count));
@@ -36,7 +31,7 @@ describe('readers and writers that are killed', () => {
     await victim.ask('acquire', 'x', READ);
     const read = await other.ask('acquire', 'x', READ);
     const writing = track(writer.ask('acquire', 'x', WRITE));
-    await untilQueued(writer);
+    await untilTheyWait(writer);
     const from = performance.now();
     await victim.kill();
     await eventually(async () => expect(await holders()).toEqual([other.instanceId]));
@@ -54,7 +49,7 @@ describe('readers and writers that are killed', () => {
     const [victim, other, writer] = await processes(1_500, LONG_MS, LONG_MS);
     await Promise.all([victim.ask('acquire', 'x', READ), other.ask('acquire', 'x', READ)]);
     const writing = writer.ask('acquire', 'x', WRITE);
-    await untilQueued(writer);
+    await untilTheyWait(writer);
     await other.ask('release', 'x');
     const from = performance.now();
     await victim.kill();
@@ -68,9 +63,9 @@ describe('readers and writers that are killed', () => {
     const [victim, one, two] = await processes(1_000, LONG_MS, LONG_MS);
     const { fencingToken } = await victim.ask('acquire', 'x', WRITE);
     const reading = [one.ask('acquire', 'x', READ)];
-    await untilQueued(one);
+    await untilTheyWait(one);
     reading.push(two.ask('acquire', 'x', READ));
-    await untilQueued(one, two);
+    await untilTheyWait(one, two);
     const from = performance.now();
     await victim.kill();
     for (const lease of await Promise.all(reading)) {
@@ -87,9 +82,9 @@ describe('readers and writers that are killed', () => {
     const [first, victim, behind] = await processes(LONG_MS, 1_000, LONG_MS);
     await first.ask('acquire', 'x', READ);
     const lost = rejection(victim.ask('acquire', 'x', WRITE));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     const reading = track(behind.ask('acquire', 'x', READ));
-    await untilQueued(victim, behind);
+    await untilTheyWait(victim, behind);
     expect(reading.state).toBe('pending');
     const from = performance.now();
     await victim.kill();
@@ -105,11 +100,11 @@ describe('readers and writers that are killed', () => {
     const [writer, victim, next, last] = await processes(LONG_MS, LONG_MS, LONG_MS, LONG_MS);
     await writer.ask('acquire', 'x', WRITE);
     const lost = rejection(victim.ask('acquire', 'x', READ));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     const reading = next.ask('acquire', 'x', READ);
-    await untilQueued(victim, next);
+    await untilTheyWait(victim, next);
     const writing = last.ask('acquire', 'x', WRITE);
-    await untilQueued(victim, next, last);
+    await untilTheyWait(victim, next, last);
     await victim.kill();
     await lost;
     await untilGone(4);
@@ -128,7 +123,7 @@ describe('readers and writers that are killed', () => {
     const [writer, victim] = await processes(LONG_MS, LONG_MS);
     await writer.ask('acquire', 'x', WRITE);
     const lost = rejection(victim.ask('acquire', 'x', READ));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     await victim.kill();
     await lost;
     await untilGone(2);
@@ -145,9 +140,9 @@ describe('readers and writers that are killed', () => {
       const [holder, victim, other] = await processes(LONG_MS, 1_500, LONG_MS);
       await holder.ask('acquire', 'x', WRITE);
       const lost = rejection(victim.ask('acquire', 'x', granted));
-      await untilQueued(victim);
+      await untilTheyWait(victim);
       const waiting = other.ask('acquire', 'x', next);
-      await untilQueued(victim, other);
+      await untilTheyWait(victim, other);
       victim.suspend(); // it never learns of it
       await holder.ask('release', 'x');
       await eventually(async () => expect(await holders()).toEqual([victim.instanceId]));
@@ -165,11 +160,11 @@ describe('readers and writers that are killed', () => {
     const [victim, other, writer] = await processes(1_500, LONG_MS, LONG_MS);
     await victim.ask('acquire', 'x', WRITE);
     const reading = other.ask('acquire', 'x', READ);
-    await untilQueued(other);
+    await untilTheyWait(other);
     await victim.ask('downgrade', 'x');
     expect((await reading).isHeld).toBe(true);
     const writing = track(writer.ask('acquire', 'x', WRITE));
-    await untilQueued(writer);
+    await untilTheyWait(writer);
     await victim.kill();
     await eventually(async () => expect(await holders()).toEqual([other.instanceId]));
     expect(await other.ask('state', 'x')).toMatchObject({ isHeld: true });

@@ -1,6 +1,6 @@
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
-import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { type LockInstance, useAdmin, useInstances, untilQueued } from '../../support/lock-instances.js';
 import { type LockProcess, useProcesses } from '../../support/lock-process.js';
 import { useRedis } from '../../support/redis-server.js';
 import { track } from '../../support/tracked.js';
@@ -20,11 +20,7 @@ describe('holders of permits that are killed', () => {
 
   const processes = <T extends number[]>(...leases: T) =>
     Promise.all(leases.map((leaseMs) => startProcess(leaseMs))) as Promise<{ [K in keyof T]: LockProcess }>;
-  const untilQueued = (...waiters: LockProcess[]) =>
-    eventually(async () => {
-      const ids = waiters.map(({ instanceId }) => instanceId);
-      expect(instancesOf((await watch.store.inspect('x')).waiters)).toEqual(ids);
-    });
+  const untilTheyWait = (...waiters: LockProcess[]) => untilQueued(watch, 'x', ...waiters);
   const available = () => watch.locks.semaphore('x', { permits: 3 }).available();
   const expectNothingLeft = () => eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
 
@@ -33,7 +29,7 @@ describe('holders of permits that are killed', () => {
     await victim.ask('acquire', 'x', of3(2));
     await other.ask('acquire', 'x', of3(1));
     const waiting = track(next.ask('acquire', 'x', of3(2)));
-    await untilQueued(next);
+    await untilTheyWait(next);
     expect(await available()).toBe(0);
     const from = performance.now();
     await victim.kill();
@@ -51,9 +47,9 @@ describe('holders of permits that are killed', () => {
     const [holder, victim, behind] = await processes(LONG_MS, 1_000, LONG_MS);
     await holder.ask('acquire', 'x', of3(2));
     const lost = rejection(victim.ask('acquire', 'x', of3(3)));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     const waiting = track(behind.ask('acquire', 'x', of3(1)));
-    await untilQueued(victim, behind);
+    await untilTheyWait(victim, behind);
     expect([waiting.state, await available()]).toEqual(['pending', 1]);
     const from = performance.now();
     await victim.kill();
@@ -68,9 +64,9 @@ describe('holders of permits that are killed', () => {
     const [holder, victim, next] = await processes(LONG_MS, LONG_MS, LONG_MS);
     await holder.ask('acquire', 'x', of3(3));
     const lost = rejection(victim.ask('acquire', 'x', of3(1)));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     const waiting = next.ask('acquire', 'x', of3(3));
-    await untilQueued(victim, next);
+    await untilTheyWait(victim, next);
     await victim.kill();
     await lost;
     await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(3));
@@ -86,9 +82,9 @@ describe('holders of permits that are killed', () => {
     const [holder, victim, next] = await processes(LONG_MS, 1_500, LONG_MS);
     await holder.ask('acquire', 'x', of3(3));
     const lost = rejection(victim.ask('acquire', 'x', of3(2)));
-    await untilQueued(victim);
+    await untilTheyWait(victim);
     const waiting = next.ask('acquire', 'x', of3(3));
-    await untilQueued(victim, next);
+    await untilTheyWait(victim, next);
     victim.suspend(); // it never learns of it
     await holder.ask('release', 'x');
     await eventually(async () => {

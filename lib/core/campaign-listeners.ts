@@ -1,0 +1,74 @@
+import { isAbortedBy } from './aborted-by.js';
+import type { CampaignCallbacks } from './campaign-options.js';
+import type { Clock } from './clock.js';
+import type { LockObservers } from './events.js';
+import type { LeaderTerm } from './leader-term.js';
+import type { DemotionReason } from './term.js';
+
+type CallbackName = 'onElected' | 'onDemoted';
+
+/** Who is told of the terms of one candidate. */
+export class CampaignListeners {
+  readonly #callbacks: CampaignCallbacks[] = [];
+  /** Those that know of the term. */
+  #informed: CampaignCallbacks[] = [];
+  /** The callbacks that run. */
+  readonly #running = new Set<{ readonly callback: CallbackName }>();
+
+  constructor(
+    private readonly resource: string,
+    private readonly workings: { readonly clock: Clock; readonly observers: LockObservers },
+  ) {}
+
+  /** @param term the one that runs, of which it is told at once */
+  add(callbacks: CampaignCallbacks, term: LeaderTerm | undefined): void {
+    this.#callbacks.push(callbacks);
+    if (term) this.#callElected(callbacks, term);
+  }
+
+  elected(term: LeaderTerm): void {
+    for (const callbacks of this.#callbacks) this.#callElected(callbacks, term);
+  }
+
+  demoted(reason: DemotionReason, term: LeaderTerm): void {
+    for (const callbacks of this.#informed.splice(0)) {
+      this.#call('onDemoted', term, () => callbacks.onDemoted?.(reason, term));
+    }
+  }
+
+  /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
+  async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
+    const { clock, observers } = this.workings;
+    const timer = clock.setTimer(
+      () => {
+        for (const { callback } of this.#running) {
+          const error = new Error(
+            `${callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only when it has ` +
+              `ended: end it when the signal of the term aborts.`,
+          );
+          observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+        }
+      },
+      patienceMs,
+      { background: true },
+    );
+    await term.callbacksDone();
+    timer.cancel();
+  }
+
+  #callElected(callbacks: CampaignCallbacks, term: LeaderTerm): void {
+    this.#informed.push(callbacks);
+    this.#call('onElected', term, () => callbacks.onElected?.(term));
+  }
+
+  #call(callback: CallbackName, term: LeaderTerm, call: () => unknown): void {
+    const running = { callback };
+    this.#running.add(running);
+    const called = term.call(call).catch((error: unknown) => {
+      // It was told to end, and did.
+      if (isAbortedBy(term.signal, error)) return;
+      this.workings.observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+    });
+    void called.finally(() => this.#running.delete(running));
+  }
+}

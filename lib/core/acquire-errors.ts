@@ -17,7 +17,7 @@ export function waitedTooLong(
   waitedMs: number,
   log: AttemptLog,
 ): LockTimeoutError | LockUnavailableError {
-  if (!log.wasBusy) return unavailable(resource, log);
+  if (!log.wasBusy && log.last !== 'busy') return unavailable(resource, log);
   return new LockTimeoutError(resource, waitedMs, log.attempts, log.last, log.holderTtlMs);
 }
 

@@ -24,6 +24,11 @@ export class AttemptLog {
     this.#isConcluded = log.#isConcluded;
   }
 
+  /** It waited until now for a holder of this process: the resource was busy, whatever Redis has no time to say. */
+  stoodBehindHolder(): void {
+    this.#conclude('busy', undefined);
+  }
+
   busy(holderTtlMs: number): void {
     this.#conclude('busy', undefined);
     this.failures = 0;

@@ -77,7 +77,10 @@ export class Line implements ContenderListener {
     }
     this.#tenures.delete(tenure);
     const next = this.#contender ? undefined : this.#waiting.next();
-    if (next) return this.#contend(next).askInPlaceOf(ownership);
+    if (next) {
+      next.log.stoodBehindHolder();
+      return this.#contend(next).askInPlaceOf(ownership);
+    }
     this.#checkIdle();
     return this.workings.store.release(ownership, backgroundRelease);
   }

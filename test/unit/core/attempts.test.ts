@@ -158,6 +158,30 @@ describe('attempts', () => {
       expect((acquiring.error as Error).message).toContain('READONLY it is a replica');
     });
 
+    it('do not hide that it was busy here: a call whose turn comes in the last moment is told so', async () => {
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, cohort: 0 });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 1_000, leaseMs: 60_000, cohort: 0 }));
+      await world.clock.advance(998);
+      a.store.fates.rotate = lostOnTheWay;
+      track(held.release());
+      await world.clock.advance(2);
+      expect(a.store.sent('rotate')).toHaveLength(1);
+      expect(acquiring.error).toBeInstanceOf(LockTimeoutError);
+      expect(acquiring.error).toMatchObject({ lastAttempt: 'busy' });
+    });
+
+    it('are told where there was time for an answer after the turn had come', async () => {
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, cohort: 0 });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000, leaseMs: 60_000, cohort: 0 }));
+      await world.clock.advance(10);
+      a.store.fates.rotate = failing('notExecuted', 'not connected');
+      a.store.fates.acquire = failing('notExecuted', 'not connected');
+      track(held.release());
+      await world.clock.advance(3_000);
+      expect(acquiring.error).toBeInstanceOf(LockUnavailableError);
+      expect((acquiring.error as Error).message).toContain('not connected');
+    });
+
     it('make a waiter behind the first one say the same: nobody knows that the resource is busy', async () => {
       a.store.fates.acquire = failing('notExecuted', 'not connected');
       const acquiring = [1, 2].map(() => track(a.locks.acquire('stock', { waitMs: 3_000 })));

@@ -228,7 +228,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       a.store.next('rotate', lostOnTheWay);
       track(first.release());
       await world.clock.advance(100);
-      expect(second.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+      expect(second.error).toMatchObject({ code: 'LOCK_TIMEOUT', lastAttempt: 'busy' });
       await world.clock.advance(25);
       expect(third.value.isHeld()).toBe(true);
       expect(a.store.sent('rotate').map(({ next }) => next)).toEqual(Array(2).fill(a.store.sent('rotate')[0]!.next));

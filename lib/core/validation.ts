@@ -5,8 +5,12 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  return `an object (${(value as object).constructor?.name ?? 'no prototype'})`;
+  const name: unknown = (value as object).constructor?.name;
+  return `an object (${typeof name === 'string' ? name : 'no prototype'})`;
 }
+
+/** A longer name than any option has is not looked for among them. */
+const LONGEST_NAME = 40;
 
 /** Checks an integer option in a range, both ends included; `undefined` passes. */
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
@@ -37,13 +41,15 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
 /** Refuses anything but a plain options object with these keys, and names the key that was probably meant. */
 export function checkKnownOptions(where: string, options: unknown, known: readonly string[]): void {
   if (options === null || typeof options !== 'object' || Array.isArray(options)) {
-    throw new InvalidLockOptionsError(`${where} must be an object, not ${describeValue(options)}.`, where);
+    // A text in the place of options may be a connection URL with its password, or a lease that was handed on.
+    const given = typeof options === 'string' ? 'a string' : describeValue(options);
+    throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
   }
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue;
     const near = nearest(key, known);
     throw new InvalidLockOptionsError(
-      `${where} does not know the option ${JSON.stringify(key)}. ` +
+      `${where} does not know the option ${describeValue(key)}. ` +
         (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
       key,
     );
@@ -52,6 +58,7 @@ export function checkKnownOptions(where: string, options: unknown, known: readon
 
 /** The known name within two edits, or with the same letters in another case. */
 function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST_NAME) return undefined;
   const scored = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);

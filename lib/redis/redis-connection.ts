@@ -116,17 +116,30 @@ function modelClient(connection: RedisConnectionOption): Redis {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
       throw invalidConnection('a string that is no redis:// or rediss:// URL');
     }
-    try {
-      return new Redis(connection.replace(/^valkey/, 'redis'), { lazyConnect: true });
-    } catch {
-      throw invalidConnection('a URL that cannot be read');
-    }
+    return fromUrl(connection.replace(/^valkey/, 'redis'));
   }
-  if (connection === null || typeof connection !== 'object') throw invalidConnection(describeValue(connection));
+  if (connection === null || typeof connection !== 'object' || Array.isArray(connection))
+    throw invalidConnection(describeValue(connection));
   // By what it can do, not by its class: the application may have another copy of ioredis.
   if ((connection as unknown as Cluster).isCluster) throw invalidConnection('a Cluster, which is not supported yet');
   if (typeof (connection as Redis).duplicate === 'function') return connection as Redis;
-  return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
+  try {
+    return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
+  } catch {
+    throw invalidConnection('options that ioredis refuses');
+  }
+}
+
+function fromUrl(url: string): Redis {
+  let client: Redis;
+  try {
+    client = new Redis(url, { lazyConnect: true });
+  } catch {
+    throw invalidConnection('a URL that cannot be read');
+  }
+  // Such as the rest of a password with a slash in it, before which the host would be looked for.
+  if (Number.isNaN(client.options.db)) throw invalidConnection('a URL whose path is no number of a database');
+  return client;
 }
 
 /** Without the value: it may hold a password. */

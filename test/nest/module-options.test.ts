@@ -60,6 +60,13 @@ describe('RedisLockModule.forRoot refuses at once, naming option, value and what
     );
   });
 
+  it.each([
+    ['forRoot', () => RedisLockModule.forRoot(`redis://:${secret}@localhost` as never)],
+    ['forRootAsync', () => RedisLockModule.forRootAsync(`redis://:${secret}@localhost` as never)],
+  ])('a URL in the place of the options of %s, without showing it', (method, register) => {
+    expect(register).toThrow(`RedisLockModule.${method} must be an object, not a string.`);
+  });
+
   it('no options at all', () => {
     expect(() => RedisLockModule.forRoot(undefined as never)).toThrow(
       'RedisLockModule.forRoot must be an object, not undefined.',
@@ -78,6 +85,17 @@ function withConnection(options: object): never {
 describe('a connection that cannot be one fails at boot, without showing it', () => {
   const bad: [string, unknown, string][] = [
     ['a URL of something else', `http://:${secret}@localhost`, 'not a string that is no redis:// or rediss:// URL.'],
+    ['a URL with a port that is none', `redis://:${secret}@localhost:port`, 'not a URL that cannot be read.'],
+    ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, 'not a URL that cannot be read.'],
+    ['the same after digits', `redis://me:12/${secret}@localhost`, 'not a URL whose path is no number of a database.'],
+    [
+      'a URL that asks for a database by name',
+      'redis://localhost/locks',
+      'not a URL whose path is no number of a database.',
+    ],
+    ['sentinels, but none', { sentinels: [], password: secret }, 'not options that ioredis refuses.'],
+    ['a connector that is none', { Connector: 5, password: secret }, 'not options that ioredis refuses.'],
+    ['an array', [{ host: 'localhost', password: secret }], 'not an array of 1.'],
     ['a number', 6379, 'not 6379.'],
     ['a cluster', { isCluster: true, options: { password: secret } }, 'not a Cluster, which is not supported yet.'],
   ];

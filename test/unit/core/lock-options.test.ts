@@ -91,6 +91,24 @@ describe('lock options', () => {
     expect(complaint({ leaseMs: { password: 'hunter2' } }).message).not.toContain('hunter2');
   });
 
+  it.each([Symbol('name'), { toString: undefined }, 5, undefined])(
+    'say of a value whose constructor is called %p that it is an object',
+    (name) => {
+      expect(complaint({ leaseMs: { constructor: { name } } }).message).toContain('an object (no prototype)');
+    },
+  );
+
+  it('do not show a text that stands in the place of the options: it may be a URL with its password', () => {
+    const { message } = complaint('redis://:hunter2@localhost');
+    expect(message).toBe('lock options must be an object, not a string.');
+  });
+
+  it('cut a name that is no name, and do not look for what it may have meant', () => {
+    const { message } = complaint({ [`leaseMs${'s'.repeat(20_000)}`]: 1 });
+    expect(message.length).toBeLessThan(400);
+    expect(message).toContain('It knows: mode');
+  });
+
   it.each<[LockOptions]>([
     [{ leaseMs: 50 }],
     [{ leaseMs: 86_400_000 }],

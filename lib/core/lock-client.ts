@@ -189,7 +189,7 @@ export class LockClient {
   async adopt(text: string, options: AdoptOptions = {}): Promise<HeldLease | CompositeLease> {
     checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
     const parts = decodeLeases(text);
-    const leaseMs = options.leaseMs ?? Math.max(...parts.map((part) => part.leaseMs));
+    const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     return this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
   }
 

@@ -6,10 +6,10 @@ import { describeValue } from './validation.js';
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 
 /** @throws InvalidLockOptionsError for anything but a function */
-export function checkWork<T>(work: LockedWork<T> | undefined): LockedWork<T> {
+export function checkWork<W extends (...args: never[]) => unknown>(work: W | undefined, source = 'using'): W {
   if (typeof work === 'function') return work;
   throw new InvalidLockOptionsError(
-    `using needs a function to run under the lock, not ${describeValue(work)}.`,
+    `${source} needs a function to run under the lock, not ${describeValue(work)}.`,
     'work',
   );
 }

@@ -23,7 +23,9 @@ export function checkResources(resource: unknown, source: string): readonly stri
     throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`, SEVERAL);
   if (resource.length === 0) throw invalid(source, 'the array is empty', SEVERAL);
   if (resource.length === 1) return [checkResource(resource[0], source, SEVERAL)];
-  return [...new Set(resource.map((name: unknown) => checkResource(name, source, SEVERAL)))].sort(byCodeUnit);
+  // Array.from, because map() passes over the holes of an array.
+  const names = Array.from(resource, (name: unknown) => checkResource(name, source, SEVERAL));
+  return [...new Set(names)].sort(byCodeUnit);
 }
 
 /** Not localeCompare: every instance must sort alike, whatever its locale. */

@@ -1,8 +1,8 @@
 import { type LockDefaults, type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
 import type { Lease } from './lease.js';
-import { checkResources } from './resource.js';
+import { checkResource } from './resource.js';
 import type { Tick } from './tick-ledger.js';
-import { checkInteger, checkOneOf } from './validation.js';
+import { checkInteger, checkKnownOptions, checkOneOf } from './validation.js';
 
 /** How the ticks of one singleton job run. */
 export interface SingletonRunOptions {
@@ -40,13 +40,23 @@ export interface ResolvedSingletonRun {
   readonly target: Tick;
 }
 
+const OPTION_NAMES = [
+  'job',
+  'tick',
+  'overlap',
+  'onCrash',
+  'keepMs',
+  'lock',
+] as const satisfies readonly (keyof SingletonRunOptions)[];
+
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
+  checkKnownOptions('runSingleton', options, OPTION_NAMES);
   const { job, tick, overlap, onCrash, keepMs } = options;
-  const target = { resource: jobResource(job), tick };
-  checkResources(tick, 'runSingleton as its tick');
-  checkOneOf('overlap', overlap, ['skip', 'wait']);
-  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
+  const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
+  // Not undefined, which passes for an option that was left out.
+  checkOneOf('overlap', overlap ?? null, ['skip', 'wait']);
+  checkOneOf('onCrash', onCrash ?? null, ['skip', 'retry']);
   checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
   // Runs may be long whatever the default: maxHoldMs is what limits one.
   const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true };
@@ -60,8 +70,5 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
  * @throws InvalidLockOptionsError when the name cannot be part of one
  */
 export function jobResource(job: string): string {
-  checkResources(job, 'a singleton job as its name');
-  const resource = `cron:${job}`;
-  checkResources(resource, 'a singleton job by its name');
-  return resource;
+  return checkResource(`cron:${checkResource(job, 'a singleton job as its name')}`, 'a singleton job by its name');
 }

@@ -4,6 +4,7 @@ import { LockUnavailableError } from './errors.js';
 import { LockReentryError } from './reentry-error.js';
 import type { HeldLease } from './held-lease.js';
 import type { LockClient } from './lock-client.js';
+import { checkWork } from './locked-work.js';
 import type { LockStoreError, Ownership } from './lock-store.js';
 import { pause } from './pause.js';
 import { Tenure } from './tenure.js';
@@ -47,6 +48,7 @@ export class SingletonRuns {
    * @throws InvalidLockOptionsError when an option cannot be right
    */
   async run<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
+    checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.client.defaults);
     const { resource } = resolved.target;
     const candidate: Candidate = {

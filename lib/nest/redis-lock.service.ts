@@ -16,6 +16,7 @@ import type { LockState } from '../core/lock-store.js';
 import type { ResourceNames } from '../core/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton-run-options.js';
 import type { SingletonRuns } from '../core/singleton-runs.js';
+import { checkFunction } from '../core/validation.js';
 
 /** The locks of this application. */
 export class RedisLockService implements BeforeApplicationShutdown {
@@ -137,8 +138,14 @@ export class RedisLockService implements BeforeApplicationShutdown {
     return this.#client.adopt(text, options);
   }
 
-  /** Calls back with everything that happens to a lock from now on. Gives the function that ends this. */
+  /**
+   * Calls back with everything that happens to a lock from now on. Gives the function that ends this.
+   *
+   * @throws InvalidLockOptionsError for anything but a function
+   */
   observe(observer: LockObserver): () => void {
+    // Not undefined, which passes for an option that was left out.
+    checkFunction('observer', observer ?? null);
     return this.#client.observers.add(observer);
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { DistributedLock, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
+import { DistributedLock, InvalidLockOptionsError, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../support/eventually.js';
 import { useAdmin } from '../support/lock-instances.js';
 import { inMemory, useApps } from '../support/nest-apps.js';
@@ -36,6 +36,11 @@ describe('the log and the observers', () => {
     const { app, log } = await start({ imports, providers: [Reports] });
     return { log, events, reports: app.get(Reports), locks: app.get(RedisLockService) };
   };
+
+  it.each([[undefined], [null], ['log']])('an observer that is %p is refused', async (observer) => {
+    const { locks } = await startReports();
+    expect(() => locks.observe(observer as never)).toThrow(InvalidLockOptionsError);
+  });
 
   it('say nothing of a working day in the log; the observers see each step', async () => {
     const { log, events, reports, locks } = await startReports();

@@ -40,7 +40,8 @@ export function SingletonCron(
   cronTime: Parameters<typeof Cron>[0],
   options: SingletonCronOptions = {},
 ): JobMethodDecorator {
-  const { timeZone, utcOffset, name } = options;
+  // What is no object is refused below, where the method is known.
+  const { timeZone, utcOffset, name } = options ?? {};
   const resolve = (where: string): ResolvedJobOptions =>
     resolveJobOptions(options, where, [...TICK_OPTION_NAMES, ...CRON_OPTION_NAMES]);
   return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, { maxClockSkewMs }) => {
@@ -51,6 +52,8 @@ export function SingletonCron(
 
 /** What is the scheduler's own business: it hands unknown options on to the package `cron`. */
 function pickCronOptions(options: SingletonCronOptions): CronOptions {
-  const entries = Object.entries(options).filter(([option]) => option === 'name' || CRON_OPTION_NAMES.includes(option));
+  const entries = Object.entries(options ?? {}).filter(
+    ([option]) => option === 'name' || CRON_OPTION_NAMES.includes(option),
+  );
   return Object.fromEntries(entries) as CronOptions;
 }

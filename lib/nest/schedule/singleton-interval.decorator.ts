@@ -21,7 +21,7 @@ const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 export function SingletonInterval(intervalMs: number, options: SingletonIntervalOptions = {}): JobMethodDecorator {
   checkInteger('intervalMs', intervalMs ?? NaN, 100, LONGEST_INTERVAL_MS);
   const keepMs = Math.floor(intervalMs - Math.min(TIMER_SLACK.ms, intervalMs * TIMER_SLACK.share));
-  const schedule = options.name === undefined ? Interval(intervalMs) : Interval(options.name, intervalMs);
+  const schedule = options?.name === undefined ? Interval(intervalMs) : Interval(options.name, intervalMs);
   return singletonMethod(
     (where) => resolveJobOptions(options, where, JOB_OPTION_NAMES),
     schedule,

@@ -25,9 +25,9 @@ const DEFAULT_ONCE_WITHIN_MS = 10 * 60 * 1000;
  */
 export function SingletonTimeout(timeoutMs: number, options: SingletonTimeoutOptions = {}): JobMethodDecorator {
   checkInteger('timeoutMs', timeoutMs ?? NaN, 0, LONGEST_TIMEOUT_MS);
-  checkInteger('onceWithinMs', options.onceWithinMs, 1_000, DAY_MS);
-  const keepMs = options.onceWithinMs ?? DEFAULT_ONCE_WITHIN_MS;
-  const schedule = options.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
+  checkInteger('onceWithinMs', options?.onceWithinMs, 1_000, DAY_MS);
+  const keepMs = options?.onceWithinMs ?? DEFAULT_ONCE_WITHIN_MS;
+  const schedule = options?.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
   return singletonMethod(
     (where) => resolveJobOptions(options, where, [...JOB_OPTION_NAMES, 'onceWithinMs']),
     schedule,

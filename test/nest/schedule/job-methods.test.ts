@@ -16,6 +16,24 @@ describe('the method of a singleton job', () => {
     return { app, log, jobs: app.get(providers[0]!), registry: app.get(SchedulerRegistry) };
   }
 
+  it.each([
+    ['SingletonCron', (options: never) => SingletonCron(YEARLY, options)],
+    ['SingletonInterval', (options: never) => SingletonInterval(200, options)],
+    ['SingletonTimeout', (options: never) => SingletonTimeout(200, options)],
+  ])('has options that are an object, or is refused when the class is defined: %s', (_, decorate) => {
+    for (const options of [null, 'nightly', 5]) {
+      const define = () => {
+        class Jobs {
+          @decorate(options as never)
+          async run(): Promise<void> {}
+        }
+        return Jobs;
+      };
+      expect(define).toThrow(InvalidLockOptionsError);
+      expect(define).toThrow('The schedule of Jobs.run must be an object');
+    }
+  });
+
   it('looks as before to who reflects on it, and decorators work above and below', async () => {
     const ran: string[] = [];
     @Injectable()

@@ -35,6 +35,8 @@ describe('resource names', () => {
     [['a', ['b']], /an array of 1 is not a string/],
     [['a', ''], /the name is empty/],
     [[undefined], /undefined is not a string/],
+    [Array.of<string>().concat('a', Array(2)), /undefined is not a string/],
+    [Array(3), /undefined is not a string/],
   ])('may not be %p', (resource, why) => {
     const check = () => checkResources(resource, 'OrderService.pay');
     expect(check).toThrow(InvalidLockOptionsError);

@@ -192,12 +192,27 @@ describe('options of runSingleton that cannot be right', () => {
     ['a job of 600 bytes', { job: 'j'.repeat(600) }],
     ['a fraction of a millisecond', { keepMs: 0.5 }],
     ['no keepMs', { keepMs: undefined as never }],
+    ['a job that is an array', { job: ['report'] as never }],
+    ['a tick that is an array', { tick: ['09:00'] as never }],
+    ['no overlap', { overlap: undefined as never }],
+    ['no onCrash', { onCrash: undefined as never }],
+    ['an option that there is not', { leaseMs: 1_000 } as never],
     ['an unknown overlap', { overlap: 'queue' as never }],
     ['an unknown onCrash', { onCrash: 'again' as never }],
     ['a lease that is too short', { lock: { leaseMs: 1 } }],
   ])('are refused before anything is sent: %s', async (_, changes) => {
     const anna = new Fleet().member('anna');
     const run = anna.singletons.run({ ...job, tick: '09:00', ...changes }, async () => 'ran');
+    await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
+    expect(anna.ledger.claims).toHaveLength(0);
+  });
+
+  it.each([
+    ['no options', undefined, async () => 'ran'],
+    ['no work', { ...job, tick: '09:00' }, undefined],
+  ])('are refused before anything is sent: %s', async (_, options, work) => {
+    const anna = new Fleet().member('anna');
+    const run = anna.singletons.run(options as never, work as never);
     await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
     expect(anna.ledger.claims).toHaveLength(0);
   });

@@ -5,6 +5,8 @@ export interface RedisServerOptions {
   source?: RedisServerSource;
   /** Default: a free one. */
   port?: number;
+  /** The text of a configuration file, which a Sentinel needs: it writes into it. */
+  config?: string;
   /** Further options of redis-server, such as `['--appendonly', 'yes']`. They win over ours. */
   args?: string[];
   /** Further environment variables of the server process. */
@@ -27,9 +29,9 @@ export interface RedisServer extends AsyncDisposable {
   resume(): Promise<void>;
   /**
    * On the same port; after an orderly shutdown, unless it was killed before.
-   * `keepData` (default: false) keeps what it wrote to disk.
+   * `keepData` (default: false) keeps what it wrote to disk. `args` are further options of redis-server, this once.
    */
-  restart(options?: { keepData?: boolean }): Promise<void>;
+  restart(options?: { keepData?: boolean; args?: string[] }): Promise<void>;
   /** Ends the server for good and removes its folder. Again does nothing. */
   stop(): Promise<void>;
 }

@@ -14,14 +14,14 @@ const LOG_TAIL_LINES = 20;
 const READY_LINE = /Ready to accept connections|Sentinel ID is/;
 
 /** @type {typeof import('./redis-server.d.mts').startRedisServer} */
-export async function startRedisServer({ source, port, args = [], env = {} } = {}) {
+export async function startRedisServer({ source, port, config, args = [], env = {} } = {}) {
   const chosen = source ?? chosenRedis(process.env) ?? (await installedRedis(process.env));
   if (chosen === undefined) {
     throw new Error(
       'No redis-server on PATH. `npm test` and `npm run demo` find or install one; or set REDIS_SERVER_BIN.',
     );
   }
-  const spec = { path: chosen.path, image: chosen.image, args, env };
+  const spec = { path: chosen.path, image: chosen.image, config, args, env };
   for (let attempt = 1; ; attempt++) {
     const server = new RedisServer({ ...spec, port: port ?? (await findFreePort()) });
     try {
@@ -46,8 +46,9 @@ class RedisServer {
     this.url = `redis://127.0.0.1:${spec.port}`;
   }
 
-  async start({ keepData = false } = {}) {
-    const { pid, folder } = await this.#keeper.ask('start', { ...this.#spec, keepData });
+  async start({ keepData = false, args = [] } = {}) {
+    const spec = { ...this.#spec, args: [...this.#spec.args, ...args], keepData };
+    const { pid, folder } = await this.#keeper.ask('start', spec);
     Object.assign(this, { pid, folder });
     const deadline = Date.now() + READY_MS;
     while (!(await this.#isReady())) {
@@ -69,9 +70,9 @@ class RedisServer {
     await this.#keeper.ask('signal', 'SIGCONT');
   }
 
-  async restart({ keepData = false } = {}) {
+  async restart(options = {}) {
     await this.#keeper.ask('shutDown');
-    await this.start({ keepData });
+    await this.start(options);
   }
 
   async stop() {

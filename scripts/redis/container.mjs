@@ -14,14 +14,15 @@ const COMMANDS = {
 };
 
 /** @returns {{ child: import('node:child_process').ChildProcess, signal(name: string): Promise<void> }} */
-export function launchContainer({ image, port, args, env }, { dataFolder, log }) {
+export function launchContainer({ image, port, configFile, args, env }, { dataFolder, log }) {
   const name = `nestjs-redis-lock-${randomUUID()}`;
   const container = ['--rm', '--name', name, '-p', `127.0.0.1:${port}:6379`, '-v', `${dataFolder}:/data`];
   // As ourselves: else the files in dataFolder belong to root and cannot be removed.
   const user = process.getuid ? ['--user', `${process.getuid()}:${process.getgid()}`] : [];
   const variables = Object.entries(env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
   // Unprotected, because the connections arrive from Docker's bridge; the port is published on the loopback only.
-  const server = ['--dir', '/data', '--protected-mode', 'no', '--save', '', '--appendonly', 'no', ...args];
+  const file = configFile === undefined ? [] : [`/data/${configFile}`];
+  const server = [...file, '--dir', '/data', '--protected-mode', 'no', '--save', '', '--appendonly', 'no', ...args];
   const child = spawn('docker', ['run', ...container, ...user, ...variables, image, ...server], {
     stdio: ['ignore', log, log],
   });

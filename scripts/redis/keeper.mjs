@@ -2,7 +2,7 @@
 // between the two closes when that process ends, whatever ended it, SIGKILL included. The keeper then kills the server,
 // removes its folder, and ends too.
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { launchProcess } from './process.mjs';
 // Longer than Redis itself waits for lagging replicas (shutdown-timeout, 10 s).
 const SHUT_DOWN_MS = 15_000;
 const KILL_AGAIN_MS = 500;
+const CONFIG_FILE = 'server.conf';
 
 const folder = mkdtempSync(join(tmpdir(), 'nestjs-redis-lock-'));
 const dataFolder = join(folder, 'data');
@@ -23,8 +24,13 @@ const verbs = {
   async start(spec) {
     if (!spec.keepData) rmSync(dataFolder, { recursive: true, force: true });
     mkdirSync(dataFolder, { recursive: true });
+    if (spec.config !== undefined) writeFileSync(join(dataFolder, CONFIG_FILE), spec.config);
+    const configFile = spec.config === undefined ? undefined : CONFIG_FILE;
     const log = openSync(join(folder, 'server.log'), 'w');
-    const { child, signal } = (spec.image ? launchContainer : launchProcess)(spec, { dataFolder, log });
+    const { child, signal } = (spec.image ? launchContainer : launchProcess)(
+      { ...spec, configFile },
+      { dataFolder, log },
+    );
     closeSync(log); // the child has its own
     const exited = new Promise((resolve) => child.once('close', resolve));
     server = { signal, exited }; // at once: the channel may close before it has started

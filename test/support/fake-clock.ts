@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../../lib/core/clock.js';
+import { type Due, DueQueue } from '../../lib/core/due-queue.js';
 
-interface FakeTimer {
-  readonly callback: () => void;
-  readonly dueAt: number;
+/** What falls due at one time, in the order in which it was set. */
+interface FakeTimers extends Due {
+  readonly callbacks: Set<{ readonly callback: () => void }>;
 }
 
 /** More timers than this in one call of advance() is a loop that never pauses. */
@@ -18,7 +19,9 @@ export class FakeClock implements Clock {
   /** Not 0, so that nothing works by accident with times that were never set. */
   #now = 70_000;
   readonly #wallBegin: number;
-  readonly #timers = new Set<FakeTimer>();
+  readonly #queue = new DueQueue<FakeTimers>();
+  /** Those of the queue, by time. */
+  readonly #dueAt = new Map<number, FakeTimers>();
   /** Called after each timer, once what it set off has settled. */
   onStep: () => void = () => {};
   /** How far it moves with each look at it: a real one never stands still between two lines. */
@@ -39,14 +42,15 @@ export class FakeClock implements Clock {
 
   setTimer(callback: () => void, delayMs: number): Timer {
     if (!Number.isFinite(delayMs)) throw new RangeError(`no timer can be set for ${delayMs} ms`);
-    const timer = { callback, dueAt: this.#now + Math.max(0, delayMs) };
-    this.#timers.add(timer);
-    return { cancel: () => void this.#timers.delete(timer) };
+    const timer = { callback };
+    const timers = this.#timersAt(this.#now + Math.max(0, delayMs));
+    timers.callbacks.add(timer);
+    return { cancel: () => this.#remove(timer, timers) };
   }
 
   /** How many timers are set. */
   get timers(): number {
-    return this.#timers.size;
+    return [...this.#dueAt.values()].reduce((sum, { callbacks }) => sum + callbacks.size, 0);
   }
 
   /** Time passes: every timer that falls due runs at its own time, and what it sets off settles before the next one. */
@@ -55,11 +59,12 @@ export class FakeClock implements Clock {
     await settle();
     for (let ran = 0; ; ran++) {
       if (ran > MOST_TIMERS) throw new Error(`more than ${MOST_TIMERS} timers ran within ${ms} ms`);
-      const timer = this.#firstDue(end);
-      if (timer === undefined) break;
-      this.#timers.delete(timer);
-      this.#now = Math.max(this.#now, timer.dueAt);
-      timer.callback();
+      const timers = this.#queue.first();
+      if (timers === undefined || timers.dueAt > end) break;
+      const [timer] = timers.callbacks;
+      this.#remove(timer!, timers);
+      this.#now = Math.max(this.#now, timers.dueAt);
+      timer!.callback();
       await settle();
       this.onStep();
     }
@@ -71,11 +76,19 @@ export class FakeClock implements Clock {
     this.#now += ms;
   }
 
-  #firstDue(end: number): FakeTimer | undefined {
-    let first: FakeTimer | undefined;
-    for (const timer of this.#timers) {
-      if (timer.dueAt <= end && (first === undefined || timer.dueAt < first.dueAt)) first = timer;
+  #timersAt(dueAt: number): FakeTimers {
+    let timers = this.#dueAt.get(dueAt);
+    if (timers === undefined) {
+      timers = { dueAt, heapIndex: -1, callbacks: new Set() };
+      this.#dueAt.set(dueAt, timers);
+      this.#queue.put(timers);
     }
-    return first;
+    return timers;
+  }
+
+  #remove(timer: { readonly callback: () => void }, timers: FakeTimers): void {
+    if (!timers.callbacks.delete(timer) || timers.callbacks.size > 0) return;
+    this.#queue.remove(timers);
+    this.#dueAt.delete(timers.dueAt);
   }
 }

@@ -5,6 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { LeaderOnly } from '../../lib/nest/leader-only.decorator.js';
 import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
+import { machineNow } from './machine-now.js';
 
 /** A time for which it saw itself lead. Times are those of the machine's monotonic clock, the same in all processes. */
 export interface Reign {
@@ -16,10 +17,6 @@ export interface Reign {
 
 const [connection, leaseMs] = process.argv.slice(2) as [string, string];
 const reigns: Reign[] = [];
-
-function machineNow(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
 
 @Injectable()
 class Mailer {

@@ -10,6 +10,7 @@ import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { eventually } from './eventually.js';
 import { instancesOf } from './instances-of.js';
+import { lockConnection } from './lock-user.js';
 
 /** What one process of an application would have: a lock client on connections of its own. */
 export interface LockInstance {
@@ -42,7 +43,7 @@ export function useInstances(
     const defaults = { leaseMs: 10_000, waitMs: 10_000, ...options.defaults };
     const events: LockEvent[] = [];
     const store = new RedisLockStore({
-      connection: options.connection ?? connection(),
+      connection: lockConnection(options.connection ?? connection()),
       keyPrefix: options.keyPrefix ?? 'lock',
       instanceId,
       leaseMs: defaults.leaseMs,

@@ -12,7 +12,9 @@ import type { ResourceNames } from '../../lib/core/resource.js';
 import { fence } from '../../lib/redis/fence.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { machineNow, type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from './mixed-sections.js';
+import { lockConnection } from './lock-user.js';
+import { machineNow } from './machine-now.js';
+import { type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from './mixed-sections.js';
 
 /** What a lease says of itself. */
 export interface LeaseView {
@@ -75,7 +77,7 @@ const verbs = {
   async start(url: string, leaseMs: number): Promise<void> {
     redisUrl = url;
     const store = new RedisLockStore({
-      connection: url,
+      connection: lockConnection(url),
       keyPrefix: 'lock',
       instanceId: `process-${process.pid}`,
       leaseMs,

@@ -2,6 +2,7 @@ import type { Lease } from '../../lib/core/lease.js';
 import type { LockClient } from '../../lib/core/lock-client.js';
 import type { LockOptions } from '../../lib/core/lock-options.js';
 import type { ResourceNames } from '../../lib/core/resource.js';
+import { machineNow } from './machine-now.js';
 import { SeededRandom } from './seeded-random.js';
 
 /** How a test takes a resource: as a lock, or, where it says how many permits there are, as a semaphore. */
@@ -35,10 +36,6 @@ export interface MixedWork {
   /** Each caller chooses one of them each time, and any order of its resources. */
   ways: readonly Way[];
   seed: number;
-}
-
-export function machineNow(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 export function take(locks: LockClient, resources: ResourceNames, options: TakeOptions = {}): Promise<Lease> {

@@ -19,6 +19,8 @@ export function inMemory(options: Partial<RedisLockModuleOptions & RedisLockModu
 
 /** What an application logged, in place of the console. */
 export class LogBook implements LoggerService {
+  /** Everything it was given. */
+  readonly calls: unknown[][] = [];
   readonly lines: { level: 'log' | 'error' | 'warn'; message: string; context: string }[] = [];
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -39,6 +41,7 @@ export class LogBook implements LoggerService {
   }
 
   #note(level: 'log' | 'error' | 'warn', message: unknown, rest: unknown[]): void {
+    this.calls.push([message, ...rest]);
     const text = message instanceof Error ? `${message.name}: ${message.message}` : String(message);
     const context = rest.at(-1);
     this.lines.push({ level, message: text, context: typeof context === 'string' ? context : '' });

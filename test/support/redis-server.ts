@@ -1,6 +1,13 @@
 import { startRedisServer, type RedisServer, type RedisServerOptions } from '../../scripts/redis-server.mjs';
+import { documentedUserArgs, LOCKS_AS_USER } from './lock-user.js';
 
-export { startRedisServer as startRedis, type RedisServer, type RedisServerOptions };
+export type { RedisServer, RedisServerOptions };
+
+/** One private Redis, which the caller stops. */
+export function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  if (!LOCKS_AS_USER) return startRedisServer(options);
+  return startRedisServer({ ...options, args: [...(options.args ?? []), ...documentedUserArgs()] });
+}
 
 /**
  * One private Redis for all tests of the enclosing file or `describe`. Gives a function, because the server exists only
@@ -12,7 +19,7 @@ export { startRedisServer as startRedis, type RedisServer, type RedisServerOptio
 export function useRedis(options?: RedisServerOptions): () => RedisServer {
   let server: RedisServer | undefined;
   beforeAll(async () => {
-    server = await startRedisServer(options);
+    server = await startRedis(options);
   });
   afterAll(async () => {
     await server?.stop();

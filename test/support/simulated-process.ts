@@ -9,11 +9,13 @@ export class ProcessClock implements Clock {
   #missed: (() => void)[] = [];
   /** When it last went on, by the clock of the world. */
   wokeAt = 0;
+  /** How far its wall clock is ahead. */
+  wallSkewMs = 0;
 
   constructor(
     private readonly world: FakeClock,
     private readonly beganAt: number,
-    private readonly rate: number,
+    readonly rate: number,
   ) {}
 
   now(): number {
@@ -21,7 +23,7 @@ export class ProcessClock implements Clock {
   }
 
   wallNow(): number {
-    return this.world.wallNow();
+    return this.world.wallNow() + this.wallSkewMs;
   }
 
   setTimer(callback: () => void, delayMs: number): Timer {

@@ -56,9 +56,10 @@ export class Member {
     readonly name: string,
     readonly instance: Instance,
     private readonly fleet: Fleet,
+    change: (ledger: TickLedger) => TickLedger = (ledger) => ledger,
   ) {
     const { clock, server } = fleet.world;
-    this.ledger = new ScriptedLedger(new InMemoryTickLedger(server), () => clock.now());
+    this.ledger = new ScriptedLedger(change(new InMemoryTickLedger(server)), () => clock.now());
     this.singletons = new SingletonRuns(instance.locks, this.ledger);
   }
 
@@ -99,8 +100,9 @@ export class Fleet {
     this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
   }
 
-  member(name: string, options?: Partial<LockClientOptions>): Member {
-    return new Member(name, this.world.instance(name, options), this);
+  /** @param change puts something in place of the member's own ledger */
+  member(name: string, options?: Partial<LockClientOptions>, change?: (ledger: TickLedger) => TickLedger): Member {
+    return new Member(name, this.world.instance(name, options), this, change);
   }
 
   members(...names: string[]): Member[] {

@@ -1,31 +1,46 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { isScript } from './redis-requests.js';
+import { sendAgain, type SentRequest } from './request-replay.js';
+import { type Connections, type Direction, Link, type Network, type ReplyLoss } from './tcp-link.js';
 
-/** Which connections of a lock client: the one for commands, the one that listens, or both. */
-export type Connections = 'commands' | 'subscriber' | 'all';
-type Direction = 'toServer' | 'toClient';
+export type { Connections };
 
-/** A network between a client and Redis that can be slow, silent in one direction, or cut. */
-export class TcpProxy implements AsyncDisposable {
+/** A network between a client and Redis that can be slow, silent in one direction, lossy, or cut. */
+export class TcpProxy implements AsyncDisposable, Network {
   /** How much later bytes arrive, each way. */
   delayMs = 0;
+  readonly #targetPort: () => number;
   readonly #server: Server;
   readonly #links = new Set<Link>();
   readonly #held = new Map<Direction, Connections>();
-  #losing: { sent: string; done: () => void } | undefined;
+  readonly #losses = new Set<ReplyLoss>();
+  #dropping: Connections | undefined;
+  #lastScript: SentRequest | undefined;
+  #replayed: (() => void) | undefined;
 
-  private constructor(readonly targetPort: number) {
-    this.#server = createServer((client) => this.#links.add(new Link(client, this)));
+  private constructor(targetPort: number | (() => number)) {
+    this.#targetPort = typeof targetPort === 'number' ? () => targetPort : targetPort;
+    this.#server = createServer((client) => {
+      const port = this.#targetPort();
+      this.#links.add(new Link(client, this, port));
+      void this.#replay(port);
+    });
   }
 
-  static async start(targetPort: number): Promise<TcpProxy> {
+  /** @param targetPort of the server; as a function it is asked for each new connection */
+  static async start(targetPort: number | (() => number)): Promise<TcpProxy> {
     const proxy = new TcpProxy(targetPort);
     await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
     return proxy;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get url(): string {
-    return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `redis://127.0.0.1:${this.port}`;
   }
 
   /** Lets nothing through in this direction until {@link heal}. As on a real network, what is held back is not lost. */
@@ -33,25 +48,64 @@ export class TcpProxy implements AsyncDisposable {
     this.#held.set(direction, which);
   }
 
+  /**
+   * Loses every byte, both ways, until {@link heal}. Then the connections that lost some are reset: TCP has no other
+   * way to go on, which is why what is lost is never just a part of what was sent.
+   */
+  dropAll(which: Connections = 'all'): void {
+    this.#dropping = which;
+  }
+
+  /** Ends what lasts. Replies that were still to be lost, and scripts to be replayed, no longer are: nobody is told. */
   heal(): void {
     this.#held.clear();
-    for (const link of this.#links) link.drain();
+    this.#losses.clear();
+    this.#dropping = undefined;
+    this.#replayed = undefined;
+    for (const link of this.#links) link.heal();
   }
 
   /** Breaks the connections. What is held back is lost. */
   cut(which: Connections = 'all'): void {
-    for (const link of this.#links) if (link.is(which)) link.close();
+    for (const link of this.#of(which)) link.close();
+  }
+
+  /** Breaks the connections with an RST, at both ends. */
+  reset(which: Connections = 'all'): void {
+    for (const link of this.#of(which)) link.reset();
+  }
+
+  /**
+   * The client reads an end (FIN), and what it writes goes nowhere. Redis believes in the connections until {@link heal}:
+   * a subscriber is still told, and counted.
+   */
+  halfClose(which: Connections = 'all'): void {
+    for (const link of this.#of(which)) link.halfClose();
   }
 
   /**
    * Lets Redis execute the next command that contains `sent`, and cuts the connection in place of the reply. Resolves
-   * when that has happened.
+   * when that has happened. A reply that is an error, such as NOSCRIPT, arrives: nothing was executed.
    */
   loseReplyTo(sent: string): Promise<void> {
-    return new Promise((done) => (this.#losing = { sent, done }));
+    return this.#loseReply((request) => request.includes(sent));
+  }
+
+  /** The same for the next script, whichever it is. */
+  loseNextReply(which: Connections = 'all'): Promise<void> {
+    return this.#loseReply((request, link) => link.is(which) && isScript(request));
+  }
+
+  /**
+   * When the next connection is made, Redis gets the last script that it was sent once more, on a connection of its own
+   * whose replies nobody reads. Resolves when it has executed it.
+   */
+  replayOnReconnect(): Promise<void> {
+    return new Promise((done) => (this.#replayed = done));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.heal();
     this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
@@ -61,75 +115,41 @@ export class TcpProxy implements AsyncDisposable {
     return which !== undefined && link.is(which);
   }
 
-  isToLose(chunk: Buffer): boolean {
-    return this.#losing !== undefined && chunk.includes(this.#losing.sent);
+  isDropping(link: Link): boolean {
+    return this.#dropping !== undefined && link.is(this.#dropping);
   }
 
-  lost(): void {
-    this.#losing?.done();
-    this.#losing = undefined;
+  takeLoss(request: Buffer, link: Link): ReplyLoss | undefined {
+    const loss = [...this.#losses].find((candidate) => candidate.isFor(request, link));
+    if (loss) this.#losses.delete(loss);
+    return loss;
+  }
+
+  giveBack(loss: ReplyLoss): void {
+    this.#losses.add(loss);
+  }
+
+  sent(script: SentRequest): void {
+    this.#lastScript = script;
   }
 
   forget(link: Link): void {
     this.#links.delete(link);
   }
-}
 
-/** One connection through the proxy. */
-class Link {
-  readonly #server: Socket;
-  readonly #queues: Record<Direction, { at: number; chunk: Buffer }[]> = { toServer: [], toClient: [] };
-  #isSubscriber = false;
-  #losesNextReply = false;
-
-  constructor(
-    readonly client: Socket,
-    readonly proxy: TcpProxy,
-  ) {
-    this.#server = connect({ host: '127.0.0.1', port: proxy.targetPort });
-    client.on('data', (chunk) => this.#pass('toServer', chunk));
-    this.#server.on('data', (chunk) => this.#pass('toClient', chunk));
-    for (const socket of [client, this.#server]) {
-      socket.setNoDelay(true);
-      socket.on('error', () => this.close());
-      socket.on('close', () => this.close());
-    }
+  #of(which: Connections): Link[] {
+    return [...this.#links].filter((link) => link.is(which));
   }
 
-  is(which: Connections): boolean {
-    return which === 'all' || (which === 'subscriber') === this.#isSubscriber;
+  #loseReply(isFor: ReplyLoss['isFor']): Promise<void> {
+    return new Promise((happened) => this.#losses.add({ isFor, happened }));
   }
 
-  close(): void {
-    this.client.destroy();
-    this.#server.destroy();
-    this.proxy.forget(this);
-  }
-
-  drain(): void {
-    this.#drain('toServer');
-    this.#drain('toClient');
-  }
-
-  #pass(direction: Direction, chunk: Buffer): void {
-    if (direction === 'toServer') {
-      if (/\r\nsubscribe\r\n/i.test(chunk.toString('latin1'))) this.#isSubscriber = true;
-      if (this.proxy.isToLose(chunk)) this.#losesNextReply = true;
-    } else if (this.#losesNextReply && !chunk.toString('latin1').startsWith('-')) {
-      this.proxy.lost();
-      return this.close();
-    }
-    const { delayMs } = this.proxy;
-    this.#queues[direction].push({ at: performance.now() + delayMs, chunk });
-    if (delayMs > 0) setTimeout(() => this.#drain(direction), delayMs + 1);
-    else this.#drain(direction);
-  }
-
-  #drain(direction: Direction): void {
-    const queue = this.#queues[direction];
-    const target = direction === 'toServer' ? this.#server : this.client;
-    while (queue[0] && queue[0].at <= performance.now() && !this.proxy.isHeld(direction, this)) {
-      target.write(queue.shift()!.chunk);
-    }
+  async #replay(port: number): Promise<void> {
+    const [replayed, script] = [this.#replayed, this.#lastScript];
+    if (replayed === undefined || script === undefined) return;
+    this.#replayed = undefined;
+    if (await sendAgain(port, script)) replayed();
+    else this.#replayed ??= replayed;
   }
 }

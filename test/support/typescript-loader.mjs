@@ -1,10 +1,15 @@
 // `node --import <this file> child.ts`: child processes of tests run the sources themselves, so they cannot be out of date.
-import { existsSync } from 'node:fs';
+// What a source was compiled to is kept by its contents: a test may start a hundred processes, and for most of them the
+// compiler takes longer than all the rest of the start.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { transformFile } from '@swc/core';
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);
+
+const compiled = new URL('../../node_modules/.cache/typescript-loader/', import.meta.url);
+const ownText = readFileSync(fileURLToPath(import.meta.url), 'utf8');
 
 export function resolve(specifier, context, next) {
   if (/^\.{1,2}\/.*\.js$/.test(specifier) && context.parentURL) {
@@ -16,7 +21,24 @@ export function resolve(specifier, context, next) {
 
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
-  const { code } = await transformFile(fileURLToPath(url), {
+  const filename = fileURLToPath(url);
+  const text = readFileSync(filename, 'utf8');
+  const name = createHash('sha256').update(`${ownText}\0${filename}\0${text}`).digest('hex');
+  const known = new URL(`${name}.mjs`, compiled);
+  if (existsSync(known)) return { format: 'module', source: readFileSync(known, 'utf8'), shortCircuit: true };
+  const source = await compile(text, filename);
+  mkdirSync(compiled, { recursive: true });
+  // Whoever compiles the same at the same time sees all of it or nothing.
+  const unfinished = new URL(`${name}.${process.pid}`, compiled);
+  writeFileSync(unfinished, source);
+  renameSync(unfinished, known);
+  return { format: 'module', source, shortCircuit: true };
+}
+
+async function compile(text, filename) {
+  const { transform } = await import('@swc/core');
+  const { code } = await transform(text, {
+    filename,
     jsc: {
       parser: { syntax: 'typescript', decorators: true },
       transform: { legacyDecorator: true, decoratorMetadata: true },
@@ -27,5 +49,5 @@ export async function load(url, context, next) {
     sourceMaps: 'inline',
     swcrc: false,
   });
-  return { format: 'module', source: code, shortCircuit: true };
+  return code;
 }

@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const loader = new URL('typescript-loader.mjs', import.meta.url).href;
+
+/** How a process ended, and what it printed. */
+export interface Ended {
+  /** `null`: it was killed, because it did not end by itself. */
+  readonly code: number | null;
+  /** From its last output to its end. */
+  readonly endedAfterMs: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** How long a process may live after its last output. */
+const END_WITHIN_MS = 5_000;
+
+/**
+ * Runs a TypeScript file in a process of its own until that ends by itself. It uses the package by its name: from `dist/`.
+ *
+ * @param nodeOptions such as `--expose-gc`
+ */
+export async function runTypescript(
+  file: URL,
+  args: readonly (string | number)[] = [],
+  nodeOptions: readonly string[] = [],
+): Promise<Ended> {
+  const command = ['--import', loader, ...nodeOptions, fileURLToPath(file), ...args.map(String)];
+  const child = spawn(process.execPath, command, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
+  let saidAt = NaN;
+  let timer: NodeJS.Timeout | undefined;
+  child.stdout.on('data', () => {
+    saidAt = performance.now();
+    clearTimeout(timer);
+    timer = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS);
+  });
+  const exited = once(child, 'exit').then(() => performance.now());
+  const [stdout, stderr, endedAt] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  clearTimeout(timer);
+  return { code: child.exitCode, endedAfterMs: endedAt - saidAt, stdout, stderr };
+}

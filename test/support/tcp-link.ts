@@ -1,0 +1,159 @@
+import { connect, type Socket } from 'node:net';
+import { commandOf, endsWithError, isScript, Marker, RequestSplitter } from './redis-requests.js';
+import type { SentRequest } from './request-replay.js';
+
+export type Direction = 'toServer' | 'toClient';
+/** Which connections of a lock client: the one for commands, the one that listens, or both. */
+export type Connections = 'commands' | 'subscriber' | 'all';
+
+/** A reply that shall not arrive, though Redis executes the command. */
+export interface ReplyLoss {
+  isFor(request: Buffer, link: Link): boolean;
+  happened(): void;
+}
+
+/** What a link asks the network that it is a part of. */
+export interface Network {
+  readonly delayMs: number;
+  isHeld(direction: Direction, link: Link): boolean;
+  isDropping(link: Link): boolean;
+  /** Gives a loss to this link alone, until it has happened or is given back. */
+  takeLoss(request: Buffer, link: Link): ReplyLoss | undefined;
+  giveBack(loss: ReplyLoss): void;
+  sent(script: SentRequest): void;
+  forget(link: Link): void;
+}
+
+/** Behind a command whose reply is to be lost: until Redis has come to the marker, nothing arrives. */
+interface Losing {
+  readonly loss: ReplyLoss;
+  readonly marker: Marker;
+  replies: Buffer;
+}
+
+/** One connection through a {@link TcpProxy}. */
+export class Link {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #network: Network;
+  readonly #splitter = new RequestSplitter();
+  readonly #handshake: Buffer[] = [];
+  readonly #queues: Record<Direction, { at: number; chunk: Buffer }[]> = { toServer: [], toClient: [] };
+  #isSubscriber = false;
+  #isHalfClosed = false;
+  #hasGap = false;
+  #losing: Losing | undefined;
+
+  constructor(client: Socket, network: Network, port: number) {
+    this.#client = client;
+    this.#network = network;
+    this.#server = connect({ host: '127.0.0.1', port });
+    client.on('data', (chunk: Buffer) => this.#fromClient(chunk));
+    this.#server.on('data', (chunk: Buffer) => this.#fromServer(chunk));
+    for (const socket of [client, this.#server]) {
+      socket.setNoDelay(true);
+      socket.on('error', () => this.#closed(socket));
+      socket.on('close', () => this.#closed(socket));
+    }
+  }
+
+  is(which: Connections): boolean {
+    return which === 'all' || (which === 'subscriber') === this.#isSubscriber;
+  }
+
+  close(): void {
+    if (this.#losing) this.#network.giveBack(this.#losing.loss);
+    this.#losing = undefined;
+    this.#client.destroy();
+    this.#server.destroy();
+    this.#network.forget(this);
+  }
+
+  /** Both ends are told that the connection is broken (RST), which is an error and not an end. */
+  reset(): void {
+    this.#client.resetAndDestroy();
+    this.#server.resetAndDestroy();
+    this.close();
+  }
+
+  /** The client reads an end (FIN), and what it writes goes nowhere; Redis believes in the connection until {@link heal}. */
+  halfClose(): void {
+    this.#isHalfClosed = true;
+    this.#client.end();
+  }
+
+  heal(): void {
+    if (this.#hasGap) return this.reset();
+    if (this.#isHalfClosed) return this.close();
+    this.#drain('toServer');
+    this.#drain('toClient');
+  }
+
+  #closed(socket: Socket): void {
+    if (socket === this.#server || !this.#isHalfClosed) this.close();
+  }
+
+  #fromClient(chunk: Buffer): void {
+    for (const request of this.#splitter.push(chunk)) {
+      const command = commandOf(request);
+      if (command === 'subscribe') this.#isSubscriber = true;
+      if (['auth', 'hello', 'select'].includes(command)) this.#handshake.push(request);
+      if (!this.#pass('toServer', request)) continue;
+      if (isScript(request)) this.#network.sent({ handshake: this.#handshake, request });
+      this.#mark(request);
+    }
+    this.#drainSoon('toServer');
+  }
+
+  #fromServer(chunk: Buffer): void {
+    if (this.#losing === undefined) this.#pass('toClient', chunk);
+    else this.#lose(this.#losing, chunk);
+    this.#drainSoon('toClient');
+  }
+
+  #mark(request: Buffer): void {
+    const loss = this.#losing ? undefined : this.#network.takeLoss(request, this);
+    if (loss === undefined) return;
+    this.#losing = { loss, marker: new Marker(), replies: Buffer.alloc(0) };
+    this.#pass('toServer', this.#losing.marker.request);
+  }
+
+  #lose(losing: Losing, chunk: Buffer): void {
+    losing.replies = Buffer.concat([losing.replies, chunk]);
+    const replies = losing.marker.split(losing.replies);
+    if (replies === undefined) return;
+    this.#losing = undefined;
+    if (endsWithError(replies.before)) {
+      // It did not execute it, as when it does not know the script.
+      this.#network.giveBack(losing.loss);
+      this.#pass('toClient', Buffer.concat([replies.before, replies.after]));
+      return;
+    }
+    this.close();
+    losing.loss.happened();
+  }
+
+  /** False when these bytes are lost. */
+  #pass(direction: Direction, chunk: Buffer): boolean {
+    if (this.#network.isDropping(this)) this.#hasGap = true;
+    if (this.#hasGap || this.#isHalfClosed) return false;
+    this.#queues[direction].push({ at: performance.now() + this.#network.delayMs, chunk });
+    return true;
+  }
+
+  #drainSoon(direction: Direction): void {
+    const { delayMs } = this.#network;
+    if (delayMs > 0) setTimeout(() => this.#drain(direction), delayMs + 1);
+    else this.#drain(direction);
+  }
+
+  #drain(direction: Direction): void {
+    const queue = this.#queues[direction];
+    const target = direction === 'toServer' ? this.#server : this.#client;
+    target.cork();
+    while (queue[0] && queue[0].at <= performance.now() && !this.#network.isHeld(direction, this)) {
+      target.write(queue.shift()!.chunk);
+    }
+    target.uncork();
+  }
+}

@@ -11,9 +11,7 @@ const PASSWORD = 'pw-5ecret-of-the-user';
 
 /** Everything the library needs of an ACL user. */
 const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eval', '+subscribe', '+publish', '+time'];
-const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hincrby hlen hgetall llen unlink'.split(
-  ' ',
-);
+const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall llen unlink'.split(' ');
 /** What `locks.list()` needs beside them. */
 const TO_LIST = '+scan';
 

@@ -76,9 +76,9 @@ describe('fencing tokens', () => {
   });
 
   it('one fence key serves all resources of a prefix, and each prefix has its own', async () => {
-    const [a, b] = [await start(), await start({ keyPrefix: 'other' })];
+    const [a, b] = [await start(), await start({ keyPrefix: 'lock:other' })];
     for (const { locks } of [a, b]) for (const name of ['x', 'y', 'z']) await (await locks.acquire(name)).release();
-    expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'other:fence']);
+    expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:other:fence']);
   });
 
   it('the token of a lease of several resources is the largest of its parts', async () => {

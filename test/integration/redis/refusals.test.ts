@@ -5,6 +5,7 @@ import type { RedisConnectionOption } from '../../../lib/redis/redis-connection.
 import { eventually, rejection } from '../../support/eventually.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { take, type TakeOptions } from '../../support/mixed-sections.js';
+import { itAsAnybody } from '../../support/it-as-anybody.js';
 import { startRedis, useRedis } from '../../support/redis-server.js';
 
 const PASSWORD = 'pw-5ecret-of-the-user';
@@ -40,7 +41,7 @@ describe('Redis refusing', () => {
     expect(Object.keys(await keysWithTtl(admin())).filter((key) => key !== 'lock:fence')).toEqual(before);
   };
 
-  it('NOAUTH: no password given', async () => {
+  itAsAnybody('NOAUTH: no password given', async () => {
     await using server = await startRedis({ args: ['--requirepass', PASSWORD] });
     await expectRefusal(server.url, /(NOAUTH|unauthenticated).*Give the password/);
   });
@@ -60,7 +61,7 @@ describe('Redis refusing', () => {
     await lease.release();
   });
 
-  it('a database that does not exist: never the locks of database 0 instead', async () => {
+  itAsAnybody('a database that does not exist: never the locks of database 0 instead', async () => {
     await expectRefusal(`${redis().url}/99`, /DB index is out of range/);
   });
 

@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { itAsAnybody } from '../../support/it-as-anybody.js';
 import { useRedis } from '../../support/redis-server.js';
 
 describe('the client of the user', () => {
@@ -93,7 +94,7 @@ describe('the client of the user', () => {
     expect(await admin().keys('*')).toEqual(['lock:fence']);
   });
 
-  it('a URL may carry options too, and they break nothing either', async () => {
+  itAsAnybody('a URL may carry options too, and they break nothing either', async () => {
     const url = `${redis().url}/2?keyPrefix=app:&enableOfflineQueue=true&maxRetriesPerRequest=9&stringNumbers=true`;
     const { locks, store } = await start({ connection: url });
     const lease = await locks.acquire('a');

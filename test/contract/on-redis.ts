@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
+import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
+import { asDocumentedUser, documentedUserArgs, lockConnection } from '../support/lock-user.js';
+import { useRedis } from '../support/redis-server.js';
+import { describeDeadHolder } from './dead-holder.contract.js';
+import { describeDowngrade } from './downgrade.contract.js';
+import { describeGrantTerms } from './grant-terms.contract.js';
+import { describeGrants } from './grants.contract.js';
+import { describeLatchHistories } from './latch-histories.contract.js';
+import { describeLatchStore } from './latch-store.contract.js';
+import { describeLockStore } from './lock-store.contract.js';
+import { describeOperators } from './operators.contract.js';
+import { describeQueue } from './queue.contract.js';
+import { describeReadWrite } from './read-write.contract.js';
+import { describeRotation } from './rotation.contract.js';
+import { describeSemaphore } from './semaphore.contract.js';
+import { describeSemaphoreSize } from './semaphore-size.contract.js';
+import { describeStoreModel } from './store-model.contract.js';
+import { LONG_MS, type Subject } from './subject.js';
+import { describeTickLedger } from './tick-ledger.contract.js';
+import { describeTransfer } from './transfer.contract.js';
+import { describeWriter } from './writer.contract.js';
+
+/** The whole contract on a Redis: as a user who may do everything, or as the one of the documentation. */
+export function describeOnRedis(user: 'default' | 'documented'): void {
+  let admin: Redis;
+  let subjects = 0;
+
+  // Before the server stops: hooks run in the order they are written.
+  afterAll(() => admin.disconnect());
+  const redis = useRedis(user === 'documented' ? { args: documentedUserArgs() } : {});
+  const connection = () => (user === 'documented' ? asDocumentedUser(redis().url) : lockConnection(redis().url));
+  beforeAll(() => {
+    admin = new Redis(redis().url);
+  });
+
+  async function onRedis(): Promise<Subject> {
+    const keyPrefix = `lock:contract-${++subjects}`;
+    const stores: RedisLockStore[] = [];
+    return {
+      async open(instanceId) {
+        const store = new RedisLockStore({ connection: connection(), keyPrefix, instanceId, leaseMs: LONG_MS });
+        stores.push(store);
+        if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
+        return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
+      },
+      async kill(instanceId) {
+        const victim = stores.find((store) => store.instanceId === instanceId)!;
+        await victim.close();
+        const channel = victim.keys.inbox(victim.clientId);
+        while ((await admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
+      },
+      pass: (ms) => sleep(ms),
+      async expireLatch(name) {
+        const { keys } = stores[0]!;
+        await admin.del(keys.latch(name), keys.latchWaiters(name));
+      },
+      async isEmpty() {
+        // One key for all resources stays: the last fencing tick.
+        const keys = await admin.keys(`${keyPrefix}:*`);
+        return keys.every((key) => key === `${keyPrefix}:fence`);
+      },
+      async close() {
+        for (const store of stores) await store.close();
+      },
+    };
+  }
+
+  describe('the Redis lock store', () => {
+    describeLockStore(onRedis);
+    describe('the queue', () => describeQueue(onRedis));
+    describe('grants', () => describeGrants(onRedis));
+    describe('grants', () => describeGrantTerms(onRedis));
+    describe('a dead holder', () => describeDeadHolder(onRedis));
+    describe('rotate', () => describeRotation(onRedis));
+    describe('a read/write lock', () => describeReadWrite(onRedis));
+    describe('a writer', () => describeWriter(onRedis));
+    describe('downgrade', () => describeDowngrade(onRedis));
+    describe('a semaphore', () => describeSemaphore(onRedis));
+    describe('a semaphore', () => describeSemaphoreSize(onRedis));
+    describe('transfer', () => describeTransfer(onRedis));
+    describe('an operator', () => describeOperators(onRedis));
+    describe('in any history', () => {
+      const pace = { unitMs: LONG_MS, slackMs: LONG_MS / 2, hasRoughReplies: true };
+      describeStoreModel(onRedis, { ...pace, numRuns: 25, withTime: false });
+    });
+  });
+
+  describe('the Redis tick ledger', () => describeTickLedger(onRedis));
+
+  describe('the Redis latch store', () => {
+    describeLatchStore(onRedis);
+    describeLatchHistories(onRedis, 60);
+  });
+}

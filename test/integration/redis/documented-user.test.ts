@@ -1,0 +1,122 @@
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
+import { eventually } from '../../support/eventually.js';
+import { instancesOf } from '../../support/instances-of.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { documentedUser } from '../../support/lock-user.js';
+import { take, type TakeOptions } from '../../support/mixed-sections.js';
+import { useRedis } from '../../support/redis-server.js';
+
+const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
+
+const { password, rules } = documentedUser();
+/** What the line allows. The rest says who the user is, and takes away what a new user may have by default. */
+const RIGHTS = rules.filter((rule) => /^[+~&]/.test(rule));
+/** ioredis tells Redis 7.2 and later its name and version; it does not matter whether it may. */
+const HARMLESS = /^client\|setinfo$/i;
+
+/** How Redis calls what a right is about. */
+const KINDS: Record<string, string> = { '~': 'key', '&': 'channel', '+': 'command' };
+/** How long a step waits that lacks a right. */
+const LONG_MS = 2_000;
+
+/** What Redis notes about a command that it denied. */
+interface Denial {
+  reason: string;
+  object: string;
+}
+
+describe('the ACL line of docs/how-it-works.md', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const connectAs = async (allowed: readonly string[]): Promise<LockInstance> => {
+    await admin().script('FLUSH');
+    const denied = rules.filter((rule) => rule.startsWith('-') || rule === 'resetchannels');
+    await admin().call('ACL', 'SETUSER', 'app', 'reset', 'on', `>${password}`, ...denied, ...allowed);
+    await admin().call('ACL', 'LOG', 'RESET');
+    return start({ connection: redis().url.replace('://', `://app:${password}@`), patienceMs: 300 });
+  };
+  /** Also of the commands inside scripts, and of those whose refusal a script takes. */
+  const denials = async (): Promise<Denial[]> => {
+    const entries = (await admin().call('ACL', 'LOG')) as (string | number)[][];
+    return entries
+      .map((entry) => Object.fromEntries(entry.map((field, index) => [field, entry[index + 1]])) as unknown as Denial)
+      .filter(({ object }) => !HARMLESS.test(object));
+  };
+
+  /** Everything that there is, once; as far as it can be done. */
+  const tour = (
+    { instanceId, locks, latches, store }: LockInstance,
+    other: LockInstance,
+  ): (() => Promise<unknown>)[] => [
+    ...WAYS.map((options, index) => async () => {
+      const name = `way ${index}`;
+      const untilQueued = (id: string) =>
+        eventually(async () => expect(instancesOf((await other.locks.inspect(name)).waiters)).toEqual([id]), LONG_MS);
+      const lease = await take(locks, name, options);
+      await lease.extend();
+      await lease.verify();
+      if (options.mode === 'write') await lease.downgrade();
+      if (options.permits) await locks.semaphore(name, { permits: 3 }).resize(3);
+      const adopted = await locks.adopt(await lease.transfer());
+      // To somebody of another process, and back.
+      const next = take(other.locks, name, options.permits ? { permits: 3, count: 3 } : { mode: 'write' });
+      await untilQueued(other.instanceId);
+      await adopted.release();
+      const held = await next;
+      const back = take(locks, name, options);
+      await untilQueued(instanceId);
+      await held.release();
+      const { fencingToken } = await back;
+      await locks.operators.forceRelease(name, { fencingToken });
+    }),
+    () => locks.using('a', { mode: 'reentrant' }, () => locks.using('a', { mode: 'reentrant' }, async () => undefined)),
+    () => locks.operators.list(),
+    async () => {
+      const opened = latches.latch('latch', 2).wait();
+      await eventually(async () => expect(await admin().exists('lock:{latch}:latch:waiters')).toBe(1), LONG_MS);
+      for (const id of ['a', 'b']) await latches.latch('latch', 2).countDown({ id });
+      await opened;
+    },
+    () => latches.latch('latch', 2).remaining(),
+    async () => {
+      const ledger = new RedisTickLedger(store);
+      const ownership = { resource: 'job', owner: locks.newOwner(), mode: 'exclusive' as const };
+      const tick = { resource: 'job', tick: '1' };
+      await ledger.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', rescue: false });
+      await ledger.finish(tick, ownership, 1_000);
+      await store.release(ownership);
+    },
+    async () => {
+      await admin().set('lock:{strange}', 'not a lock');
+      await expect(locks.acquire('strange')).rejects.toThrow(/WRONGTYPE/);
+    },
+  ];
+
+  it('is enough: Redis denies nothing', async () => {
+    for (const step of tour(await connectAs(RIGHTS), await start())) await step();
+    expect(await denials()).toEqual([]);
+  });
+
+  it.each(RIGHTS)('has no more than what is needed: without %s something is denied', async (right) => {
+    const instance = await connectAs(RIGHTS.filter((other) => other !== right));
+    for (const step of tour(instance, await start())) {
+      if ((await denials()).length > 0) break;
+      await step().catch(() => undefined);
+    }
+    const found = await denials();
+    expect(found.length).toBeGreaterThan(0);
+    for (const { reason, object } of found) {
+      expect(reason).toBe(KINDS[right[0]!]);
+      if (reason === 'command') expect(object.toLowerCase()).toBe(right.slice(1).toLowerCase());
+    }
+  });
+
+  it('does not reach the keys and channels of others', async () => {
+    const { locks } = await connectAs(RIGHTS);
+    const stranger = await start({ keyPrefix: 'other', connection: redis().url.replace('://', `://app:${password}@`) });
+    await expect(stranger.locks.acquire('a', { waitMs: 0 })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect((await locks.acquire('a')).isHeld()).toBe(true);
+  });
+});

@@ -43,8 +43,7 @@ function safeOptions(connectionName: string, leaseMs: number): RedisOptions {
     disconnectTimeout: 250,
     retryStrategy: reconnectPause,
     sentinelRetryStrategy: reconnectPause,
-    // Reconnect, but do not send the command again.
-    reconnectOnError: (error) => (error.message.includes('READONLY') ? 1 : false),
+    reconnectOnError: null,
   };
 }
 
@@ -62,10 +61,24 @@ export class RedisConnection {
   constructor(connection: RedisConnectionOption, instanceId: string, leaseMs: number) {
     const options = safeOptions(`nestjs-redis-lock:${instanceId}`.replace(/[^\x21-\x7e]/g, '_'), leaseMs);
     const model = modelClient(connection);
-    this.commands = model.duplicate(options);
+    let isLeaving = false;
+    const leavingReplicas: RedisOptions = {
+      ...options,
+      // Reconnect to find the primary, but do not send the command again; and once, not for each reply of those under way: ioredis
+      // would end the same socket again and again, until Node warns of its listeners.
+      reconnectOnError: ({ message }) => {
+        if (isLeaving || !message.includes('READONLY')) return false;
+        isLeaving = true;
+        return 1;
+      },
+    };
+    this.commands = model.duplicate(leavingReplicas);
     this.subscriber = model.duplicate(options);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
-    this.commands.on('connect', () => (this.#isRefused = false));
+    this.commands.on('connect', () => {
+      this.#isRefused = false;
+      isLeaving = false;
+    });
     this.commands.on('error', (error: Error) => {
       this.#lastError = toStoreError(error);
       this.#isRefused ||= error.name === 'ReplyError';

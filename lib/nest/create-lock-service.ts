@@ -17,9 +17,9 @@ import { RedisLockService } from './redis-lock.service.js';
 
 /** Builds a lock service and waits a moment for Redis; an application whose Redis is down starts all the same. */
 export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
-  const { connection, defaults, observers, drainMs } = options;
+  const { defaults, observers, drainMs } = options;
   const log = new LockEventLog();
-  const stores = connection === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
+  const stores = options.connection() === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
   const client = new LockClient({ store: stores.store, defaults, observers: [log.observe, ...observers] });
   const singletonRuns = new SingletonRuns(client, stores.ledger);
   return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs);
@@ -38,7 +38,8 @@ function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
 }
 
 async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
-  const { connection, keyPrefix, instanceId, defaults } = options;
+  const { keyPrefix, instanceId, defaults } = options;
+  const connection = options.connection();
   const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: defaults.leaseMs });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);

@@ -47,7 +47,8 @@ export interface RedisLockModuleExtras {
 
 /** Options with nothing left open. */
 export interface ResolvedModuleOptions {
-  readonly connection: RedisConnectionOption;
+  /** A function, so that who prints the module, or the container that has it, prints no password. */
+  readonly connection: () => RedisConnectionOption;
   readonly keyPrefix: string;
   readonly instanceId: string;
   readonly defaults: LockDefaults;
@@ -115,7 +116,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   checkKnownOptions('shutdown', shutdown, ['drainMs']);
   checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
   return {
-    connection,
+    connection: () => connection,
     keyPrefix,
     instanceId,
     defaults: resolveLockDefaults(options, 'RedisLockModule'),

@@ -199,7 +199,7 @@ describe('the options of a decorator are checked when the class is defined', () 
 
   it('a semaphore that is only a name, and a lock that has permits', () => {
     expect(decorating('x', DistributedSemaphore)).toThrow(
-      'The semaphore of Reports.nightly must be an object, not "x".',
+      'The semaphore of Reports.nightly must be an object, not a string.',
     );
     expect(decorating(undefined, DistributedSemaphore)).toThrow('must be an object, not undefined.');
     for (const decorator of [DistributedLock, ReadLock, WriteLock]) {

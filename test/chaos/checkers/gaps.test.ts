@@ -1,0 +1,61 @@
+import { gaps, spreadOf } from './gaps.js';
+import { story } from './story.js';
+
+describe('gaps', () => {
+  it('after a dead holder: from its death to the next grant', () => {
+    const { history } = story()
+      .hold('a', 'stock', { from: 0, to: 0, until: 290, token: 32, ends: 'never' })
+      .fault('kill', { from: 100, to: Infinity, victims: ['a'] })
+      .died('a', 101)
+      .hold('b', 'stock', { asked: 50, from: 401, to: 410, token: 64 })
+      .hold('c', 'other', { asked: 1, from: 2, to: 3, token: 64 });
+    const found = gaps(history);
+    expect([...found.keys()]).toEqual(['died: kill']);
+    expect(spreadOf(found.get('died: kill')!)).toEqual({ count: 1, medianMs: 300, maxMs: 300, maxLeases: 1 });
+  });
+
+  it('after one that stood still: from when its loop last ran', () => {
+    const { history } = story()
+      .hold('a', 'stock', { as: 'one', from: 0, to: 900, until: 290, token: 32 })
+      .fault('sigstop', { from: 100, to: 700, victims: ['a'] })
+      .lost('a', 'one', { at: 700, until: 290, loopRanAt: 99 })
+      .hold('b', 'stock', { asked: 50, from: 399, to: 410, token: 64 });
+    expect(gaps(history).get('stopped: sigstop')).toMatchObject([{ ms: 300 }]);
+  });
+
+  it('nothing where nobody waited, or Redis was struck as well', () => {
+    const died = story().hold('a', 'stock', { from: 0, to: 0, until: 290, token: 32, ends: 'never' }).died('a', 101);
+    const late = story()
+      .add(...died.entries)
+      .hold('b', 'stock', { asked: 390, from: 401, to: 410, token: 64 });
+    expect(gaps(late.history).size).toBe(0);
+    const struck = story()
+      .add(...died.entries)
+      .hold('b', 'stock', { asked: 50, from: 401, to: 410, token: 64 });
+    struck.fault('redis-stop', { from: 200, to: 210, victims: ['a', 'b'] });
+    expect(gaps(struck.history).has('died: no fault')).toBe(false);
+  });
+
+  it('after a lost message: from the release to the grant of one that did not hear of it', () => {
+    const told = (victim: string) =>
+      story()
+        .fault('subscriber-black-hole', { from: 0, to: 500, victims: [victim] })
+        .hold('c', 'other', { asked: -5, from: 2, to: 3, token: 64 })
+        .hold('a', 'stock', { asked: -5, from: 0, to: 100, token: 32 })
+        .hold('b', 'stock', { asked: 50, from: 190, to: 200, token: 64 }).history;
+    expect(gaps(told('b')).get('message: subscriber-black-hole')).toMatchObject([{ from: 100, ms: 90 }]);
+    expect(gaps(told('c')).size).toBe(0);
+  });
+
+  it('after Redis is back: to the next grant of what nobody held', () => {
+    const { history } = story()
+      .hold('a', 'stock', { from: 0, to: 100, token: 32 })
+      .fault('redis-restart', { from: 110, to: 400, victims: ['a', 'b'] })
+      .hold('b', 'stock', { asked: 120, from: 450, to: 460, token: 64 })
+      .hold('b', 'other', { from: 0, to: 500, token: 64 })
+      .hold('a', 'other', { asked: 100, from: 501, to: 502, token: 96 });
+    const found = gaps(history);
+    expect([...found.keys()]).toEqual(['redis: redis-restart']);
+    expect(found.get('redis: redis-restart')).toMatchObject([{ resource: 'stock', ms: 50 }]);
+  });
+});

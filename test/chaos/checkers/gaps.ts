@@ -1,0 +1,188 @@
+import { type Call, heldUntil, modeOf, reenters } from '../history/call.js';
+import type { FaultSpan, History } from '../history/history.js';
+import { BOUNDS, type Bounds } from './bounds.js';
+import { adoptersOf, endOf, isWaiter } from './liveness.js';
+import { possession } from './possession.js';
+import { Spans } from './spans.js';
+import { Struck } from './struck.js';
+
+/** How long a resource had no holder that works, while somebody waited for it. */
+export interface Gap {
+  readonly resource: string;
+  /** When its holder died or stood still, the release was called whose message was lost, or Redis was back and it was free. */
+  readonly from: number;
+  /** The next grant. */
+  readonly to: number;
+  readonly ms: number;
+  readonly leaseMs: number;
+}
+
+/** What a gap is measured from. */
+export type GapKind = 'died' | 'stopped' | 'message' | 'redis';
+
+export interface Spread {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly maxMs: number;
+  /** The largest in leases: for what is bound by them. */
+  readonly maxLeases: number;
+}
+
+/**
+ * The gaps of each kind of fault, as `died: kill` or `redis: restart`. Those that another fault of Redis, or of the one who waited,
+ * fell into are left out.
+ */
+export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<string, readonly Gap[]> {
+  const found = new Map<string, Gap[]>();
+  const note = (kind: GapKind, fault: string, gap: Gap | undefined): void => {
+    if (!gap) return;
+    const key = `${kind}: ${fault}`;
+    const list = found.get(key);
+    if (list) list.push(gap);
+    else found.set(key, [gap]);
+  };
+  const struck = new Struck(history, { except: bounds.losesMessages });
+  const adopters = adoptersOf(history);
+  const lines = [...history.callsByResource].map(([resource, calls]) => {
+    return new ResourceLine(history, resource, calls, adopters, struck);
+  });
+  for (const line of lines) {
+    for (const call of line.exclusive) {
+      const { diedAt, lost, invoked } = call;
+      const isEnded = (at: number) => (call.endCalledAt ?? Infinity) <= at || heldUntil(call) <= at;
+      if (diedAt !== undefined && !isEnded(diedAt)) {
+        const fault = faultOf(history.faults, invoked.process, diedAt);
+        note('died', fault, line.gapFrom(diedAt, invoked.leaseMs));
+      } else if (lost && lost.at - lost.loopRanAt > invoked.leaseMs / 2 && !isEnded(lost.loopRanAt)) {
+        note(
+          'stopped',
+          faultOf(history.faults, invoked.process, lost.loopRanAt),
+          line.gapFrom(lost.loopRanAt, invoked.leaseMs),
+        );
+      }
+    }
+    for (const fault of history.faults.filter((one) => bounds.losesMessages(one))) {
+      for (const call of line.releasedWithin(fault)) {
+        note('message', fault.kind, line.gapFrom(call.releaseCalledAt!, call.invoked.leaseMs, fault.victims));
+      }
+    }
+    for (const fault of struck.ofRedis) {
+      if (fault.to < Infinity) note('redis', fault.kind, line.gapAfterRedis(fault));
+    }
+  }
+  return found;
+}
+
+/** Of the gaps of one kind. */
+export function spreadOf(found: readonly Gap[]): Spread {
+  const sorted = found.map(({ ms }) => ms).sort((a, b) => a - b);
+  const maxLeases = found.reduce((most, { ms, leaseMs }) => Math.max(most, ms / leaseMs), 0);
+  return {
+    count: sorted.length,
+    medianMs: sorted[sorted.length >> 1] ?? 0,
+    maxMs: sorted.at(-1) ?? 0,
+    maxLeases,
+  };
+}
+
+/** The fault that a process was under then, or the last one that had struck it. */
+function faultOf(faults: readonly FaultSpan[], process: string, at: number): string {
+  // What began it may have been written down a moment later than what it did.
+  return faults.findLast(({ victims, from }) => victims.includes(process) && from <= at + 50)?.kind ?? 'no fault';
+}
+
+/** The grants of one resource, and who waited for it. */
+class ResourceLine {
+  /** Those that nobody shared the resource with. */
+  readonly exclusive: readonly Call[];
+  readonly #grants: readonly Call[];
+  readonly #waiters: readonly Call[];
+  readonly #longestMs: number;
+  readonly #releases: readonly Call[];
+  /** When somebody may have held it. */
+  readonly #taken: Spans;
+
+  constructor(
+    private readonly history: History,
+    private readonly resource: string,
+    calls: readonly Call[],
+    adopters: ReadonlyMap<Call, readonly Call[]>,
+    private readonly struck: Struck,
+  ) {
+    this.#taken = new Spans(calls.flatMap((call) => possession(call, adopters.get(call))));
+    this.#grants = calls
+      .filter((call) => call.granted && !reenters(call) && !call.giver)
+      .sort((a, b) => a.granted!.at - b.granted!.at);
+    this.exclusive = this.#grants.filter((call) => {
+      const mode = modeOf(call);
+      return (
+        mode !== 'read' &&
+        mode !== 'semaphore' &&
+        call.downgradedAt === undefined &&
+        call.transferCalledAt === undefined
+      );
+    });
+    this.#waiters = calls.filter(isWaiter).sort((a, b) => a.invoked.at - b.invoked.at);
+    this.#longestMs = this.#waiters.reduce((most, call) => Math.max(most, endOf(call, history) - call.invoked.at), 0);
+    this.#releases = this.exclusive
+      .filter(({ releasedAt }) => releasedAt !== undefined)
+      .sort((a, b) => a.releaseCalledAt! - b.releaseCalledAt!);
+  }
+
+  releasedWithin({ from, to }: FaultSpan): Call[] {
+    const found: Call[] = [];
+    for (let index = after(this.#releases, from, ({ releaseCalledAt }) => releaseCalledAt!); ; index++) {
+      const call = this.#releases[index];
+      if (!call || call.releaseCalledAt! > to) return found;
+      found.push(call);
+    }
+  }
+
+  /** To the next grant, if one of these (of all, where nobody is named) waited for it all the time. */
+  gapFrom(from: number, leaseMs: number, victims?: readonly string[]): Gap | undefined {
+    const next = this.#grants[after(this.#grants, from, ({ granted }) => granted!.at)];
+    if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
+    const to = next.granted!.at;
+    if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
+    return { resource: this.resource, from, to, ms: to - from, leaseMs };
+  }
+
+  /** From when Redis was back, and nobody could still hold the resource, to the next grant. */
+  gapAfterRedis({ to: back }: FaultSpan): Gap | undefined {
+    const next = this.#grants[after(this.#grants, back, ({ granted }) => granted!.at)];
+    if (!next) return undefined;
+    const to = next.granted!.at;
+    const taken = this.#taken.firstFrom(back);
+    // Held through the outage: whatever ended that is not what Redis did.
+    if (taken && taken.from <= back) return undefined;
+    const others = [...this.struck.ofRedis.filter((fault) => fault.to !== back), ...this.struck.slow];
+    const isOther = others.some((span) => span.from <= to && span.to >= back);
+    if (isOther || !this.#someoneWaited(back, to, true)) return undefined;
+    return { resource: this.resource, from: back, to, ms: to - back, leaseMs: next.invoked.leaseMs };
+  }
+
+  #someoneWaited(from: number, to: number, isRedisBack = false): boolean {
+    for (let index = after(this.#waiters, from - this.#longestMs - 1, ({ invoked }) => invoked.at); ; index++) {
+      const call = this.#waiters[index];
+      if (!call || call.invoked.at > from) return false;
+      if (endOf(call, this.history) < to) continue;
+      const { process } = call.invoked;
+      const own = [...this.struck.faultsOf(process), ...this.struck.stallsOf(process, from, to)];
+      const isStruck = isRedisBack
+        ? own.some((span) => span.from <= to && span.to >= from)
+        : this.struck.spansOf(process).touches(from, to);
+      if (!isStruck) return true;
+    }
+  }
+}
+
+/** Where the first one is in the order of time that comes after a moment. */
+function after<T>(items: readonly T[], at: number, timeOf: (item: T) => number): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeOf(items[middle]!) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,75 @@
+import { checkMissed, type TickOutcome } from './missed-ticks.js';
+
+/** One that asked for a tick, and did not get it. */
+function outcome(changes: Partial<TickOutcome> = {}): TickOutcome {
+  return {
+    job: 'report',
+    tick: '09:00',
+    on: 'anna',
+    overlap: 'wait',
+    onCrash: 'retry',
+    hasStarted: false,
+    hasEnded: false,
+    isDone: true,
+    isKilled: false,
+    ...changes,
+  };
+}
+
+const ran = { hasStarted: true, hasEnded: true };
+const died = { isDone: false, isKilled: true };
+
+function rules(...outcomes: TickOutcome[]): string[] {
+  return checkMissed(outcomes).violations.map(({ rule }) => rule);
+}
+
+describe('a tick is not missed', () => {
+  it('where one of those who fired it ran it', () => {
+    expect(rules(outcome(), outcome({ on: 'ben', ...ran }))).toEqual([]);
+  });
+
+  it('where it was run again after its runner died', () => {
+    expect(rules(outcome({ ...died, hasStarted: true }), outcome({ on: 'ben', ...ran }))).toEqual([]);
+  });
+
+  it('where nobody who fired it is alive', () => {
+    const result = checkMissed([outcome(died), outcome({ ...died, on: 'ben' })]);
+    expect(result).toEqual({ violations: [], unstarted: { dropped: 0, diedWithClaimant: 1 } });
+  });
+
+  it("where its runner died and onCrash is 'skip', whether it had begun or not", () => {
+    const onCrash = 'skip';
+    expect(rules(outcome({ ...died, onCrash, hasStarted: true }), outcome({ on: 'ben', onCrash }))).toEqual([]);
+    expect(rules(outcome({ ...died, onCrash }), outcome({ on: 'ben', onCrash }))).toEqual([]);
+  });
+
+  it("where it was dropped, because overlap is 'skip'", () => {
+    const result = checkMissed([outcome({ overlap: 'skip' }), outcome({ overlap: 'skip', on: 'ben' })]);
+    expect(result).toEqual({ violations: [], unstarted: { dropped: 1, diedWithClaimant: 0 } });
+  });
+});
+
+describe('a tick is missed', () => {
+  it.each(['skip', 'retry'] as const)('where all who fired it live, and nobody ran it (onCrash: %s)', (onCrash) => {
+    expect(rules(outcome({ onCrash }), outcome({ onCrash, on: 'ben' }))).toEqual(['missed']);
+  });
+
+  it("where its runner died and another one who fired it lives, and onCrash is 'retry'", () => {
+    expect(rules(outcome({ ...died, hasStarted: true }), outcome({ on: 'ben' }))).toEqual(['missed']);
+  });
+
+  it('although the same tick of another job was run', () => {
+    expect(rules(outcome(), outcome({ job: 'mail', ...ran }))).toEqual(['missed']);
+  });
+});
+
+describe('a call is wrong', () => {
+  it('that never comes back, on a process that lives', () => {
+    expect(rules(outcome(ran), outcome({ on: 'ben', isDone: false }))).toEqual(['never came back']);
+  });
+
+  it('that is rejected', () => {
+    const result = checkMissed([outcome({ ...ran, error: 'LockUnavailableError' })]);
+    expect(result.violations).toEqual([{ rule: 'failed', what: 'report 09:00 on anna: LockUnavailableError' }]);
+  });
+});

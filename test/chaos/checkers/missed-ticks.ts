@@ -1,0 +1,68 @@
+/** What a fleet did not do, though it should have. */
+export interface Omission {
+  readonly rule: string;
+  readonly what: string;
+}
+
+/** What one process made of one tick that its scheduler fired. */
+export interface TickOutcome {
+  readonly job: string;
+  readonly tick: string;
+  readonly on: string;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  readonly hasStarted: boolean;
+  /** Its job ran to its end. */
+  readonly hasEnded: boolean;
+  /** The call came back; with this error, if one is given. */
+  readonly isDone: boolean;
+  readonly error?: string | undefined;
+  /** The process died before that. */
+  readonly isKilled: boolean;
+}
+
+/** Ticks that nobody started, by why that is in order. */
+export interface Unstarted {
+  /** `overlap: 'skip'`: an earlier run had the lock, or whoever had claimed it died. */
+  readonly dropped: number;
+  /** `overlap: 'wait'`: whoever had claimed it may have died before it began. */
+  readonly diedWithClaimant: number;
+}
+
+/**
+ * "No tick is missed":
+ *
+ * - `never came back`: a call on a live process has no end;
+ * - `failed`: it was rejected;
+ * - `missed`: nobody ran a tick, although with `overlap: 'wait'` one who fired it is alive. With `onCrash: 'skip'` the claim of
+ *   one who died is in its way, so there all who fired it must have lived.
+ */
+export function checkMissed(outcomes: readonly TickOutcome[]): { violations: Omission[]; unstarted: Unstarted } {
+  const violations: Omission[] = [];
+  const unstarted = { dropped: 0, diedWithClaimant: 0 };
+  for (const { job, tick, on, isDone, isKilled, error } of outcomes) {
+    if (!isDone && !isKilled) violations.push({ rule: 'never came back', what: `${job} ${tick} on ${on}` });
+    if (error !== undefined) violations.push({ rule: 'failed', what: `${job} ${tick} on ${on}: ${error}` });
+  }
+  for (const ofTick of groupByTick(outcomes)) {
+    const [{ job, tick, overlap, onCrash }] = ofTick as [TickOutcome];
+    const isRun = ofTick.some(({ hasStarted, hasEnded }) => (onCrash === 'retry' ? hasEnded : hasStarted));
+    if (isRun) continue;
+    const isExcused = ofTick[onCrash === 'retry' ? 'every' : 'some'](({ isKilled }) => isKilled);
+    if (overlap === 'skip') unstarted.dropped++;
+    else if (isExcused) unstarted.diedWithClaimant++;
+    else violations.push({ rule: 'missed', what: `${job} ${tick}, fired on ${ofTick.map(({ on }) => on).join(', ')}` });
+  }
+  return { violations, unstarted };
+}
+
+function groupByTick(outcomes: readonly TickOutcome[]): TickOutcome[][] {
+  const groups = new Map<string, TickOutcome[]>();
+  for (const outcome of outcomes) {
+    const key = JSON.stringify([outcome.job, outcome.tick]);
+    const group = groups.get(key);
+    if (group) group.push(outcome);
+    else groups.set(key, [outcome]);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,92 @@
+import type { AcquireInvoked, ChaosMode, Looked, Lost, Wrote } from './entries.js';
+
+/** Everything that was said of one call to acquire. */
+export interface Call {
+  readonly invoked: AcquireInvoked;
+  /** The one whose lease it takes over. */
+  readonly giver?: Call;
+  /** The one that it says it re-enters. */
+  readonly outer?: Call;
+  /** How often it was said how it ended: once. */
+  endings: number;
+  /** Granted: when it was certainly held, its tokens by resource, and until when it could be trusted without a renewal. */
+  granted?: { readonly at: number; readonly tokens: ReadonlyMap<string, number>; readonly until: number };
+  /** Ended without a lease. */
+  refused?: { readonly at: number; readonly type: 'fail' | 'unknown'; readonly code: string | null };
+  readonly looks: Looked[];
+  readonly writes: Wrote[];
+  lost?: Lost;
+  downgradedAt?: number;
+  /** When its end was called: release, or transfer. */
+  endCalledAt?: number;
+  endedAt?: number;
+  /** When release was called; and when it had succeeded. */
+  releaseCalledAt?: number;
+  releasedAt?: number;
+  /** The same of transfer, and for how long the lease waited to be adopted. */
+  transferCalledAt?: number;
+  transferredAt?: number;
+  transitMs?: number;
+  /** How its process ended, where that was before its own end. */
+  diedAt?: number;
+}
+
+/** A resource that is certainly held: from the grant to whatever ended it first. */
+export interface Hold {
+  readonly call: Call;
+  readonly process: string;
+  readonly resource: string;
+  readonly token: number;
+  readonly shares: 'nothing' | 'read' | 'permits';
+  /** How much of the resource it takes: permits of a semaphore. */
+  readonly permits: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The last moment until which the lease certainly was held: its end was called, its loss was seen, or its deadline passed. The
+ * deadline is the one that was looked at last: it may have become shorter.
+ */
+export function heldUntil({ granted, looks, lost, endCalledAt }: Call): number {
+  let end = granted!.until;
+  for (const { at, held, until } of looks) {
+    if (!held) return Math.min(end, at, lost?.at ?? Infinity, endCalledAt ?? Infinity);
+    end = Math.max(at, until);
+  }
+  return Math.min(end, lost?.at ?? Infinity, endCalledAt ?? Infinity);
+}
+
+/** How the lease is held when it begins. Who takes over from a writer that became a reader reads. */
+export function modeOf({ invoked, giver }: Call): ChaosMode {
+  if (!giver) return invoked.mode;
+  return giver.downgradedAt === undefined ? modeOf(giver) : 'read';
+}
+
+/**
+ * Whether it stands on the lease of another call. Where that was lost a moment before, the same call is granted a lease of its own,
+ * with another token.
+ */
+export function reenters({ outer, granted }: Call): boolean {
+  if (!outer?.granted || !granted) return outer !== undefined;
+  const isSame = [...granted.tokens].every(([resource, token]) => outer.granted!.tokens.get(resource) === token);
+  return isSame || heldUntil(outer) > granted.at;
+}
+
+/** The holds of a call: none where it was not granted or re-enters another, two where a writer became a reader. */
+export function holdsOf(call: Call): Hold[] {
+  const { invoked, granted, downgradedAt = Infinity } = call;
+  if (!granted || reenters(call)) return [];
+  const to = heldUntil(call);
+  const mode = modeOf(call);
+  return invoked.resources.flatMap((resource) => {
+    const base = { call, process: invoked.process, resource, token: granted.tokens.get(resource)!, permits: 1 };
+    const end = Math.min(to, downgradedAt);
+    if (mode === 'semaphore') {
+      return [{ ...base, shares: 'permits', permits: invoked.permits ?? 1, from: granted.at, to } as const];
+    }
+    if (mode === 'read') return [{ ...base, shares: 'read', from: granted.at, to } as const];
+    const whole: Hold = { ...base, shares: 'nothing', from: granted.at, to: end };
+    return end === to ? [whole] : [whole, { ...base, shares: 'read', from: end, to }];
+  });
+}

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { World } from '../world/world.js';
+import type { Fault } from './fault.js';
+
+/** Less than a lease, or more. */
+function anyTime(world: World): number {
+  return world.leaseMs * (0.2 + 1.2 * world.random.fraction());
+}
+
+/** Whether it came to pass in so much time. */
+function within(ms: number, event: Promise<void>): Promise<boolean> {
+  return Promise.race([event.then(() => true), sleep(ms, false)]);
+}
+
+/** What happens between a worker and Redis; at the end all is well. */
+export const networkFaults: readonly Fault[] = faults().map((fault) => ({
+  ...fault,
+  async inject(world, victim) {
+    const happened = await fault.inject(world, victim);
+    victim.proxy!.delayMs = 0;
+    victim.proxy!.heal();
+    return happened;
+  },
+}));
+
+function faults(): Fault[] {
+  return [
+    {
+      kind: 'network: delays',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.delayMs = 5 + world.upTo(world.leaseMs / 3);
+        await sleep(anyTime(world));
+      },
+    },
+    {
+      kind: 'network: drops what is sent',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.dropAll(world.oneOf(['commands', 'subscriber', 'all'] as const));
+        await sleep(anyTime(world));
+      },
+    },
+    {
+      kind: 'network: resets the connections',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.reset(world.oneOf(['commands', 'subscriber', 'all'] as const));
+        await sleep(world.leaseMs / 3);
+      },
+    },
+    {
+      kind: 'network: half-closes the connections',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.halfClose(world.oneOf(['commands', 'subscriber', 'all'] as const));
+        await sleep(world.leaseMs / 3);
+      },
+    },
+    {
+      kind: 'network: silent both ways',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.blackHole('toServer');
+        proxy!.blackHole('toClient');
+        await sleep(anyTime(world));
+      },
+    },
+    {
+      kind: 'network: the subscriber hears nothing',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        proxy!.blackHole('toClient', 'subscriber');
+        await sleep(2 * world.leaseMs);
+        // What was held back is lost, as on a connection that breaks.
+        proxy!.cut('subscriber');
+      },
+    },
+    {
+      kind: 'network: a reply is lost after Redis executed the command',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        const happened = await within(world.leaseMs, proxy!.loseNextReply('commands'));
+        await sleep(world.leaseMs / 4);
+        return happened;
+      },
+    },
+    {
+      kind: 'network: a request is sent again after the reconnect',
+      strikes: 'worker',
+      async inject(world, { proxy }) {
+        const replayed = proxy!.replayOnReconnect();
+        proxy!.reset('commands');
+        return within(world.leaseMs, replayed);
+      },
+    },
+  ];
+}

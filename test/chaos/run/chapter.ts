@@ -1,0 +1,42 @@
+import { runTypescript } from '../../support/run-typescript.js';
+import type { Fault } from '../faults/fault.js';
+import type { ChaosServer } from '../world/server.js';
+import { World, type WorldSettings } from '../world/world.js';
+import { inject, type Plan } from './inject.js';
+import type { Chapter, Judged } from './judge-chapter.js';
+
+/** What a server is made of for one chapter, and what may go wrong with it. */
+export interface Stage extends AsyncDisposable {
+  readonly server: ChaosServer;
+  readonly faults: readonly Fault[];
+  readonly newClock?: WorldSettings['newClock'];
+  /** Before what is left in Redis is counted. */
+  readonly settle?: () => void;
+}
+
+export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' | 'leaseMs' | 'work'> {
+  readonly title: string;
+  readonly stage: () => Promise<Stage>;
+  readonly plan: Omit<Plan, 'faults'>;
+}
+
+/** Plays one world from its beginning to its end, and checks what it said. */
+export async function play(settings: ChapterSettings): Promise<Chapter> {
+  const { title, seed, workers, leaseMs, work, plan } = settings;
+  await using stage = await settings.stage();
+  const { newClock } = stage;
+  const options = { seed, workers, leaseMs, work, ...(newClock && { newClock }) };
+  await using world = await World.start(stage.server, options);
+  await inject(world, { ...plan, faults: stage.faults });
+  await world.close(stage.settle);
+  // Waited for here: the history is gone with the world.
+  return await judge(world.historyPath, { title, seed, leaseMs, kinds: stage.faults.map(({ kind }) => kind) });
+}
+
+/** In a process of its own: this one is the network of the chapters that still go on. */
+async function judge(historyPath: string, judged: Judged): Promise<Chapter> {
+  const main = new URL('judge-process-main.ts', import.meta.url);
+  const { code, stdout, stderr } = await runTypescript(main, [historyPath, JSON.stringify(judged)]);
+  if (code !== 0) throw new Error(`${judged.title} could not be judged (${code}):\n${stderr}`);
+  return JSON.parse(stdout) as Chapter;
+}

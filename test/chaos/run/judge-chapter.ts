@@ -1,0 +1,119 @@
+import { type Gap, gaps } from '../checkers/gaps.js';
+import { checkers } from '../checkers/index.js';
+import { Struck } from '../checkers/struck.js';
+import type { Verdict } from '../checkers/violation.js';
+import type { Witnessed } from '../history/entries.js';
+import type { History } from '../history/history.js';
+
+/** What is known of a chapter beside its history. */
+export interface Judged extends Pick<Chapter, 'title' | 'seed' | 'leaseMs'> {
+  /** The faults that should have come: one that never came is counted as well. */
+  readonly kinds: readonly string[];
+}
+
+/** What came of a chapter. */
+export interface Chapter {
+  readonly title: string;
+  readonly seed: number;
+  readonly holds: number;
+  readonly calls: number;
+  /** How many were granted while others waited for the same resource. */
+  readonly contended: number;
+  /** How often each kind of fault came to pass. */
+  readonly faults: Readonly<Record<string, number>>;
+  /** How often calls ended without a lease, by the code of the error. */
+  readonly refusals: Readonly<Record<string, number>>;
+  readonly verdicts: readonly Verdict[];
+  /** What the unfenced control saw: writes that overwrote others, and more than one inside. */
+  readonly lostUpdates: number;
+  readonly refusedWrites: number;
+  /** Writes with a smaller token that the fenced register took after a larger one: never. */
+  readonly staleWrites: number;
+  readonly losses: number;
+  /** How long after the deadline, and after the loop ran, the latest loss was told. */
+  readonly latestLossMs: number;
+  readonly leaseMs: number;
+  readonly gaps: Readonly<Record<string, readonly Gap[]>>;
+}
+
+/** Goes through what was said, by all checkers. Of a long history that takes many seconds. */
+export function judgeChapter({ title, seed, leaseMs, kinds }: Judged, history: History): Chapter {
+  const witnessed = history.of('witnessed');
+  return {
+    title,
+    seed,
+    holds: history.holds.length,
+    calls: history.calls.length,
+    contended: contendedHolds(history),
+    faults: countBy(
+      history.faults.flatMap(({ kind, missed }) => (missed ? [] : [kind])),
+      kinds,
+    ),
+    refusals: countBy(history.calls.flatMap(({ refused }) => (refused ? [String(refused.code)] : []))),
+    verdicts: [...checkers.values()].map((check) => check(history)),
+    lostUpdates: witnessed.filter(({ read, found }) => read !== found).length,
+    refusedWrites: witnessed.filter(({ accepted }) => !accepted).length,
+    staleWrites: staleWrites(witnessed),
+    losses: history.of('lost').length,
+    latestLossMs: latestLossMs(history),
+    leaseMs,
+    gaps: Object.fromEntries(gaps(history)),
+  };
+}
+
+/** Those that somebody else was waiting for when they began, or before they ended. */
+function contendedHolds({ holds, callsByResource }: History): number {
+  let contended = 0;
+  const waits = new Map(
+    [...callsByResource].map(([resource, calls]) => {
+      const spans = calls.map(({ invoked, granted, refused }) => {
+        return { from: invoked.at, to: granted?.at ?? refused?.at ?? invoked.at, process: invoked.process };
+      });
+      return [resource, spans.sort((a, b) => a.from - b.from)];
+    }),
+  );
+  for (const { resource, from, to, call } of holds) {
+    const others = waits.get(resource)!;
+    // Waits are short beside the history: those that began long before the hold are not looked at.
+    let low = 0;
+    for (let high = others.length; low < high;) {
+      const middle = (low + high) >> 1;
+      if (others[middle]!.from < from - 20_000) low = middle + 1;
+      else high = middle;
+    }
+    for (; low < others.length && others[low]!.from < to; low++) {
+      const other = others[low]!;
+      if (other.to > from && other.from !== call.invoked.at) {
+        contended++;
+        break;
+      }
+    }
+  }
+  return contended;
+}
+
+function staleWrites(witnessed: readonly Witnessed[]): number {
+  const fences = new Map<string, number>();
+  let stale = 0;
+  for (const { resource, token, accepted } of witnessed) {
+    const fence = fences.get(resource) ?? 0;
+    if (accepted && token < fence) stale++;
+    if (accepted) fences.set(resource, Math.max(fence, token));
+  }
+  return stale;
+}
+
+function latestLossMs(history: History): number {
+  const struck = new Struck(history);
+  return history.of('lost').reduce((latest, { process, at, until }) => {
+    // What stood still could not tell.
+    const stillUntil = Math.max(until, ...struck.stallsOf(process, until, at).map(({ to }) => to));
+    return Math.max(latest, at - stillUntil);
+  }, 0);
+}
+
+function countBy(names: readonly string[], expected: readonly string[] = []): Record<string, number> {
+  const counts: Record<string, number> = Object.fromEntries(expected.map((name) => [name, 0]));
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,28 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const loader = new URL('../../support/typescript-loader.mjs', import.meta.url).href;
+const main = fileURLToPath(new URL('main.ts', import.meta.url));
+
+/** The witness, as the harness sees it. */
+export class WitnessProcess implements AsyncDisposable {
+  /** Where it ends before it is told to. */
+  readonly ended: Promise<void>;
+
+  private constructor(private readonly child: ChildProcess) {
+    this.ended = once(child, 'exit').then(() => undefined);
+  }
+
+  static async start(socket: string, history: string): Promise<WitnessProcess> {
+    const execArgv = ['--import', loader];
+    const child = fork(main, [socket, history], { execArgv, env: { ...process.env, NODE_OPTIONS: '' } });
+    await once(child, 'message');
+    return new WitnessProcess(child);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.connected) this.child.disconnect();
+    await this.ended;
+  }
+}

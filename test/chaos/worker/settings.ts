@@ -1,0 +1,58 @@
+import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
+
+/** The ways to lock that a caller chooses from. */
+export type Way =
+  | 'exclusive'
+  | 'using'
+  | 'polled'
+  | 'tried'
+  | 'hasty'
+  | 'aborted'
+  | 'reentrant'
+  | 'read'
+  | 'write'
+  | 'permits'
+  | 'several'
+  | 'handedOver';
+
+/** What a worker is told when it starts (the environment variable CHAOS_WORKER, as JSON). */
+export interface WorkerSettings {
+  readonly instanceId: string;
+  readonly connection: RedisLockModuleOptions['connection'];
+  readonly keyPrefix: string;
+  readonly leaseMs: number;
+  /** Where it writes what it does. */
+  readonly history: string;
+  /** The socket of the witness. */
+  readonly witness?: string;
+  readonly seed: number;
+  /** How many callers work at the same time. */
+  readonly callers: number;
+  /** How often each way is chosen, in parts of their sum. */
+  readonly ways: Readonly<Partial<Record<Way, number>>>;
+  /** How many resources of each kind there are. */
+  readonly resources: number;
+  /** How many of a hundred holds are long: up to one and a half leases. The others last a few milliseconds at most. */
+  readonly longHolds: number;
+  /** Whether it is a candidate for a leadership, and runs the ticks of a job. */
+  readonly campaigns?: boolean;
+  readonly ticks?: boolean;
+  /** Whether it looks at the queues in place of working. */
+  readonly observes?: boolean;
+}
+
+/** What the harness tells a worker while it runs. */
+export type Command =
+  | { readonly type: 'block'; readonly ms: number }
+  | { readonly type: 'adopt'; readonly handedOver: HandedOver }
+  | { readonly type: 'close' };
+
+/** A lease on its way from one worker to another. */
+export interface HandedOver {
+  readonly text: string;
+  readonly call: string;
+  readonly resource: string;
+}
+
+/** What a worker tells the harness. */
+export type Message = { readonly type: 'ready' } | { readonly type: 'handOver'; readonly handedOver: HandedOver };

@@ -1,0 +1,62 @@
+import type { TickLedger } from '../../../lib/core/tick-ledger.js';
+
+interface BrokenLedger {
+  /** Which rule finds it out. */
+  readonly rule: string;
+  breakLedger(ledger: TickLedger): TickLedger;
+}
+
+let forged = 0;
+
+/** Ledgers that are wrong, each in its own way. */
+export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
+  'it forgets a claim at once': {
+    rule: 'duplicate',
+    breakLedger: (ledger) => ({
+      claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 1 }),
+      finish: (tick, ownership) => ledger.finish(tick, ownership, 1),
+    }),
+  },
+  'it remembers a claim for less than the clocks are apart': {
+    rule: 'duplicate',
+    breakLedger: (ledger) => ({
+      claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 20_000 }),
+      finish: (tick, ownership) => ledger.finish(tick, ownership, 20_000),
+    }),
+  },
+  'it knows a tick by the time it is asked': {
+    rule: 'duplicate',
+    breakLedger: (ledger) => ({
+      claim: (tick, claim) => ledger.claim({ ...tick, tick: claim.ownership.owner }, claim),
+      finish: (tick, ownership, keepMs) => ledger.finish({ ...tick, tick: ownership.owner }, ownership, keepMs),
+    }),
+  },
+  'it gives a rescuer the tick of a runner who lives': {
+    rule: 'overlap',
+    breakLedger: (ledger) => ({
+      async claim(tick, claim) {
+        const reply = await ledger.claim(tick, claim);
+        if (reply.status !== 'taken' || !claim.rescue || reply.ttlMs === 0) return reply;
+        return { status: 'granted', fencingToken: 2 ** 52 + ++forged };
+      },
+      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+    }),
+  },
+  'it does not note that a run has ended': {
+    rule: 'rerun of a whole run',
+    breakLedger: (ledger) => ({
+      claim: (tick, claim) => ledger.claim(tick, claim),
+      finish: () => Promise.resolve(),
+    }),
+  },
+  'it loses a claim that must wait': {
+    rule: 'missed',
+    breakLedger: (ledger) => ({
+      async claim(tick, claim) {
+        const reply = await ledger.claim(tick, claim);
+        return reply.status === 'claimed' ? { status: 'overlap' } : reply;
+      },
+      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+    }),
+  },
+};

@@ -1,0 +1,20 @@
+/** A job that every process of the fleet schedules. */
+export interface RealJob {
+  readonly name: string;
+  readonly everyMs: number;
+  /** A run takes half of this to all of it. */
+  readonly longestRunMs: number;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+}
+
+/** How long the lease of a run is: renewed several times in the slow job, and over soon where a runner dies. */
+export const LEASE_MS = 400;
+
+export const REAL_JOBS: readonly RealJob[] = [
+  { name: 'mail', everyMs: 20, longestRunMs: 3, overlap: 'skip', onCrash: 'skip' },
+  { name: 'index', everyMs: 40, longestRunMs: 60, overlap: 'skip', onCrash: 'retry' },
+  { name: 'count', everyMs: 60, longestRunMs: 3, overlap: 'wait', onCrash: 'skip' },
+  { name: 'bill', everyMs: 60, longestRunMs: 3, overlap: 'wait', onCrash: 'retry' },
+  { name: 'report', everyMs: 800, longestRunMs: 400, overlap: 'wait', onCrash: 'retry' },
+];

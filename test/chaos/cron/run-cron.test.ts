@@ -1,0 +1,27 @@
+import { CRON_MUTANTS } from '../mutants/cron-mutants.mjs';
+import { runCron } from './run-cron.js';
+import { repeatWith, report, SEED } from './seed.js';
+
+const SECONDS = 8;
+/** A few seconds are enough, but it is given more. */
+const MUTANT = { seconds: 20, workers: 3, untilFoundOut: true };
+
+describe(`processes that fire jobs on Redis, with wrong clocks, suspended, killed and cut off (${repeatWith})`, () => {
+  it('start each tick once, and miss none', async () => {
+    const { violations, ...counts } = await runCron({ seconds: SECONDS, seed: SEED });
+    report('cron on Redis', counts);
+    expect({ repeatWith, violations: violations.slice(0, 10) }).toEqual({ repeatWith, violations: [] });
+    expect(counts.starts).toBeGreaterThan(20 * SECONDS);
+    expect(counts.kills + counts.pauses + counts.connectionKills!).toBeGreaterThan(SECONDS);
+  });
+});
+
+describe('a broken variant of the library is found out', () => {
+  it.each(CRON_MUTANTS)('$name: $what', async ({ name }) => {
+    const { violations } = await runCron({ ...MUTANT, seed: SEED, mutant: name });
+    const rules = new Set(violations.map(({ rule }) => rule));
+    expect([...rules]).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(duplicate|overlap|rerun of a whole run)$/)]),
+    );
+  });
+});

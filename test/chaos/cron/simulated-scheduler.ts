@@ -1,0 +1,86 @@
+import type { Member } from '../../support/singleton-fleet.js';
+import type { ProcessClock } from '../../support/simulated-process.js';
+import type { SeededRandom } from '../../support/seeded-random.js';
+import type { SimulatedJob, SimulatedSchedule } from './simulated-job.js';
+import type { TickLine } from './tick-log.js';
+
+/** Timers are late, and now and then a little early: by so much at most. */
+const USUAL_DELAY_MS = 30;
+const LONG_DELAY_MS = 900;
+const EARLY_MS = 9;
+
+export interface SimulatedWorld {
+  readonly random: SeededRandom;
+  readonly leaseMs: number;
+  /** The time that everybody's lines bear. */
+  now(): number;
+  add(line: TickLine): void;
+}
+
+/** The scheduler of one member: it fires each job when the member's wall clock says so, however wrong that is. */
+export class SimulatedScheduler {
+  #calls = 0;
+  #isStopped = false;
+
+  constructor(
+    private readonly world: SimulatedWorld,
+    private readonly member: Member,
+    private readonly clock: ProcessClock,
+  ) {}
+
+  schedule(job: SimulatedJob, schedule: SimulatedSchedule): void {
+    const armFor = (tick: number): void => {
+      const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
+      this.clock.setTimer(() => {
+        if (this.#isStopped) return;
+        const due = schedule.tickAt(this.clock.wallNow());
+        this.#fire(job, due);
+        armFor(due + schedule.everyMs);
+      }, delayMs);
+    };
+    armFor(schedule.tickAt(this.clock.wallNow()) + schedule.everyMs);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #upTo(limit: number): number {
+    return Math.floor(this.world.random.fraction() * limit);
+  }
+
+  #lateness(): number {
+    switch (this.#upTo(20)) {
+      case 0:
+        return this.#upTo(LONG_DELAY_MS);
+      case 1:
+        return -this.#upTo(EARLY_MS);
+      default:
+        return this.#upTo(USUAL_DELAY_MS);
+    }
+  }
+
+  #fire({ name: job, everySeconds, overlap, onCrash }: SimulatedJob, due: number): void {
+    const { world, member, clock } = this;
+    const tick = new Date(due).toISOString();
+    const call = ++this.#calls;
+    const line = () => ({ on: member.name, call, at: world.now() });
+    // Mostly short; sometimes the next tick comes before the end.
+    const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * everySeconds : 300 * everySeconds);
+    // Some wait so long for a reply that their lease is over when it comes.
+    const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
+    const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };
+    world.add({ type: 'fired', ...line(), job, tick });
+    member.singletons
+      .run({ job, tick, overlap, onCrash, keepMs: 600_000, lock }, async (lease, { rerun }) => {
+        const remainingMs = (): number => lease.remainingMs() / clock.rate;
+        world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
+        await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+        world.add({ type: 'end', ...line(), remainingMs: remainingMs() });
+      })
+      .then(
+        () => world.add({ type: 'done', ...line() }),
+        (error: unknown) => world.add({ type: 'done', ...line(), error: String(error) }),
+      );
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * What can be wrong with "each tick starts once".
+ *
+ * @type {readonly import('./mutate.mjs').Mutant[]}
+ */
+export const CRON_MUTANTS = [
+  {
+    name: 'claim-forgets-tick',
+    what: 'the claim of a tick is not written down: only the lock keeps others away, as long as the run lasts',
+    file: 'redis/scripts/claim-tick.js',
+    find: "redis.call('SET', KEYS[2], owner, 'PX', ARGV[3])",
+    replace: '',
+  },
+  {
+    name: 'tick-by-now',
+    what: 'a tick is known by the time at which an instance asks, not by the time it was scheduled for',
+    file: 'core/singleton-runs.js',
+    find: 'const resolved = resolveSingletonRun(options, this.client.defaults);',
+    replace:
+      'options = { ...options, tick: new Date().toISOString() };\n' +
+      '        const resolved = resolveSingletonRun(options, this.client.defaults);',
+  },
+  {
+    name: 'rescue-of-the-living',
+    what: 'whoever asks for a tick takes it over, without a look whether its runner is dead',
+    file: 'redis/scripts/claim-tick.js',
+    find: "if holder or not rescue then return { 'taken', ttl } end",
+    replace: "if not rescue then return { 'taken', ttl } end\n  holder = nil",
+  },
+  {
+    name: 'claim-for-a-lease',
+    what: 'a claim is remembered for one lease, which is less than the clocks of the fleet are apart',
+    file: 'redis/scripts/claim-tick.js',
+    find: "redis.call('SET', KEYS[2], owner, 'PX', ARGV[3])",
+    replace: "redis.call('SET', KEYS[2], owner, 'PX', ARGV[2])",
+  },
+  {
+    name: 'finish-forgotten',
+    what: 'that a tick has run is not written down, so whoever watches it takes its runner for dead',
+    file: 'redis/scripts/finish-tick.js',
+    find: "redis.call('SET', KEYS[1], 'finished', 'PX', ARGV[2])",
+    replace: '',
+  },
+];

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { checkers } from '../checkers/index.js';
+import type { Verdict } from '../checkers/violation.js';
+import { History } from '../history/history.js';
+import { ChaosRedis } from '../servers/chaos-redis.js';
+import { standalone } from '../world/standalone.js';
+import { World } from '../world/world.js';
+import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
+import { scenarios } from './scenarios.js';
+
+/** What became of one mutant, or of a world without any. */
+export interface HuntResult {
+  /** Its name; `null` where the library was the published one. */
+  readonly mutant: string | null;
+  readonly scenario: LockMutant['scenario'];
+  readonly seed: number;
+  /** The rules that were broken. Of a mutant: those that are there for it, as soon as one of them was. */
+  readonly caughtBy: readonly string[];
+  /** The first violation. */
+  readonly what: string | undefined;
+  /** How long its workers had worked by then. */
+  readonly afterMs: number;
+  readonly holds: number;
+}
+
+export interface HuntOptions {
+  readonly seed: number;
+  /** Names of mutants, and of scenarios to play with the published library. @default all of them */
+  readonly only?: readonly string[];
+}
+
+/** A mutant, or the library itself, in a scenario. */
+interface Quarry {
+  readonly mutant?: LockMutant;
+  readonly scenario: LockMutant['scenario'];
+}
+
+/** What was heard of a world, and what is wrong with it. */
+interface Finding {
+  readonly history: History;
+  readonly broken: readonly Verdict[];
+  readonly at: number;
+}
+
+const LOADER = fileURLToPath(new URL('mutant-loader.mjs', import.meta.url));
+/** One world works or waits while another one starts, which is what takes most of the time. */
+const AT_ONCE = 3;
+const LOOK_MS = 200;
+
+/**
+ * Lets each mutant work in a small world until a checker that is there for it finds what it does wrong, and the published library
+ * in each of these worlds, in which no checker may find anything.
+ */
+export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResult[]> {
+  const all: Quarry[] = [
+    ...LOCK_MUTANTS.map((mutant) => ({ mutant, scenario: mutant.scenario })),
+    ...(Object.keys(scenarios) as LockMutant['scenario'][]).map((scenario) => ({ scenario })),
+  ];
+  const left = all.filter(({ mutant, scenario }) => !only || only.includes(mutant?.name ?? scenario));
+  const results: HuntResult[] = [];
+  const hunters = Array.from({ length: AT_ONCE }, async () => {
+    await using redis = await ChaosRedis.start({ persistence: 'none' });
+    for (let quarry = left.shift(); quarry; quarry = left.shift()) {
+      await redis.admin.flushall();
+      results.push(await hunt(redis, quarry, seed));
+    }
+  });
+  await Promise.all(hunters);
+  return results;
+}
+
+async function hunt(redis: ChaosRedis, { mutant, scenario }: Quarry, seed: number): Promise<HuntResult> {
+  const { settings } = scenarios[scenario];
+  const env = mutant && { CHAOS_LOADER: LOADER, CHAOS_MUTANT: mutant.name };
+  const work = { ...settings.work, ...mutant?.work };
+  await using world = await World.start(standalone(redis), { ...settings, work, seed, ...(env && { env }) });
+  const startedAt = performance.now();
+  const { history, broken, at } = mutant ? await untilCaught(world, mutant) : await untilEnd(world, scenario);
+  return {
+    mutant: mutant?.name ?? null,
+    scenario,
+    seed,
+    caughtBy: broken.map(({ rule }) => rule),
+    what: broken[0]?.violations[0]?.what,
+    afterMs: Math.round(at - startedAt),
+    holds: history.holds.length,
+  };
+}
+
+/** Nothing may be wrong: there is nothing to look for before the end. */
+async function untilEnd(world: World, scenario: LockMutant['scenario']): Promise<Finding> {
+  const { enoughMs } = scenarios[scenario];
+  const trouble = beginTrouble(world, scenario);
+  await (enoughMs > 0 ? sleep(enoughMs) : trouble.ended);
+  await trouble.end();
+  await world.close();
+  return look(world.heardSoFar(), [...checkers.keys()]);
+}
+
+/** What a mutant does is looked for all the time, and while its application closes. */
+async function untilCaught(world: World, mutant: LockMutant): Promise<Finding> {
+  const { scenario, caughtBy, lastsMs = scenarios[scenario].lastsMs } = mutant;
+  const trouble = beginTrouble(world, scenario);
+  const finding = await lookUntil(lastsMs > 0 ? sleep(lastsMs) : trouble.ended, world, caughtBy);
+  await trouble.end();
+  return finding.broken.length > 0 ? finding : lookUntil(world.close(), world, caughtBy);
+}
+
+interface Running {
+  readonly ended: Promise<void>;
+  end(): Promise<void>;
+}
+
+function beginTrouble(world: World, scenario: LockMutant['scenario']): Running {
+  const over = new AbortController();
+  const ended = scenarios[scenario].trouble?.(world, over.signal) ?? Promise.resolve();
+  // Whoever waits for its end hears of it.
+  ended.catch(() => undefined);
+  return {
+    ended,
+    end(): Promise<void> {
+      over.abort();
+      return ended;
+    },
+  };
+}
+
+/** Looks at a world that goes on, until one of the rules is broken or the end has come. */
+async function lookUntil(end: Promise<unknown>, world: World, rules: readonly string[]): Promise<Finding> {
+  let isOver = false;
+  const ended = end.then(() => (isOver = true));
+  // Where nobody waits for it any more.
+  ended.catch(() => undefined);
+  for (;;) {
+    await Promise.race([sleep(LOOK_MS), ended]);
+    const history = world.heardSoFar();
+    // What those who are just closing have left is not all that they will have left.
+    const finding = look(history, isClosed(history) ? rules : rules.filter((rule) => rule !== 'leftovers'));
+    if (finding.broken.length > 0 || isOver) return finding;
+  }
+}
+
+/** Whether all that began to close have closed. */
+function isClosed(history: History): boolean {
+  return history.of('closing').length === history.of('closed').length;
+}
+
+function look(history: History, rules: readonly string[]): Finding {
+  const verdicts = rules.map((rule) => checkers.get(rule)!(history));
+  return { history, broken: verdicts.filter(({ violations }) => violations.length > 0), at: performance.now() };
+}

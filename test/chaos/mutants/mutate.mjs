@@ -1,0 +1,36 @@
+/**
+ * A deliberately broken variant of the library, which proves that a checker sees what it is there for.
+ *
+ * @typedef {object} Mutant
+ * @property {string} name how CHAOS_MUTANT names it
+ * @property {string} what what it does wrong, in a sentence
+ * @property {string} file which file of dist/esm, such as 'redis/scripts/release.js'
+ * @property {string} find stands in that file exactly once
+ * @property {string} replace what stands there in the mutant
+ */
+
+/**
+ * @param {readonly Mutant[]} mutants
+ * @param {string} name
+ * @returns {Mutant}
+ */
+export function mutantNamed(mutants, name) {
+  const named = mutants.filter((mutant) => mutant.name === name);
+  if (named.length === 1) return named[0];
+  const names = mutants.map((mutant) => mutant.name).join(', ');
+  throw new Error(`${named.length} mutants are called ${JSON.stringify(name)}; there are: ${names}`);
+}
+
+/**
+ * @param {string} source the text of the mutant's file
+ * @param {Mutant} mutant
+ * @returns {string} the text of the broken variant
+ * @throws where the mutant would not be what its author meant, because the file has changed since
+ */
+export function mutate(source, { name, file, find, replace }) {
+  const matches = find === '' ? 0 : source.split(find).length - 1;
+  if (matches !== 1) throw new Error(`mutant ${name}: its text stands ${matches} times in ${file}, not once: ${find}`);
+  if (find === replace) throw new Error(`mutant ${name}: it replaces a text with itself`);
+  // Not as a pattern: "$&" in a replacement is only text.
+  return source.replace(find, () => replace);
+}

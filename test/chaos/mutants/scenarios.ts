@@ -1,0 +1,96 @@
+import type { WorldSettings } from '../world/world.js';
+import type { LockMutant } from './lock-mutants.mjs';
+import { diesOfGrant, hearsNothing, killsAll, sendsLate, stops, type Trouble } from './troubles.js';
+
+/** A small world in which some kinds of mutants do harm. */
+export interface Scenario {
+  readonly settings: Omit<WorldSettings, 'seed' | 'env'>;
+  /** How long it may take until the harm is done, on a machine that is very busy; then all is closed. 0: as long as the trouble. */
+  readonly lastsMs: number;
+  /** How long it lasts where no harm is to be done. */
+  readonly enoughMs: number;
+  readonly trouble?: Trouble;
+}
+
+const PAIR = { workers: 2, isObserved: false } as const;
+const QUIET = { resources: 1, longHolds: 0, campaigns: false, ticks: false } as const;
+
+export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
+  /** Everybody wants everything, in all ways. Nothing goes wrong. */
+  rush: {
+    settings: {
+      ...PAIR,
+      leaseMs: 300,
+      work: {
+        ...QUIET,
+        callers: 6,
+        longHolds: 2,
+        ways: {
+          exclusive: 4,
+          tried: 1,
+          hasty: 3,
+          aborted: 2,
+          reentrant: 5,
+          read: 5,
+          write: 5,
+          permits: 6,
+          handedOver: 4,
+        },
+      },
+    },
+    lastsMs: 12_000,
+    enoughMs: 2_500,
+  },
+  /** Processes stand still for longer than their leases last. */
+  standstill: {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 1 } } },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
+    trouble: stops,
+  },
+  /** Commands arrive when nobody expects them any more. */
+  'cut off': {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 90, ways: { exclusive: 1 } } },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
+    trouble: sendsLate,
+  },
+  /** Nobody hears that he is granted. */
+  deaf: {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 1, ways: { exclusive: 1 } } },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
+    trouble: hearsNothing(2_500),
+  },
+  /** The same with leases that last longer than a heartbeat: what is lost stays lost for long. */
+  patient: {
+    settings: {
+      ...PAIR,
+      leaseMs: 4_000,
+      work: { ...QUIET, callers: 1, ways: { exclusive: 1, aborted: 1, permits: 2 } },
+    },
+    lastsMs: 15_000,
+    enoughMs: 5_000,
+    trouble: hearsNothing(4_000),
+  },
+  /** Those who wait are looked at. */
+  queue: {
+    settings: { workers: 3, leaseMs: 400, work: { ...QUIET, callers: 1, longHolds: 30, ways: { exclusive: 1 } } },
+    lastsMs: 12_000,
+    enoughMs: 2_500,
+  },
+  /** Who was just granted dies of it. */
+  killed: {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, ways: { exclusive: 1 } } },
+    lastsMs: 15_000,
+    enoughMs: 3_000,
+    trouble: diesOfGrant,
+  },
+  /** Nobody lives to see the end. */
+  'all killed': {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, ways: { exclusive: 1 } } },
+    lastsMs: 0,
+    enoughMs: 0,
+    trouble: killsAll,
+  },
+};

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { decodeResource, encodeResource } from '../../../lib/redis/keys.js';
+
+/** What our own keys, the patterns of SCAN, Lua, JavaScript, and terminals take for something else than text. */
+const PIECES = [
+  ['{', '}', '{}', '}{', '{{', '}}', '}:', ':{'],
+  ['%', '%7', '%7B', '%7b', '%7D', '%25', '%257B', '%00', '%0A', '%7F', '%c3%a9', 'B', 'D', '2', '5', '7', '0'],
+  [':', ':waiters', ':latch', ':latch:waiters', ':tick:', ':tick:1', 'fence', ':fence', 'inbox:', ':inbox:x/y'],
+  ['lock', 'lock:', 'lock:{', 'cron:', ' ', '/', '*', '?', '[a-z]', '[^', ']', '\\', '"', "'", '$', '`'],
+  ['\0', '\n', '\r\n', '\t', '\u001b[2J', '\u007f', '\u0085', '\u2028', '\ufeff', '\ufffd', '\uffff'],
+  ['\u202e', '\u200f', 'שלום', 'é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'İ', 'i\u0307', 'ß'],
+  ['🔒', '👩\u200d👧', '🇩🇪', '\u{10ffff}', '\u200b', '__proto__', 'constructor', 'a', 'A'],
+].flat();
+
+const ofPieces = fc.string({ unit: fc.constantFrom(...PIECES), maxLength: 8 });
+const ofUnicode = fc.string({ unit: 'binary', maxLength: 12 });
+const base = fc.oneof({ weight: 6, arbitrary: ofPieces }, { weight: 1, arbitrary: ofUnicode });
+
+/** At the limit of 512 bytes, a little below and above it, by characters of one to four bytes. */
+const atTheLimit = fc
+  .record({
+    start: ofPieces,
+    filler: fc.constantFrom('x', '%', '{', 'ü', '€', '🔒'),
+    bytes: fc.integer({ min: 506, max: 518 }),
+  })
+  .map(({ start, filler, bytes }) => {
+    const room = Math.max(0, bytes - Buffer.byteLength(start));
+    const size = Buffer.byteLength(filler);
+    return start + filler.repeat(Math.floor(room / size)) + 'x'.repeat(room % size);
+  });
+
+/** Cut between the halves of a character, or with one half put in. */
+const broken = fc
+  .record({ before: ofPieces, half: fc.constantFrom('\ud800', '\udbff', '\udc00', '\udfff'), after: ofPieces })
+  .map(({ before, half, after }) => before + half + after);
+
+/** Anything that somebody may call a resource. Some of it has to be refused. */
+export const hostileName: fc.Arbitrary<string> = fc.oneof(
+  { weight: 20, arbitrary: base },
+  { weight: 2, arbitrary: atTheLimit },
+  { weight: 1, arbitrary: broken },
+);
+
+/** Names that are made from one another, so that they meet wherever names can meet. */
+export const relatedNames: fc.Arbitrary<string[]> = fc
+  .record({ name: hostileName, other: base, cut: fc.nat({ max: 20 }) })
+  .map(({ name, other, cut }) => {
+    const halved = name.slice(0, cut);
+    const made = [name, encodeResource(name), decodeResource(name), name + other, other + name, halved];
+    made.push(name.normalize('NFC'), name.normalize('NFD'), name.toUpperCase(), `${name}}:waiters`, `cron:${name}`);
+    return [...new Set(made)];
+  });
+
+/** What a module accepts as `keyPrefix`, made of the same letters as our keys. */
+export const keyPrefix: fc.Arbitrary<string> = fc.string({
+  unit: fc.constantFrom(
+    'lock',
+    ':',
+    'fence',
+    'inbox',
+    'waiters',
+    'tick',
+    '%7B',
+    '%',
+    'a',
+    'é',
+    '🔒',
+    '*',
+    '?',
+    '[',
+    '\\',
+    '/',
+  ),
+  minLength: 1,
+  maxLength: 6,
+});
+
+/**
+ * The `keyPrefix` of an ioredis client, which stands before ours and may be anything: a hash tag too. Only one that holds no
+ * tag, `{}`, takes the keys of one resource apart, so nobody has a use for it.
+ */
+export const outerKeyPrefix: fc.Arbitrary<string> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('') },
+  {
+    weight: 2,
+    arbitrary: fc
+      .string({ unit: fc.constantFrom('app', ':', '{', '}', '{app}', '*', '[', ' ', '\n', '%', 'é'), maxLength: 5 })
+      .filter((prefix) => !/^[^{]*\{\}/.test(prefix)),
+  },
+);
+
+/** Whether Redis can tell it from every other name: by what happens to it on the way, not by our own check. */
+export function canBeName(name: string): boolean {
+  const bytes = Buffer.from(name);
+  return bytes.length >= 1 && bytes.length <= 512 && bytes.toString() === name;
+}

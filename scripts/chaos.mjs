@@ -1,0 +1,16 @@
+// npm run chaos: everything that can go wrong, and checkers that look. See test/chaos/options.ts for what it takes.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { inForeground, runCommand } from './command.mjs';
+import { root, setUp } from './setup.mjs';
+
+await runCommand(async () => {
+  const redis = await setUp({ ownServer: true });
+  const env = {
+    ...process.env,
+    ...(redis.path ? { REDIS_SERVER_BIN: redis.path } : { REDIS_SERVER_IMAGE: redis.image }),
+  };
+  const loader = pathToFileURL(join(root, 'test/support/typescript-loader.mjs')).href;
+  const args = ['--import', loader, join(root, 'test/chaos/main.ts'), ...process.argv.slice(2)];
+  return inForeground(process.execPath, args, { cwd: root, env });
+});

@@ -1,0 +1,68 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import type { Form } from './run/faults-part.js';
+
+/** What a run consists of. */
+export const PARTS = ['faults', 'mutants', 'cron', 'names', 'leaks'] as const;
+export type Part = (typeof PARTS)[number];
+
+export const options = `npm run chaos -- [options]
+  --form long|short    how much of everything (default: long, some 30 minutes)
+  --seed <number>      what happens, and in which order (default: by chance, and told)
+  --part <name>        only this part; may be given several times: ${PARTS.join(', ')}
+  --chapter <text>     of the faults only the chapters whose title has this text
+  --lanes <number>     how many chapters go on at the same time (default: 2)
+  --write-docs         write the table into docs/reliability.md`;
+
+export interface ChaosOptions {
+  readonly help: boolean;
+  readonly form: Form;
+  readonly seed: number;
+  readonly names: readonly Part[];
+  readonly chapter: string;
+  readonly lanes: number;
+  readonly writeDocs: boolean;
+}
+
+/** @throws Error that says which argument is wrong, and what is allowed */
+export function readOptions(args: string[]): ChaosOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      help: { type: 'boolean', default: false },
+      form: { type: 'string', default: 'long' },
+      seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+      part: { type: 'string', multiple: true, default: [...PARTS] },
+      chapter: { type: 'string', default: '' },
+      lanes: { type: 'string', default: '2' },
+      'write-docs': { type: 'boolean', default: false },
+    },
+  });
+  const { help, form, seed, part: names, chapter, lanes } = values;
+  if (form !== 'short' && form !== 'long') throw wrong('--form', form, 'short or long');
+  const unknown = names.find((name) => !isPart(name));
+  if (unknown !== undefined) throw wrong('--part', unknown, `one of ${PARTS.join(', ')}`);
+  return {
+    help,
+    form,
+    seed: integer('--seed', seed, 0),
+    names: names.filter(isPart),
+    chapter,
+    lanes: integer('--lanes', lanes, 1),
+    writeDocs: values['write-docs'],
+  };
+}
+
+function integer(option: string, text: string, least: number): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < least) throw wrong(option, text, `an integer, ${least} or more`);
+  return value;
+}
+
+function wrong(option: string, value: string, allowed: string): Error {
+  return new Error(`${option} must be ${allowed}, not ${JSON.stringify(value)}.`);
+}
+
+function isPart(name: string): name is Part {
+  return (PARTS as readonly string[]).includes(name);
+}

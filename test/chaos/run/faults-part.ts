@@ -1,0 +1,102 @@
+import type { Work } from '../world/world.js';
+import { type ChapterSettings, play } from './chapter.js';
+import type { Chapter } from './judge-chapter.js';
+import { inLanes } from './lanes.js';
+import { failingOver, forgetful, setBack, steady } from './stages.js';
+
+/** What the workers do: every mode, and every way to give up. */
+const WORK: Work = {
+  callers: 16,
+  ways: {
+    exclusive: 10,
+    using: 4,
+    polled: 2,
+    tried: 2,
+    hasty: 3,
+    aborted: 3,
+    reentrant: 5,
+    read: 8,
+    write: 3,
+    permits: 8,
+    several: 2,
+    handedOver: 2,
+  },
+  resources: 2,
+  longHolds: 1,
+  campaigns: true,
+  ticks: true,
+};
+const WORKERS = 4;
+const LEASE_MS = 600;
+const FAIL_OVER_LEASE_MS = 3_000;
+/** Of a hundred faults so many come together with a second one. */
+const TOGETHER = 30;
+
+export type Form = 'short' | 'long';
+
+/** What a run is to reach. */
+export interface FaultTargets {
+  readonly holds: number;
+  readonly contended: number;
+  readonly faults: number;
+  /** Of each kind. */
+  readonly each: number;
+  /** Whether the longest recovery has to be in time, and not only most of them. */
+  readonly longest: boolean;
+}
+
+export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
+  short: { holds: 20_000, contended: 0, faults: 60, each: 1, longest: false },
+  long: { holds: 200_000, contended: 200_000, faults: 1_000, each: 40, longest: true },
+};
+
+interface Scale {
+  /** How many chapters, and how often each of its faults comes in each. */
+  readonly steady: { readonly chapters: number; readonly each: number; readonly holds: number };
+  readonly others: number;
+}
+
+const SCALES: Readonly<Record<Form, Scale>> = {
+  short: { steady: { chapters: 2, each: 1, holds: 9_800 }, others: 1 },
+  long: { steady: { chapters: 8, each: 5, holds: 0 }, others: 40 },
+};
+
+/** Chapters of all kinds, the long ones first. */
+export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
+  const { steady: long, others } = SCALES[form];
+  const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK };
+  const chapters = [
+    ...Array.from({ length: long.chapters }, (_, index) => ({
+      title: `one Redis that keeps its data (${index + 1})`,
+      stage: steady,
+      plan: { each: long.each, holds: long.holds, together: TOGETHER },
+    })),
+    { title: 'one Redis that loses its data', stage: forgetful, plan: { each: others, together: 0 } },
+    { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 } },
+    ...[false, true].map((lagging) => ({
+      title: `a sentinel, and a replica that ${lagging ? 'lags behind' : 'is current'}`,
+      stage: () => failingOver({ lagging }),
+      plan: { each: others, together: 0 },
+      // Longer than the fail-over takes: else every lease has ended before anybody could get another one.
+      leaseMs: FAIL_OVER_LEASE_MS,
+      work: { ...WORK, longHolds: 10 },
+    })),
+  ];
+  return chapters.map((chapter, index) => ({ ...common, ...chapter, seed: seed + index }));
+}
+
+/** Plays all chapters, so many at a time, and tells of each when it is over. */
+export function playAll(
+  chapters: readonly ChapterSettings[],
+  lanes: number,
+  tell: (chapter: Chapter) => void,
+): Promise<Chapter[]> {
+  return inLanes(
+    lanes,
+    chapters.map((settings) => async () => {
+      const chapter = await play(settings);
+      tell(chapter);
+      return chapter;
+    }),
+  );
+}

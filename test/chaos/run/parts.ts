@@ -1,0 +1,118 @@
+import { countLeaks } from '../leaks/count-leaks.js';
+import { huntMutants } from '../mutants/hunt.js';
+import { huntTable } from '../mutants/hunt-table.js';
+import { fuzzNames } from '../names/fuzz-names.js';
+import { runCron } from '../cron/run-cron.js';
+import { simulateCron } from '../cron/simulate-cron.js';
+import { faultsOutcome } from '../report/faults-rows.js';
+import type { Part } from '../options.js';
+import { atLeast, grouped, none, type Outcome } from '../report/row.js';
+import type { ChapterSettings } from './chapter.js';
+import { chaptersOf, type Form, playAll, TARGETS } from './faults-part.js';
+
+export interface RunSettings {
+  readonly form: Form;
+  readonly seed: number;
+  /** Only the chapters whose title has this text. */
+  readonly chapter: string;
+  /** How many chapters go on at the same time. */
+  readonly lanes: number;
+  tell(line: string): void;
+}
+
+/** How much of each part, in each form. */
+const AMOUNTS = {
+  short: { ticks: 8_000, cronSeconds: 8, names: 30_000, leases: 2_000 },
+  long: { ticks: 100_000, cronSeconds: 120, names: 100_000, leases: 100_000 },
+} as const;
+
+/** Where not all chapters are played, the sums have nothing to reach. */
+const SOME = { holds: 1, contended: 0, faults: 1, each: 1, longest: false };
+
+function titlesOf(chapters: readonly ChapterSettings[]): string {
+  return chapters.map(({ title }) => title).join('; ');
+}
+
+/** How each part is run. */
+export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Outcome>>> = {
+  async faults({ form, seed, chapter, lanes, tell }) {
+    const known = chaptersOf(form, seed);
+    const all = known.filter(({ title }) => title.includes(chapter));
+    if (all.length === 0) throw new Error(`No chapter has this in its title. They are: ${titlesOf(known)}`);
+    const startedAt = performance.now();
+    const chapters = await playAll(all, lanes, ({ title, holds, losses, verdicts, faults }) => {
+      const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
+      const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
+      const seconds = Math.round((performance.now() - startedAt) / 1000);
+      tell(
+        `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
+      );
+      const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
+      for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
+    });
+    return faultsOutcome(chapters, all.length === known.length ? TARGETS[form] : SOME);
+  },
+
+  async mutants({ seed, tell }) {
+    const results = await huntMutants({ seed });
+    tell(huntTable(results));
+    const mutants = results.filter(({ mutant }) => mutant !== null);
+    const survivors = mutants.filter(({ caughtBy }) => caughtBy.length === 0);
+    const suspects = results.filter(({ mutant, caughtBy }) => mutant === null && caughtBy.length > 0);
+    return {
+      rows: [
+        atLeast('broken variants of the library', 10, mutants.length),
+        none('broken variants that no checker caught', survivors.length),
+      ],
+      complaints: [
+        ...survivors.map(({ mutant }) => `mutants, seed ${seed}: nobody caught ${mutant}`),
+        ...suspects.map(({ scenario, what }) => `mutants, seed ${seed}: the library itself, ${scenario}: ${what}`),
+      ],
+    };
+  },
+
+  async cron({ form, seed }) {
+    const { ticks, cronSeconds } = AMOUNTS[form];
+    const simulated = await simulateCron({ ticks, seed });
+    const real = await runCron({ seconds: cronSeconds, seed });
+    const told = ({ kills, pauses }: typeof simulated): string => `, ${kills} kills, ${pauses} pauses`;
+    return {
+      rows: [
+        atLeast('simulated ticks of jobs', ticks, simulated.ticks, told(simulated)),
+        atLeast('ticks of jobs in processes, on Redis', 1, real.ticks, told(real)),
+        none('ticks that ran twice', simulated.duplicates + real.duplicates),
+        none('ticks that nobody ran, though somebody could', simulated.missed + real.missed),
+      ],
+      complaints: [simulated, real].flatMap(({ violations }) =>
+        violations.map(({ rule, what }) => `cron, seed ${seed}: ${rule}: ${what}`),
+      ),
+    };
+  },
+
+  async names({ form, seed }) {
+    const { runs, keys, options, sent, shared, violations } = await fuzzNames({ runs: AMOUNTS[form].names, seed });
+    return {
+      rows: [
+        atLeast('hostile names and options', AMOUNTS[form].names, runs, `, ${grouped(keys.keys)} keys`),
+        none(
+          'names that met, options that crashed',
+          violations.length,
+          `; ${grouped(keys.refused + options.refused + sent.refused)} refused, ${shared.names} names locked at once`,
+        ),
+      ],
+      complaints: violations.map((what) => `names, seed ${seed}: ${what}`),
+    };
+  },
+
+  async leaks({ form }) {
+    const { cycles, heapGrowth, violations } = await countLeaks({ cycles: AMOUNTS[form].leases });
+    const growth = `heap ${(100 * heapGrowth).toFixed(1)} %`;
+    return {
+      rows: [
+        atLeast('leases acquired and released, in every mode', AMOUNTS[form].leases, cycles),
+        none('handles, listeners, subscriptions, keys left', violations.length, `, ${growth}`),
+      ],
+      complaints: violations.map((what) => `leaks: ${what}`),
+    };
+  },
+};

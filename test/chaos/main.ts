@@ -32,7 +32,7 @@ if (chosen.help) {
     passed &&= hasPassed(outcome);
     const minutes = Math.ceil((performance.now() - startedAt) / 60_000);
     if (writeDocs) {
-      const how = `\`--part ${name} --seed ${seed}\`, ${minutes} min, ${machine()}:`;
+      const how = `\`npm run chaos -- --form ${form} --part ${name} --seed ${seed}\`, ${minutes} min, ${machine()}:`;
       writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), name, `${how}\n\n${table(outcome)}`));
     }
   }

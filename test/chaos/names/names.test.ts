@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Keys } from '../../../lib/redis/keys.js';
 import { runTypescript } from '../../support/run-typescript.js';
 import { fuzzKeys } from './key-collisions.js';
@@ -29,8 +30,8 @@ const MUTANTS: [string, (keys: Keys, resource: string) => string][] = [
 
 describe('hostile names and options', () => {
   it(`no two names meet, and nothing crashes (${RUNS} of them)`, async () => {
-    const seed = Date.now() % 2 ** 31;
-    console.log(`hostile names: seed ${seed}`);
+    const seed = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
+    console.log(`hostile names: CHAOS_SEED=${seed}`);
     const { code, stdout, stderr } = await runTypescript(new URL('fuzz-process-main.ts', import.meta.url), [
       RUNS,
       seed,

@@ -19,7 +19,7 @@ import { optionsOf, strangeValue } from './option-values.js';
 
 /** What a call is made with: of any type, as those of a user without a compiler may be. */
 type Any = never;
-/** As many as any of these calls takes. */
+/** The most that one of these calls takes. */
 type Given = [Any, Any, Any, Any, Any];
 
 /** One public function: what it may be given, and how to call it and clear away what came of it. */

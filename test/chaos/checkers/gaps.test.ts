@@ -47,6 +47,15 @@ describe('gaps', () => {
     expect(gaps(told('c')).size).toBe(0);
   });
 
+  it('after a lost message: not where one gave up that had not heard of it, and the next did not hear of that', () => {
+    const { history } = story()
+      .fault('subscriber-black-hole', { from: 0, to: 500, victims: ['b'] })
+      .hold('a', 'stock', { asked: -5, from: 0, to: 100, token: 32 })
+      .refused('b', 'stock', { asked: 40, at: 150, code: 'LOCK_ABORTED' })
+      .hold('b', 'stock', { asked: 50, from: 290, to: 300, token: 64 });
+    expect(gaps(history).size).toBe(0);
+  });
+
   it('after Redis is back: to the next grant of what nobody held', () => {
     const { history } = story()
       .hold('a', 'stock', { from: 0, to: 100, token: 32 })

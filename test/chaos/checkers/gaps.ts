@@ -144,7 +144,15 @@ class ResourceLine {
     if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
     const to = next.granted!.at;
     if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
+    if (victims && this.#isPassedOn(from, to, victims)) return undefined;
     return { resource: this.resource, from, to, ms: to - from, leaseMs };
+  }
+
+  /** Whether one of them gave up meanwhile: what it had been granted went to the next, with one more message that was lost. */
+  #isPassedOn(from: number, to: number, victims: readonly string[]): boolean {
+    return this.#waiters.some(({ invoked, refused }) => {
+      return refused !== undefined && refused.at > from && refused.at < to && victims.includes(invoked.process);
+    });
   }
 
   /** From when Redis was back, and nobody could still hold the resource, to the next grant. */

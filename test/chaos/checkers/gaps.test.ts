@@ -56,6 +56,19 @@ describe('gaps', () => {
     expect(gaps(history).size).toBe(0);
   });
 
+  it.each(['a', 'c'])(
+    'after a lost message: not where %s was struck by something else, who released or waited too',
+    (struck) => {
+      const { history } = story()
+        .fault('subscriber-black-hole', { from: 0, to: 500, victims: ['b'] })
+        .fault('delay', { from: 90, to: 120, victims: [struck] })
+        .hold('a', 'stock', { asked: -5, from: 0, to: 100, token: 32 })
+        .waits('c', 'stock', { asked: 40 })
+        .hold('b', 'stock', { asked: 50, from: 290, to: 300, token: 64 });
+      expect(gaps(history).has('message: subscriber-black-hole')).toBe(false);
+    },
+  );
+
   it('after Redis is back: to the next grant of what nobody held', () => {
     const { history } = story()
       .hold('a', 'stock', { from: 0, to: 100, token: 32 })

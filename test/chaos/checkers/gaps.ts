@@ -63,7 +63,7 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
     }
     for (const fault of history.faults.filter((one) => bounds.losesMessages(one))) {
       for (const call of line.releasedWithin(fault)) {
-        note('message', fault.kind, line.gapFrom(call.releaseCalledAt!, call.invoked.leaseMs, fault.victims));
+        note('message', fault.kind, line.gapAfterMessage(call, fault.victims));
       }
     }
     for (const fault of struck.ofRedis) {
@@ -144,15 +144,22 @@ class ResourceLine {
     if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
     const to = next.granted!.at;
     if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
-    if (victims && this.#isPassedOn(from, to, victims)) return undefined;
     return { resource: this.resource, from, to, ms: to - from, leaseMs };
   }
 
-  /** Whether one of them gave up meanwhile: what it had been granted went to the next, with one more message that was lost. */
-  #isPassedOn(from: number, to: number, victims: readonly string[]): boolean {
-    return this.#waiters.some(({ invoked, refused }) => {
-      return refused !== undefined && refused.at > from && refused.at < to && victims.includes(invoked.process);
+  /** From the release whose message one of these did not get to the grant that it found by itself, if nothing else was in the way. */
+  gapAfterMessage({ releaseCalledAt, invoked }: Call, victims: readonly string[]): Gap | undefined {
+    const gap = this.gapFrom(releaseCalledAt!, invoked.leaseMs, victims);
+    if (!gap || this.struck.spansOf(invoked.process).touches(gap.from, gap.to)) return undefined;
+    const isDisturbed = this.#waiters.some((call) => {
+      if (call.invoked.at > gap.to || endOf(call, this.history) < gap.from) return false;
+      const { refused, invoked: asked } = call;
+      // What it had been granted went to the next, with one more message that was lost.
+      const gaveUp = refused !== undefined && refused.at < gap.to && victims.includes(asked.process);
+      // It may have been granted first, and could not go on.
+      return gaveUp || this.struck.spansOf(asked.process).touches(gap.from, gap.to);
     });
+    return isDisturbed ? undefined : gap;
   }
 
   /** From when Redis was back, and nobody could still hold the resource, to the next grant. */

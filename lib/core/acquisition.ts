@@ -1,5 +1,5 @@
-import { answerWithin } from './answer.js';
 import { CompositeLease } from './composite-lease.js';
+import { sendDepth } from './depth.js';
 import { type LeaseLossReason, LeaseLostError, LockError, LockShutdownError, LockUnavailableError } from './errors.js';
 import { LockReentryError } from './reentry-error.js';
 import { HeldLease } from './held-lease.js';
@@ -104,14 +104,7 @@ export class Acquisition {
       await lease.end().catch(() => {});
       throw hold.lossError();
     }
-    const answer = await hold.inOrder(async () => {
-      const leaseMs = hold.renewalMs();
-      const renewal = hold.tenure.renewing(this.workings.clock.now(), leaseMs);
-      const command = this.workings.store.setDepth(hold.ownership, hold.depth, leaseMs);
-      const result = await answerWithin(this.workings.alarms, command, options.attemptTimeoutMs);
-      if (result.outcome === 'answered' && result.value) hold.tenure.confirm(renewal);
-      return result;
-    });
+    const answer = await hold.inOrder(() => sendDepth(hold, this.workings, options.attemptTimeoutMs));
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
     if (answer.outcome === 'answered' && hold.isHeld()) return lease;
     await lease.end().catch(() => {});

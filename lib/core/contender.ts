@@ -94,6 +94,8 @@ export class Contender implements Alarm {
       },
       (error: unknown) => {
         const cause = asStoreError(error);
+        // Who releases sees to it that the lock is given back.
+        if (cause.failure === 'notExecuted') this.#leaving = undefined;
         this.#onError(attempt, cause);
         throw cause;
       },

@@ -1,6 +1,7 @@
-import { type Answer, answerWithin } from './answer.js';
+import { type Answer, insistWithin } from './answer.js';
 import type { LeaseWorkings } from './lease-workings.js';
 import type { Hold } from './hold.js';
+import { asStoreError } from './lock-store.js';
 
 /**
  * Makes a writer a reader, in place. It is one from now on, whatever comes of the command: who may have let readers in must
@@ -9,17 +10,23 @@ import type { Hold } from './hold.js';
 export async function downgrade(hold: Hold, workings: LeaseWorkings): Promise<Answer<boolean>> {
   const { tenure } = hold;
   tenure.mode = 'read';
-  const answer = hold.inOrder(async () => {
+  const send = async (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
     const renewal = tenure.renewing(workings.clock.now(), leaseMs);
-    const command = workings.store.downgrade(hold.ownership, leaseMs);
-    const result = await answerWithin(workings.alarms, command, hold.attemptTimeoutMs);
-    if (result.outcome === 'answered' && result.value) {
-      tenure.isReadLock = true;
-      tenure.confirm(renewal);
+    try {
+      const isOwner = await workings.store.downgrade(hold.ownership, leaseMs);
+      if (isOwner) {
+        tenure.isReadLock = true;
+        tenure.confirm(renewal);
+      }
+      return isOwner;
+    } catch (error) {
+      if (asStoreError(error).failure !== 'unknown') tenure.dismiss(renewal);
+      throw error;
     }
-    return result;
-  });
+  };
+  const again = () => (hold.isHeld() ? send() : undefined);
+  const answer = hold.inOrder(() => insistWithin(workings.alarms, send(), hold.attemptTimeoutMs, again));
   // After the command was sent: whoever asks the store for more is behind it.
   workings.contention.downgraded(hold);
   const known = await answer;

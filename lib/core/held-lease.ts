@@ -79,7 +79,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
-    const isOwner = await this.#ask('verify', this.workings.store.verify(this.hold.ownership));
+    const isOwner = await this.#ask('verify', () => this.workings.store.verify(this.hold.ownership));
     // Whoever of this process holds the lock by now.
     if (!isOwner) this.hold.tenure.takenOver();
     return this.isHeld();
@@ -190,7 +190,8 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   /** @throws LockUnavailableError */
-  #ask<T>(operation: string, command: Promise<T>): Promise<T> {
-    return ask(this.workings.alarms, command, this.hold.attemptTimeoutMs, operation, this.resource);
+  #ask<T>(operation: string, send: () => Promise<T>): Promise<T> {
+    const { hold, workings, resource } = this;
+    return ask(workings.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
   }
 }

@@ -83,7 +83,7 @@ export class Latches implements LatchListener {
 
   async #remaining(terms: LatchTerms): Promise<number> {
     const { alarms, defaults, store } = this.#workings;
-    const state = await ask(alarms, store.read(terms), defaults.attemptTimeoutMs, 'read', terms.name);
+    const state = await ask(alarms, () => store.read(terms), defaults.attemptTimeoutMs, 'read', terms.name);
     return agreed(terms, state).remaining;
   }
 

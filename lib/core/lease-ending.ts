@@ -1,5 +1,6 @@
-import { type Answer, answerWithin } from './answer.js';
+import { type Answer, insistWithin } from './answer.js';
 import { downgrade } from './downgrade.js';
+import { sendDepth } from './depth.js';
 import { LockUnavailableError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { LeaseWorkings } from './lease-workings.js';
@@ -13,13 +14,13 @@ const PASSED_ON = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function giveBack(hold: Hold, workings: LeaseWorkings): Promise<void> {
-  const { alarms, clock, contention, watchdog } = workings;
+  const { alarms, clock, contention, store, watchdog } = workings;
   const wasHeld = hold.end();
   const heldMs = clock.now() - hold.acquiredAt;
   watchdog.unwatch(hold);
   const released = contention.giveBack(hold, () => conclude(hold, workings, PASSED_ON, wasHeld, heldMs));
   if (released === undefined) return OVER;
-  const answer = answerWithin(alarms, released, hold.attemptTimeoutMs);
+  const answer = insistWithin(alarms, released, hold.attemptTimeoutMs, () => store.release(hold.ownership));
   const ended = answer.then((known) => conclude(hold, workings, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
@@ -32,8 +33,7 @@ export async function leaveOne(hold: Hold, workings: LeaseWorkings): Promise<voi
   if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, workings));
   await hold.inOrder(async () => {
     if (!hold.isHeld() || hold.mode === 'read') return;
-    const command = workings.store.setDepth(hold.ownership, hold.depth, hold.renewalMs());
-    const answer = await answerWithin(workings.alarms, command, hold.attemptTimeoutMs);
+    const answer = await sendDepth(hold, workings, hold.attemptTimeoutMs);
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
   });
 }

@@ -23,39 +23,44 @@ export async function handOn(
   const { store, clock, alarms, withdrawals } = workings;
   const heir: Ownership = { ...ownership, mode: hold.mode, owner: workings.newOwner() };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
-  // Others of this process read on.
-  const share = tenure.holders.length > 1;
-  // Once it has moved it ends when nobody adopts it in time: until the answer it is not trusted for longer.
-  const renewal = share ? undefined : tenure.renewing(clock.now(), leaseMs, true);
-  if (renewal) tenure.departures++;
-  if (renewal) workings.watchdog.watch(hold);
   let isAwaited = true;
   let mayHaveMoved = true;
-  const command = store.transfer(ownership, { to: heir.owner, leaseMs, fencingToken, share });
-  const moved = command.then(
-    (token) => {
-      if (token !== null && isAwaited) onMoved(share);
-      if (token !== null && !isAwaited) withdrawals.start(heir, limits);
-      if (token === null || (!isAwaited && !share)) tenure.takenOver();
-      return token !== null;
-    },
-    (error: unknown) => {
-      const cause = asStoreError(error);
-      mayHaveMoved = cause.failure === 'unknown';
-      if (renewal && mayHaveMoved) {
-        tenure.forget(renewal);
-        // A renewal finds out.
-        tenure.nextRenewalAt = clock.now();
-        workings.watchdog.watch(hold);
-      } else if (renewal) {
-        tenure.departures--;
-        tenure.dismiss(renewal);
-      }
-      throw cause;
-    },
-  );
+  let share = false;
+  const send = (): Promise<boolean> => {
+    // Others of this process read on.
+    share = tenure.holders.length > 1;
+    const isShared = share;
+    // Once it has moved it ends when nobody adopts it in time: until the answer it is not trusted for longer.
+    const renewal = isShared ? undefined : tenure.renewing(clock.now(), leaseMs, true);
+    if (renewal) tenure.departures++;
+    if (renewal) workings.watchdog.watch(hold);
+    mayHaveMoved = true;
+    const command = store.transfer(ownership, { to: heir.owner, leaseMs, fencingToken, share: isShared });
+    return command.then(
+      (token) => {
+        if (token !== null && isAwaited) onMoved(isShared);
+        if (token !== null && !isAwaited) withdrawals.start(heir, limits);
+        if (token === null || (!isAwaited && !isShared)) tenure.takenOver();
+        return token !== null;
+      },
+      (error: unknown) => {
+        const cause = asStoreError(error);
+        mayHaveMoved = cause.failure === 'unknown';
+        if (renewal && mayHaveMoved) {
+          tenure.forget(renewal);
+          // A renewal finds out.
+          tenure.nextRenewalAt = clock.now();
+          workings.watchdog.watch(hold);
+        } else if (renewal) {
+          tenure.departures--;
+          tenure.dismiss(renewal);
+        }
+        throw cause;
+      },
+    );
+  };
   try {
-    const isMoved = await ask(alarms, moved, hold.attemptTimeoutMs, 'transfer', ownership.resource);
+    const isMoved = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', ownership.resource, () => hold.isHeld());
     if (!isMoved) return undefined;
   } catch (error) {
     isAwaited = false;

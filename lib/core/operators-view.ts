@@ -34,7 +34,7 @@ export class OperatorsView {
 
   async inspect(resource: string): Promise<LockState> {
     const name = checkResource(resource, 'inspect');
-    const state = await this.#ask(this.store.inspect(name), 'inspect', name);
+    const state = await this.#ask(() => this.store.inspect(name), 'inspect', name);
     const { instanceId } = this.store;
     const first = this.contention.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
@@ -51,7 +51,7 @@ export class OperatorsView {
     }
     checkInteger('limit', limit, 1, MAX_LIMIT, 'resources');
     const giveUp = new AbortController();
-    const listing = this.#ask(this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
+    const listing = this.#ask(() => this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
     // Nobody waits for the rest.
     const resources = await listing.finally(() => giveUp.abort());
     const looks = await Promise.allSettled(resources.sort().map((resource) => this.inspect(resource)));
@@ -73,14 +73,14 @@ export class OperatorsView {
       );
     }
     checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
-    return this.#ask(this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
+    return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }
 
   resize(resource: string, permits: number): Promise<boolean> {
-    return this.#ask(this.store.resize(resource, permits), 'resize', resource);
+    return this.#ask(() => this.store.resize(resource, permits), 'resize', resource);
   }
 
-  #ask<T>(command: Promise<T>, operation: string, resource: string): Promise<T> {
-    return ask(this.alarms, command, this.attemptTimeoutMs, operation, resource);
+  #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
+    return ask(this.alarms, send, this.attemptTimeoutMs, operation, resource);
   }
 }

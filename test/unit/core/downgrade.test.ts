@@ -205,7 +205,7 @@ describe('a writer that becomes a reader', () => {
       const lease = await a.locks.acquire('stock', WRITE);
       const reader = track(a.locks.acquire('stock', READ));
       await settle();
-      a.store.next('downgrade', failing('notExecuted'));
+      a.store.next('downgrade', failing('refused'));
       await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
       expect(reader.state).toBe('fulfilled');
       await lease.release();
@@ -218,7 +218,7 @@ describe('a writer that becomes a reader', () => {
       const lease = await a.locks.acquire('stock', WRITE);
       const reader = track(a.locks.acquire('stock', READ));
       await settle();
-      a.store.next('downgrade', failing('notExecuted'));
+      a.store.next('downgrade', failing('refused'));
       await lease.downgrade().catch(() => {});
       await (await b.locks.adopt(await lease.transfer())).release();
       expect(reader.value.isHeld()).toBe(true);
@@ -227,7 +227,7 @@ describe('a writer that becomes a reader', () => {
 
     it('is not handed on while Redis does not take it for a reader', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
-      a.store.fates.downgrade = failing('notExecuted');
+      a.store.fates.downgrade = failing('refused');
       await lease.downgrade().catch(() => {});
       await expect(lease.transfer()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'downgrade' });
       expect([lease.isHeld(), a.store.sent('transfer').length]).toEqual([true, 0]);

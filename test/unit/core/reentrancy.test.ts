@@ -165,7 +165,7 @@ describe('reentrant mode', () => {
 
   it('refuses an entry that Redis fails, and the outer lease goes on', async () => {
     await a.locks.using('stock', REENTRANT, async (outer) => {
-      a.store.next('setDepth', failing('notExecuted'));
+      a.store.next('setDepth', failing('refused'));
       await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
       expect(outer.isHeld()).toBe(true);
     });

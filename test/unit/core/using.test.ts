@@ -38,7 +38,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
   });
 
   it('gives the result also when the release fails; the observers are told', async () => {
-    a.store.fates.release = failing('notExecuted');
+    a.store.fates.release = failing('refused');
     expect(await run(async () => 'sold')).toBe('sold');
     expect(eventsOf(a, 'releaseFailed')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_UNAVAILABLE' } }]);
   });

@@ -6,6 +6,17 @@ const NOT_EXECUTED =
 /** Redis will go on refusing until somebody changes its configuration, its data, or ours. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 
+/** For what goes wrong before Redis can say anything, by the codes of Node. */
+const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
+  [
+    /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF|GET_ISSUER)/,
+    'Give the certificate of its authority in the connection option: tls: { ca }',
+  ],
+  [/CERT_ALTNAME_INVALID/, 'Connect by a name that is in its certificate, or give that name: tls: { servername }'],
+  [/CERTIFICATE_REQUIRED/, 'It wants to know the client: give tls: { cert, key } in the connection option'],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'This port speaks no TLS: use redis://, or the port that does'],
+];
+
 /** The one ERR that goes away by itself. */
 const TOO_MANY_CLIENTS = /^ERR max number of clients/;
 
@@ -36,11 +47,20 @@ export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError
   const { name, message = String(error) } = (error ?? {}) as Partial<Error>;
   if (name === 'MaxRetriesPerRequestError')
     return new LockStoreError('unknown', 'the connection broke before the reply');
-  if (name !== 'ReplyError') return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', message);
+  if (name !== 'ReplyError') {
+    const said = `${message.trimEnd()}${tlsAdvice(error)}`;
+    return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', said);
+  }
   const code = replyCode(message);
   const advice = ownAdvice?.[code] ?? ADVICE[code];
   const failure = TOO_MANY_CLIENTS.test(message) ? 'notExecuted' : sortReply(code);
   return new LockStoreError(failure, `${shortenReply(message)}${advice ? `. ${advice}` : ''}`);
+}
+
+function tlsAdvice(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  const found = typeof code === 'string' ? TLS_ADVICE.find(([codes]) => codes.test(code)) : undefined;
+  return found ? `. ${found[1]}` : '';
 }
 
 /** Whether ioredis never wrote the command: the connection is breaking, and its own message does not say why. */

@@ -3,6 +3,7 @@ import { InvalidLockOptionsError } from '../core/errors.js';
 import { LockStoreError } from '../core/lock-store.js';
 import { describeValue } from '../core/validation.js';
 import { isNotWritten, toStoreError } from './failures.js';
+import { explainSentinel, PrimaryWatch } from './primary-watch.js';
 
 /** Where Redis is: a URL, ioredis options, or a client of yours, which is duplicated and never changed or closed. */
 export type RedisConnectionOption = string | RedisOptions | Redis;
@@ -43,6 +44,10 @@ function safeOptions(connectionName: string, leaseMs: number): RedisOptions {
     disconnectTimeout: 250,
     retryStrategy: reconnectPause,
     sentinelRetryStrategy: reconnectPause,
+    // A sentinel that stands still is passed over.
+    sentinelCommandTimeout: 1_000,
+    // See PrimaryWatch, which does this.
+    failoverDetector: false,
     reconnectOnError: null,
   };
 }
@@ -56,6 +61,7 @@ export class RedisConnection {
   #lastError: LockStoreError | undefined;
   /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
   #isRefused = false;
+  readonly #watch: PrimaryWatch;
 
   /** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
   constructor(connection: RedisConnectionOption, instanceId: string, leaseMs: number) {
@@ -69,6 +75,8 @@ export class RedisConnection {
       reconnectOnError: ({ message }) => {
         if (isLeaving || !message.includes('READONLY')) return false;
         isLeaving = true;
+        // Who listens on a replica counts as dead where a lock is passed on.
+        reconnect(this.subscriber);
         return 1;
       },
     };
@@ -79,7 +87,17 @@ export class RedisConnection {
       this.#isRefused = false;
       isLeaving = false;
     });
+    let sentinelTrouble: string | undefined;
+    this.commands.on('sentinelError', ({ message }: Error) => {
+      sentinelTrouble = explainSentinel(message, this.commands.options.name);
+    });
     this.commands.on('error', (error: Error) => {
+      if (error.message.startsWith('All sentinels are unreachable')) {
+        // It says so each time it begins with the first one again, also where a sentinel has named a server that is down.
+        if (sentinelTrouble !== undefined) this.#lastError = new LockStoreError('unknown', sentinelTrouble);
+        sentinelTrouble = undefined;
+        return;
+      }
       this.#lastError = toStoreError(error);
       this.#isRefused ||= error.name === 'ReplyError';
     });
@@ -88,12 +106,16 @@ export class RedisConnection {
     });
     // It has the same troubles as the other one, which tells about them.
     this.subscriber.on('error', () => {});
+    this.#watch = new PrimaryWatch(this.commands.options, () => {
+      for (const client of [this.commands, this.subscriber]) reconnect(client);
+    });
   }
 
   /** Begins to connect, and goes on trying by itself until it is closed. */
   connect(): void {
     // What goes wrong is kept in #lastError, and told to whoever sends a command meanwhile.
     for (const client of [this.commands, this.subscriber]) client.connect().catch(() => {});
+    this.#watch.start();
   }
 
   /** The client for commands. @throws LockStoreError while there is no connection: the command was not sent */
@@ -120,7 +142,16 @@ export class RedisConnection {
 
   close(): void {
     for (const client of [this.commands, this.subscriber]) client.disconnect();
+    this.#watch.close();
   }
+}
+
+/** Makes a connection anew. One that is just being made is given up when it is: before that ioredis would end it for good. */
+function reconnect(client: Redis): void {
+  if (client.status === 'ready' || client.status === 'connect') return client.disconnect(true);
+  if (client.status !== 'connecting') return;
+  const giveUp = (): void => client.disconnect(true);
+  client.once('connect', giveUp).once('close', () => client.off('connect', giveUp));
 }
 
 /** A client whose options say where Redis is: the user's own, or one that never connects. */

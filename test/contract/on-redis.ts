@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
-import { asDocumentedUser, documentedUserArgs, lockConnection } from '../support/lock-user.js';
-import { useRedis } from '../support/redis-server.js';
 import { describeDeadHolder } from './dead-holder.contract.js';
 import { describeDowngrade } from './downgrade.contract.js';
 import { describeGrantTerms } from './grant-terms.contract.js';
@@ -24,25 +23,31 @@ import { describeTickLedger } from './tick-ledger.contract.js';
 import { describeTransfer } from './transfer.contract.js';
 import { describeWriter } from './writer.contract.js';
 
-/** The whole contract on a Redis: as a user who may do everything, or as the one of the documentation. */
-export function describeOnRedis(user: 'default' | 'documented'): void {
-  let admin: Redis;
-  let subjects = 0;
+/** A Redis that the contract is tried on, or several that stand for one. */
+export interface RedisSite extends AsyncDisposable {
+  /** How a store finds it. */
+  readonly connection: RedisConnectionOption;
+  /** A client with all rights. */
+  readonly admin: Redis;
+}
 
-  // Before the server stops: hooks run in the order they are written.
-  afterAll(() => admin.disconnect());
-  const redis = useRedis(user === 'documented' ? { args: documentedUserArgs() } : {});
-  const connection = () => (user === 'documented' ? asDocumentedUser(redis().url) : lockConnection(redis().url));
-  beforeAll(() => {
-    admin = new Redis(redis().url);
-  });
+/**
+ * The contract on a Redis.
+ *
+ * @param part `locks` and cron ticks alone, without random histories: for a site that differs only in how it is found
+ */
+export function describeOnRedis(openSite: () => Promise<RedisSite>, part: 'all' | 'locks' = 'all'): void {
+  let site: RedisSite;
+  let subjects = 0;
+  beforeAll(async () => void (site = await openSite()), 60_000);
+  afterAll(() => site?.[Symbol.asyncDispose]());
 
   async function onRedis(): Promise<Subject> {
     const keyPrefix = `lock:contract-${++subjects}`;
     const stores: RedisLockStore[] = [];
     return {
       async open(instanceId) {
-        const store = new RedisLockStore({ connection: connection(), keyPrefix, instanceId, leaseMs: LONG_MS });
+        const store = new RedisLockStore({ connection: site.connection, keyPrefix, instanceId, leaseMs: LONG_MS });
         stores.push(store);
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
         return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
@@ -51,16 +56,16 @@ export function describeOnRedis(user: 'default' | 'documented'): void {
         const victim = stores.find((store) => store.instanceId === instanceId)!;
         await victim.close();
         const channel = victim.keys.inbox(victim.clientId);
-        while ((await admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
+        while ((await site.admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
       },
       pass: (ms) => sleep(ms),
       async expireLatch(name) {
         const { keys } = stores[0]!;
-        await admin.del(keys.latch(name), keys.latchWaiters(name));
+        await site.admin.del(keys.latch(name), keys.latchWaiters(name));
       },
       async isEmpty() {
         // One key for all resources stays: the last fencing tick.
-        const keys = await admin.keys(`${keyPrefix}:*`);
+        const keys = await site.admin.keys(`${keyPrefix}:*`);
         return keys.every((key) => key === `${keyPrefix}:fence`);
       },
       async close() {
@@ -83,6 +88,7 @@ export function describeOnRedis(user: 'default' | 'documented'): void {
     describe('a semaphore', () => describeSemaphoreSize(onRedis));
     describe('transfer', () => describeTransfer(onRedis));
     describe('an operator', () => describeOperators(onRedis));
+    if (part === 'locks') return;
     describe('in any history', () => {
       const pace = { unitMs: LONG_MS, slackMs: LONG_MS / 2, hasRoughReplies: true };
       describeStoreModel(onRedis, { ...pace, numRuns: 25, withTime: false });
@@ -91,6 +97,7 @@ export function describeOnRedis(user: 'default' | 'documented'): void {
 
   describe('the Redis tick ledger', () => describeTickLedger(onRedis));
 
+  if (part === 'locks') return;
   describe('the Redis latch store', () => {
     describeLatchStore(onRedis);
     describeLatchHistories(onRedis, 60);

@@ -1,4 +1,5 @@
 import { describeOnRedis } from './on-redis.js';
+import { oneRedis } from './one-redis.js';
 
 // The ACL line of docs/how-it-works.md is enough for everything a store can do.
-describeOnRedis('documented');
+describeOnRedis(() => oneRedis('documented'));

@@ -1,3 +1,4 @@
 import { describeOnRedis } from './on-redis.js';
+import { oneRedis } from './one-redis.js';
 
-describeOnRedis('default');
+describeOnRedis(() => oneRedis('default'));

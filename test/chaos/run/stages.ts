@@ -2,7 +2,7 @@ import { breakingFaults, clockFaults, failOver, redisFaults } from '../faults/re
 import { networkFaults } from '../faults/network-faults.js';
 import { processFaults } from '../faults/process-faults.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
-import { type FailOver, SentinelSet } from '../servers/sentinel-set.js';
+import { type FailOver, SentinelSet } from '../../support/sentinel-set.js';
 import { SteppedClock } from '../servers/stepped-clock.js';
 import { standalone } from '../world/standalone.js';
 import type { Stage } from './chapter.js';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { documentedUser, documentedUserArgs } from '../../support/lock-user.js';
-import { connectAdmin, insist } from './admin-client.js';
+import { connectAdmin, insist } from '../../support/admin-client.js';
 import { restartLoading } from './loading-fault.js';
 import { evict, type EvictingPolicy, refuseMemory } from './memory-faults.js';
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import type { RedisServer } from '../../support/redis-server.js';
-import { connectAdmin, insist } from './admin-client.js';
+import { connectAdmin, insist } from '../../support/admin-client.js';
 
 /** Read back slowly, one after another. Enough for twice the time, which is cut short. Not under a lock prefix. */
 const FILLER = Array.from({ length: 200 }, (_, i) => `chaos-filler-${i}`);

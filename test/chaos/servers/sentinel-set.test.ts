@@ -2,7 +2,7 @@ import { LockClient } from '../../../lib/core/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../../support/eventually.js';
 import { track } from '../../support/tracked.js';
-import { SentinelSet } from './sentinel-set.js';
+import { SentinelSet } from '../../support/sentinel-set.js';
 
 const LEASE_MS = 20_000;
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
-import { documentedUser, documentedUserArgs } from '../../support/lock-user.js';
+import { eventually } from './eventually.js';
+import { type RedisServer, startRedisServer } from '../../scripts/redis-server.mjs';
+import { documentedUser, documentedUserArgs } from './lock-user.js';
 import { connectAdmin, insist } from './admin-client.js';
 import { ReplicatedRedis } from './replicated-redis.js';
 
@@ -10,13 +10,16 @@ import { ReplicatedRedis } from './replicated-redis.js';
 const NAME = 'locks';
 /** After so long a silence the primary counts as down. Otherwise long: a busy machine must not cause a fail-over. */
 const DOWN_AFTER_MS = { failOver: 300, usual: 60_000 };
-const CONFIG = (port: number): string => `
+const CONFIG = (port: number, password: string | undefined): string => `
+${password === undefined ? '' : `requirepass ${password}`}
 sentinel monitor ${NAME} 127.0.0.1 ${port} 1
 sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS.usual}
 sentinel failover-timeout ${NAME} 5000
 `;
 /** It looks at its servers more often, and is not confused by a machine that stood still for a moment. Since Redis 7. */
 const ATTENTION = ['info-period', '200', 'tilt-trigger', '20000', 'tilt-period', '1000'];
+/** It makes an old primary that lives a replica when it has seen it as a primary for four such periods: usually after 8 s. */
+const DEMOTION_PERIOD_MS = { soon: 100, later: 60_000 };
 /** Written last, to see whether the new primary has it. Not under a lock prefix. */
 const LAST_WRITE = 'chaos-last-write';
 const LAG_MS = 300;
@@ -25,10 +28,19 @@ const PATIENCE_MS = 30_000;
 export interface FailOver {
   /** Whether the new primary lacks the last writes of the old one. */
   lagging: boolean;
+  /** What is done in the last moment before the primary dies, when nothing reaches the replica any more. Only where it lags. */
+  lastWords?: () => Promise<unknown>;
+}
+
+export interface SentinelSetOptions {
+  /** What a client has to tell the sentinel. */
+  sentinelPassword?: string;
 }
 
 /** A primary, its replica, and a sentinel, which makes the replica the primary when that dies. */
 export class SentinelSet implements AsyncDisposable {
+  /** After so long a silence the sentinel begins the fail-over. */
+  static readonly downAfterMs = DOWN_AFTER_MS.failOver;
   readonly user = documentedUser();
   readonly #sentinel: RedisServer;
   readonly #observer: Redis;
@@ -36,19 +48,25 @@ export class SentinelSet implements AsyncDisposable {
   #replica: ReplicatedRedis;
   #writes = 0;
 
-  private constructor(primary: ReplicatedRedis, replica: ReplicatedRedis, sentinel: RedisServer) {
+  private constructor(
+    primary: ReplicatedRedis,
+    replica: ReplicatedRedis,
+    sentinel: RedisServer,
+    private readonly sentinelPassword: string | undefined,
+  ) {
     this.#primary = primary;
     this.#replica = replica;
     this.#sentinel = sentinel;
-    this.#observer = connectAdmin(sentinel.port, { enableReadyCheck: false });
+    this.#observer = connectAdmin(sentinel.port, { enableReadyCheck: false, password: sentinelPassword });
   }
 
-  static async start(): Promise<SentinelSet> {
+  static async start({ sentinelPassword }: SentinelSetOptions = {}): Promise<SentinelSet> {
     const args = documentedUserArgs();
     const [primary, replica] = await Promise.all([ReplicatedRedis.start(args), ReplicatedRedis.start(args)]);
     await replica.follow(primary);
-    const sentinel = await startRedisServer({ config: CONFIG(primary.port), args: ['--sentinel'] });
-    const set = new SentinelSet(primary, replica, sentinel);
+    const config = CONFIG(primary.port, sentinelPassword);
+    const sentinel = await startRedisServer({ config, args: ['--sentinel'] });
+    const set = new SentinelSet(primary, replica, sentinel, sentinelPassword);
     await set.#observer.call('SENTINEL', 'DEBUG', ...ATTENTION).catch(() => undefined);
     await set.#untilReady();
     return set;
@@ -61,6 +79,7 @@ export class SentinelSet implements AsyncDisposable {
       name: NAME,
       username: this.user.name,
       password: this.user.password,
+      ...(this.sentinelPassword !== undefined && { sentinelPassword: this.sentinelPassword }),
     };
   }
 
@@ -74,13 +93,14 @@ export class SentinelSet implements AsyncDisposable {
    * other one is the primary, and the old one its replica with the same data. Gives for how long there was no primary.
    * @throws Error when the new primary has what it should lack, or the other way round
    */
-  async failOver({ lagging }: FailOver): Promise<number> {
+  async failOver({ lagging, lastWords }: FailOver): Promise<number> {
     const [old, next] = [this.#primary, this.#replica];
     await this.#downAfter(DOWN_AFTER_MS.failOver);
     const write = String(++this.#writes);
     if (lagging) await next.stopFollowing();
     await insist(() => old.admin.set(LAST_WRITE, write));
     if (lagging) {
+      await lastWords?.();
       await sleep(LAG_MS);
     } else {
       await insist(() => old.holdWrites());
@@ -100,6 +120,26 @@ export class SentinelSet implements AsyncDisposable {
     return unavailableMs;
   }
 
+  /**
+   * SENTINEL FAILOVER: the replica becomes the primary while the old one lives, and goes on as a primary until the sentinel
+   * gets round to it. Resolves when the old one is the replica.
+   *
+   * @param meanwhile what is done while there are two of them
+   */
+  async switchOver(meanwhile: (old: Redis, next: Redis) => Promise<unknown> = async () => {}): Promise<void> {
+    const [old, next] = [this.#primary, this.#replica];
+    await this.#demoteAfter(DEMOTION_PERIOD_MS.later);
+    await insist(() => this.#observer.call('SENTINEL', 'FAILOVER', NAME));
+    await this.#untilPromoted(next);
+    [this.#primary, this.#replica] = [next, old];
+    try {
+      await meanwhile(old.admin, next.admin);
+    } finally {
+      await this.#demoteAfter(DEMOTION_PERIOD_MS.soon);
+    }
+    await this.#untilReady();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#observer.disconnect();
     await this.#sentinel.stop();
@@ -108,6 +148,10 @@ export class SentinelSet implements AsyncDisposable {
 
   async #downAfter(ms: number): Promise<void> {
     await this.#observer.call('SENTINEL', 'SET', NAME, 'down-after-milliseconds', ms);
+  }
+
+  async #demoteAfter(ms: number): Promise<void> {
+    await this.#observer.call('SENTINEL', 'DEBUG', 'publish-period', ms);
   }
 
   async #untilPromoted(next: ReplicatedRedis): Promise<void> {

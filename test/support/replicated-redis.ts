@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
+import { eventually } from './eventually.js';
+import { type RedisServer, startRedisServer } from '../../scripts/redis-server.mjs';
 import { connectAdmin } from './admin-client.js';
 
 /** A replica that comes back has everything at once, and not only after the usual 5 s. */

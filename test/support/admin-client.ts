@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from './eventually.js';
 
 /** How long a fault may keep an admin command from being executed. */
 const PATIENCE_MS = 30_000;
@@ -13,6 +13,8 @@ export function connectAdmin(port: number, options: RedisOptions = {}): Redis {
     maxRetriesPerRequest: null,
     maxLoadingRetryTime: 20,
     retryStrategy: () => 20,
+    // Its server may be gone before it: then there is no orderly end to wait for.
+    disconnectTimeout: 0,
     ...options,
   });
   client.on('error', () => undefined);

@@ -14,7 +14,6 @@ const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   ],
   [/CERT_ALTNAME_INVALID/, 'Connect by a name that is in its certificate, or give that name: tls: { servername }'],
   [/CERTIFICATE_REQUIRED/, 'It wants to know the client: give tls: { cert, key } in the connection option'],
-  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'This port speaks no TLS: use redis://, or the port that does'],
 ];
 
 /** The one ERR that goes away by itself. */

@@ -87,5 +87,5 @@ export function explainSentinel(message: string, name: string | undefined): stri
     [];
   if (address) return `the sentinel at ${address} knows no primary ${quoteResource(name ?? '')}`;
   const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
-  return `${message}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
+  return `${message.replace(/\.$/, '')}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
 }

@@ -98,10 +98,17 @@ export class RedisConnection {
         sentinelTrouble = undefined;
         return;
       }
+      sentinelTrouble = undefined;
       this.#lastError = toStoreError(error);
       this.#isRefused ||= error.name === 'ReplyError';
     });
+    let wasReady = false;
+    this.commands.on('close', () => {
+      const isSilent = this.#lastError === undefined || this.#lastError.message.includes('ECONNRESET');
+      if (isSilent && !wasReady) this.#lastError = closedAtOnce(this.commands.options);
+    });
     this.commands.on('ready', () => {
+      wasReady = true;
       if (!this.#isRefused) this.#lastError = undefined;
     });
     // It has the same troubles as the other one, which tells about them.
@@ -144,6 +151,14 @@ export class RedisConnection {
     for (const client of [this.commands, this.subscriber]) client.disconnect();
     this.#watch.close();
   }
+}
+
+/** The server ends each connection before it has said a word: it expects another kind of beginning. */
+function closedAtOnce({ tls }: RedisOptions): LockStoreError {
+  const advice = tls
+    ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
+    : 'Where the port speaks TLS, use rediss:// or tls in the connection option';
+  return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
 }
 
 /** Makes a connection anew. One that is just being made is given up when it is: before that ioredis would end it for good. */

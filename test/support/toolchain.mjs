@@ -19,6 +19,15 @@ export const C_COMPILER = {
   otherwise: ['macOS           xcode-select --install'],
 };
 
+/** @type {Tool} */
+export const OPENSSL = {
+  name: 'openssl',
+  programs: ['openssl'],
+  flag: 'version',
+  packages: ['openssl'],
+  otherwise: ['macOS           brew install openssl'],
+};
+
 /**
  * Gives the program to use for each tool, in their order.
  * @param {Tool[]} tools

@@ -7,6 +7,7 @@ import type { Lease } from '../../../lib/core/lease.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
+import { describeOnMachine } from '../../support/redis-server.js';
 import { SentinelSet } from '../../support/sentinel-set.js';
 
 const LEASE_MS = 6_000;
@@ -16,7 +17,7 @@ const SLACK_MS = 10_000;
 
 type Three = [LockInstance, LockInstance, LockInstance];
 
-describe('a sentinel, which makes the replica the primary', () => {
+describeOnMachine('a sentinel, which makes the replica the primary', () => {
   let set: SentinelSet;
   beforeAll(async () => void (set = await SentinelSet.start()), 60_000);
   afterAll(() => set?.[Symbol.asyncDispose]());

@@ -59,6 +59,18 @@ describe('what Redis answers', () => {
     expect(message).toBe('NOAUTH Authentication required. Give the password in the connection option');
   });
 
+  it.each([
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'tls: { ca }'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls: { ca }'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls: { servername }'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls: { cert, key }'],
+  ])('comes with advice where TLS fails: %s', (code, advice) => {
+    const { failure, message } = toStoreError(Object.assign(new Error('no\n'), { code }));
+    expect(failure).toBe('unknown');
+    expect(message).toMatch(/^no\. [A-Z]/);
+    expect(message).toContain(advice);
+  });
+
   it('loses the arguments of the command on the way', () => {
     const error = toStoreError(replyError('NOPERM no'));
     expect(Object.keys(error).sort()).toEqual(['failure', 'name']);

@@ -48,7 +48,10 @@ export interface LockOptions {
   watchdog?: boolean;
   /** The watchdog keeps the lease no longer than this, in milliseconds, 50 and more; then it is lost. @default no limit */
   maxHoldMs?: number;
-  /** How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. @default 1000 */
+  /**
+   * How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. For so long a release,
+   * or what else is asked of a lease, is also sent again where it certainly was not executed. @default 1000
+   */
   attemptTimeoutMs?: number;
   /**
    * How many leases may follow one another inside this process, without a word to Redis, before those who wait in other

@@ -33,14 +33,13 @@ export class PrimaryWatch {
   }
 
   #connectionTo(address: Partial<{ host: string; port: number; family: number }>, options: RedisOptions): Redis {
-    const { sentinelUsername, sentinelPassword, sentinelTLS, connectionName, connectTimeout } = options;
+    const { sentinelUsername, sentinelPassword, sentinelTLS, connectTimeout } = options;
     const sentinel = new Redis({
       ...(sentinelTLS && { tls: sentinelTLS }),
       ...(sentinelUsername && { username: sentinelUsername }),
       ...(sentinelPassword && { password: sentinelPassword }),
       ...address,
       port: address.port ?? 26_379,
-      connectionName,
       connectTimeout,
       retryStrategy: options.retryStrategy,
       keepAlive: options.keepAlive,

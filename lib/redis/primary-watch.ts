@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { quoteResource } from '../core/errors.js';
+import { mendBrokenHandshake } from './broken-handshake.js';
 
 const SWITCHED = '+switch-master';
 
@@ -51,6 +52,7 @@ export class PrimaryWatch {
       enableOfflineQueue: false,
       enableReadyCheck: false,
     });
+    mendBrokenHandshake(sentinel);
     // There are others, and whoever connects to Redis tells of what is wrong with all of them.
     sentinel.on('error', () => {});
     sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));
@@ -61,13 +63,14 @@ export class PrimaryWatch {
     return sentinel;
   }
 
-  /** Subscribes, and then asks: it may have happened while nobody listened. */
+  /** And asks: it may have happened while nobody listened. */
   async #listen(sentinel: Redis): Promise<void> {
-    // A connection that listens takes no such question, unless it is asked before.
-    const asked = sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#name ?? '') as Promise<string[] | null>;
-    await sentinel.subscribe(SWITCHED);
-    const address = await asked;
-    if (address) this.#found(address.join(':'));
+    const [address] = await Promise.all([
+      // First: a connection that listens takes no such question any more.
+      sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#name ?? ''),
+      sentinel.subscribe(SWITCHED),
+    ]);
+    if (Array.isArray(address)) this.#found(address.join(':'));
   }
 
   #found(address: string): void {

@@ -2,6 +2,7 @@ import { type Cluster, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { LockStoreError } from '../core/lock-store.js';
 import { describeValue } from '../core/validation.js';
+import { mendBrokenHandshake } from './broken-handshake.js';
 import { isNotWritten, toStoreError } from './failures.js';
 import { explainSentinel, PrimaryWatch } from './primary-watch.js';
 
@@ -45,7 +46,7 @@ function safeOptions(connectionName: string, leaseMs: number): RedisOptions {
     retryStrategy: reconnectPause,
     sentinelRetryStrategy: reconnectPause,
     // A sentinel that stands still is passed over.
-    sentinelCommandTimeout: 1_000,
+    sentinelCommandTimeout: 2_000,
     // See PrimaryWatch, which does this.
     failoverDetector: false,
     reconnectOnError: null,
@@ -82,10 +83,14 @@ export class RedisConnection {
     };
     this.commands = model.duplicate(leavingReplicas);
     this.subscriber = model.duplicate(options);
+    for (const client of [this.commands, this.subscriber]) mendBrokenHandshake(client);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
+    let wasHeard = false;
     this.commands.on('connect', () => {
       this.#isRefused = false;
       isLeaving = false;
+      // 'ready' says less: for ioredis 5 a connection is so before it has heard anything.
+      if (!wasHeard) this.commands.stream.once('data', () => (wasHeard = true));
     });
     let sentinelTrouble: string | undefined;
     this.commands.on('sentinelError', ({ message }: Error) => {
@@ -99,17 +104,16 @@ export class RedisConnection {
         return;
       }
       sentinelTrouble = undefined;
-      this.#lastError = toStoreError(error);
+      const sorted = toStoreError(error);
+      const isSilent = !wasHeard && /ECONNRESET|connection broke/.test(sorted.message);
+      this.#lastError = isSilent ? closedAtOnce(this.commands.options) : sorted;
       this.#isRefused ||= error.name === 'ReplyError';
     });
-    let wasReady = false;
     this.commands.on('close', () => {
-      const isSilent = this.#lastError === undefined || this.#lastError.message.includes('ECONNRESET');
-      if (isSilent && !wasReady) this.#lastError = closedAtOnce(this.commands.options);
+      if (!wasHeard) this.#lastError ??= closedAtOnce(this.commands.options);
     });
     this.commands.on('ready', () => {
-      wasReady = true;
-      if (!this.#isRefused) this.#lastError = undefined;
+      if (this.commands.status === 'ready' && !this.#isRefused) this.#lastError = undefined;
     });
     // It has the same troubles as the other one, which tells about them.
     this.subscriber.on('error', () => {});

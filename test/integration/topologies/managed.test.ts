@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
@@ -147,6 +149,26 @@ describe('who connects, and to what', () => {
     const own = clients.filter((each) => each.includes(`:${instance.instanceId} `));
     expect(own.map((each) => / user=(\S+)/.exec(each)?.[1])).toEqual([USER, USER]);
     await (await instance.locks.acquire('x')).release();
+  });
+
+  it('connections that break in the middle of their handshake are made anew', async () => {
+    let broken = 0;
+    const gateway = createServer((socket) => {
+      if (++broken <= 4) return void socket.once('data', () => socket.resetAndDestroy());
+      const onward = connect(redis().port, '127.0.0.1');
+      for (const end of [socket, onward]) end.on('error', () => {});
+      socket.pipe(onward).pipe(socket);
+    }).listen(0, '127.0.0.1');
+    await once(gateway, 'listening');
+    const { port } = gateway.address() as AddressInfo;
+    const { locks } = await start({ connection: { port, host: '127.0.0.1' }, defaults: { leaseMs: 600 } });
+    try {
+      await (await locks.acquire('x')).release();
+      expect(broken).toBeGreaterThan(4);
+    } finally {
+      await locks.shutdown(0);
+      gateway.close();
+    }
   });
 
   it('locks of different databases have nothing to do with one another, and no message goes astray', async () => {

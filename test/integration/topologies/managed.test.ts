@@ -24,7 +24,7 @@ const AS_USER = `${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}@`;
 const LONG_MS = 60_000;
 
 /** The lock goes from one to the other by a message, long before the other one would ask for it. */
-async function handOver(from: LockInstance, to: LockInstance): Promise<void> {
+async function expectHandOver(from: LockInstance, to: LockInstance): Promise<void> {
   const lease = await from.locks.acquire('x', { leaseMs: LONG_MS });
   const waiting = to.locks.acquire('x', { leaseMs: LONG_MS });
   await untilQueued(from, 'x', to);
@@ -83,7 +83,7 @@ describeOnMachine('Redis behind TLS', () => {
   const startProcess = useProcesses(() => `rediss://127.0.0.1:${port}`);
 
   it('with the certificate of its authority in the options, locks are taken, handed over by a message, and released', async () => {
-    await handOver(await start(), await start());
+    await expectHandOver(await start(), await start());
   });
 
   it.each(['rediss', 'valkeys'])(
@@ -126,7 +126,7 @@ describeOnMachine('Redis behind TLS', () => {
     const { cert, key } = client;
     const known = { ...connection, tls: { ...connection.tls, cert, key } };
     const [a, b] = [await start({ connection: known }), await start({ connection: known })];
-    await handOver(a, b);
+    await expectHandOver(a, b);
     expect((await refusal(start, connection)).message).toMatch(/give tls: \{ cert, key \}/);
     await Promise.all([a, b].map(({ locks }) => locks.shutdown(0)));
   });
@@ -183,7 +183,7 @@ describe('who connects, and to what', () => {
     );
     const leases = await Promise.all([one![0].locks.acquire('x'), two![0].locks.acquire('x')]);
     for (const lease of leases) await lease.release();
-    await Promise.all([handOver(...one!), handOver(...two!)]);
+    await Promise.all([expectHandOver(...one!), expectHandOver(...two!)]);
     const keys: string[][] = [];
     for (const db of [2, 1, 0]) {
       await admin().select(db);
@@ -199,7 +199,7 @@ describeOnMachine('Redis on a socket of the machine', () => {
   const start = useInstances(path);
 
   it('is reached by its path, or by options', async () => {
-    await handOver(await start(), await start({ connection: { path: path() } }));
+    await expectHandOver(await start(), await start({ connection: { path: path() } }));
   });
 });
 
@@ -253,6 +253,6 @@ const valkey = process.env.VALKEY_SERVER_BIN ?? (await findOnPath('valkey-server
   const start = useInstances(() => redis().url.replace('redis:', 'valkey:'));
 
   it('keeps locks, and hands them over', async () => {
-    await handOver(await start(), await start());
+    await expectHandOver(await start(), await start());
   });
 });

@@ -55,4 +55,4 @@ export type { SemaphoreDecoratorOptions } from './nest/semaphore-decorator-optio
 export { getRedisLockToken } from './nest/tokens.js';
 export { fence, type FenceGuard } from './redis/fence.js';
 export type { FencedCommand } from './redis/fenced-commands.js';
-export type { RedisConnectionOption } from './redis/redis-connection.js';
+export type { ClusterConnectionOptions, RedisConnectionOption } from './redis/connection-options.js';

@@ -2,7 +2,7 @@ import type { HeldLease } from './held-lease.js';
 import type { EnteredLease } from './lock-context.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from './resource.js';
-import { readTransferOptions, type TransferOptions } from './transfer-options.js';
+import type { TransferOptions } from './transfer-options.js';
 import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */
@@ -78,9 +78,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
 
   async transfer(options: TransferOptions = {}): Promise<string> {
     for (const lease of this.leases) lease.checkMayLeave();
-    const parts = await Promise.allSettled(
-      this.leases.map((lease) => lease.handOn(readTransferOptions(options, lease.hold.leaseMs))),
-    );
+    const parts = await Promise.allSettled(this.leases.map((lease) => lease.handOn(lease.transferMs(options))));
     const failed = parts.find((part) => part.status === 'rejected');
     if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseInTransit>).value));
     // All or nothing: what has moved can be adopted by nobody.

@@ -89,7 +89,8 @@ export class Contender implements Alarm {
     return workings.store.rotate(leaving, ownership, call.options.leaseMs, queueing).then(
       ({ released, next }) => {
         this.#leaving = undefined;
-        this.#onReply(attempt, queueing.sentAt, next);
+        if (next instanceof LockStoreError) this.#onError(attempt, next);
+        else this.#onReply(attempt, queueing.sentAt, next);
         return released;
       },
       (error: unknown) => {

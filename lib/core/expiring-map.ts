@@ -30,6 +30,12 @@ export class ExpiringMap<V> {
     this.#write(key, value, Math.max(this.clock.now() + ttlMs, this.#live(key)?.expiresAt ?? 0));
   }
 
+  /** The entry is as given now, and ends when it would have. */
+  replace(key: string, value: V): void {
+    const entry = this.#live(key);
+    if (entry) this.#entries.set(key, { ...entry, value });
+  }
+
   delete(key: string): void {
     this.#entries.delete(key);
   }

@@ -8,7 +8,7 @@ import type { EnteredLease } from './lock-context.js';
 import { giveBack, leaveOne } from './lease-ending.js';
 import { extend } from './lease-extension.js';
 import { handOn } from './lease-transfer.js';
-import { type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
+import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from './resource.js';
 import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
@@ -87,6 +87,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
     checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+    checkLeaseLimit(leaseMs, this.workings.limit);
     this.assertHeld();
     await extend(this.hold, this.workings, leaseMs);
     this.assertHeld();
@@ -119,7 +120,14 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {
-    return encodeLeases([await this.handOn(readTransferOptions(options, this.hold.leaseMs))]);
+    return encodeLeases([await this.handOn(this.transferMs(options))]);
+  }
+
+  /** How long it waits to be adopted. @throws InvalidLockOptionsError */
+  transferMs(options: TransferOptions): number {
+    const leaseMs = readTransferOptions(options, this.hold.leaseMs);
+    checkLeaseLimit(leaseMs, this.workings.limit);
+    return leaseMs;
   }
 
   /** @throws LeaseLostError, LockReentryError where it cannot be handed on */

@@ -1,5 +1,6 @@
+import { tickOf } from './fencing-tick.js';
 import type { InMemoryLock, InMemoryMember } from './in-memory-lock.js';
-import { InMemoryServer, tickOf } from './in-memory-server.js';
+import { InMemoryServer } from './in-memory-server.js';
 import { readState } from './in-memory-state.js';
 import type { LatchListener } from './latch-store.js';
 import {
@@ -19,6 +20,8 @@ export interface InMemoryLockStoreOptions {
   readonly instanceId: string;
   /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */
   readonly server?: InMemoryServer;
+  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  readonly clientId?: string;
 }
 
 let clients = 0;
@@ -37,9 +40,9 @@ export class InMemoryLockStore implements LockStore {
   readonly #closeInbox: () => void;
   #isClosed = false;
 
-  constructor({ instanceId, server = new InMemoryServer() }: InMemoryLockStoreOptions) {
+  constructor({ instanceId, server = new InMemoryServer(), clientId }: InMemoryLockStoreOptions) {
     this.instanceId = instanceId;
-    this.clientId = `${instanceId}/${++clients}`;
+    this.clientId = clientId ?? `${instanceId}/${++clients}`;
     this.#server = server;
     this.#closeInbox = server.openInbox(this.clientId, {
       granted: (grant) => {
@@ -90,6 +93,13 @@ export class InMemoryLockStore implements LockStore {
     lock.downgrade();
     this.#server.grantWaiting(ownership.resource);
     return true;
+  }
+
+  async raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+    const held = this.#held(ownership);
+    this.connected().raiseTick(tickOf(fencingToken));
+    if (held && held.member.fencingToken < fencingToken) held.lock.replace({ ...held.member, fencingToken });
+    return held !== undefined;
   }
 
   async transfer(ownership: Ownership, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {

@@ -116,6 +116,11 @@ export class InMemoryLock {
     this.#members.set(member.owner, member, leaseMs);
   }
 
+  /** The member is as given from now on, and its lease ends when it would have. */
+  replace(member: InMemoryMember): void {
+    this.#members.replace(member.owner, member);
+  }
+
   /** The member is as given from now on, and its lease lasts at least this much longer. */
   lengthen(member: InMemoryMember, leaseMs: number): void {
     this.#members.lengthen(member.owner, member, leaseMs);

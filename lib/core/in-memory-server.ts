@@ -1,5 +1,6 @@
 import { type Clock, SystemClock } from './clock.js';
 import { ExpiringMap } from './expiring-map.js';
+import { TOKENS_PER_TICK } from './fencing-tick.js';
 import type { InMemoryLock } from './in-memory-lock.js';
 import { InMemoryLocks } from './in-memory-locks.js';
 import { InMemoryQueues } from './in-memory-queues.js';
@@ -23,13 +24,6 @@ export interface InMemoryInbox {
 /** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
 const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
 const TICKS_PER_MS = 100;
-/** A token is the tick times this; it leaves room to number hand-overs inside one tenure. */
-const TOKENS_PER_TICK = 32;
-
-/** The tick of which a token was handed out. */
-export function tickOf(fencingToken: number): number {
-  return Math.floor(fencingToken / TOKENS_PER_TICK);
-}
 
 /**
  * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them and
@@ -113,6 +107,11 @@ export class InMemoryServer {
   get isEmpty(): boolean {
     const { locks, queues, latches, latchWaiters } = this;
     return locks.resources().length === 0 && [queues, latches, latchWaiters].every(({ size }) => size === 0);
+  }
+
+  /** Every tick from now on is later than this one. */
+  raiseTick(tick: number): void {
+    this.#lastTick = Math.max(this.#lastTick, tick);
   }
 
   /** Larger than every token before, and never smaller than the time. */

@@ -1,15 +1,13 @@
 import { InMemoryServer } from './in-memory-server.js';
 import type { Ownership } from './lock-store.js';
+import { type ClaimChange, FINISHED, type TickClaims } from './tick-claims.js';
 import type { Tick, TickClaim, TickLedger, TickReply } from './tick-ledger.js';
-
-/** What stands in place of the claimant once a tick has run or was dropped. */
-const FINISHED = 'finished';
 
 /**
  * Claims of ticks in the memory of **one process**, for tests without Redis. Give it the server of the lock store: the
  * claim of a tick takes the job's lock there in the same step.
  */
-export class InMemoryTickLedger implements TickLedger {
+export class InMemoryTickLedger implements TickLedger, TickClaims {
   constructor(private readonly server: InMemoryServer = new InMemoryServer()) {}
 
   async claim(tick: Tick, { ownership, leaseMs, keepMs, overlap, rescue }: TickClaim): Promise<TickReply> {
@@ -45,6 +43,17 @@ export class InMemoryTickLedger implements TickLedger {
     const { claims } = this.server;
     const key = claimKey(tick);
     if (claims.get(key) === owner) claims.set(key, FINISHED, keepMs);
+  }
+
+  async exchange(tick: Tick, { to, from, force, drop, keepMs }: ClaimChange): Promise<string | null> {
+    const { claims } = this.server;
+    const key = claimKey(tick);
+    if (claims.get(key) === drop) claims.delete(key);
+    const standing = claims.get(key);
+    const isOpen = standing === undefined || standing === from || (force && standing !== FINISHED);
+    const stands = to !== undefined && isOpen ? to : standing;
+    if (stands !== undefined && keepMs !== undefined) claims.set(key, stands, keepMs);
+    return stands ?? null;
   }
 }
 

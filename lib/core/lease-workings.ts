@@ -4,6 +4,7 @@ import type { Clock } from './clock.js';
 import type { Contention } from './contention.js';
 import type { LockObservers } from './events.js';
 import type { LockContext } from './lock-context.js';
+import type { LeaseLimit } from './lock-options.js';
 import type { LockStore } from './lock-store.js';
 import type { Watchdog } from './watchdog.js';
 import type { Withdrawals } from './withdrawals.js';
@@ -19,6 +20,7 @@ export interface LeaseWorkings {
   readonly withdrawals: Withdrawals;
   readonly active: ActiveHolds;
   readonly context: LockContext;
+  readonly limit: LeaseLimit;
   /** A new owner id of this process. */
   newOwner(): string;
 }

@@ -95,7 +95,8 @@ export class LockClient {
     const lineWorkings = { store, clock, random, alarms, withdrawals, closing };
     const contention = new Contention(lineWorkings);
     const newOwner = () => this.newOwner();
-    this.#workings = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context, newOwner };
+    const shared = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context, newOwner };
+    this.#workings = { ...shared, limit: this.defaults };
     const acquisition = (this.#acquisition = new Acquisition(this.#workings, closing));
     this.#adoption = new Adoption(lineWorkings, acquisition);
     this.operators = new OperatorsView(store, contention, alarms, this.defaults.attemptTimeoutMs);

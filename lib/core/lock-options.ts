@@ -97,12 +97,26 @@ export const LOCK_OPTION_NAMES = [
 ] as const satisfies readonly (keyof LockOptions)[];
 
 /** The options that a module sets for all its locks. */
-export type LockDefaults = Required<
-  Pick<
-    LockOptions,
-    'leaseMs' | 'waitMs' | 'watchdog' | 'attemptTimeoutMs' | 'cohort' | 'cohortMs' | 'maxWaiters' | 'backgroundRelease'
-  >
->;
+export type LockDefaults = LeaseLimit &
+  Required<
+    Pick<
+      LockOptions,
+      | 'leaseMs'
+      | 'waitMs'
+      | 'watchdog'
+      | 'attemptTimeoutMs'
+      | 'cohort'
+      | 'cohortMs'
+      | 'maxWaiters'
+      | 'backgroundRelease'
+    >
+  >;
+
+/** How long a lease may be. */
+export interface LeaseLimit {
+  /** A store that has forgotten its locks grants none for so long: no lease may be longer. @default no limit */
+  readonly restartQuarantineMs?: number | undefined;
+}
 
 export const LOCK_DEFAULTS: LockDefaults = {
   leaseMs: 30_000,
@@ -157,6 +171,16 @@ export function checkLockOptions(options: LockOptions, where = 'lock options', k
   }
 }
 
+/** @throws InvalidLockOptionsError when a lease would be longer than a store that has forgotten it waits */
+export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantineMs = Infinity }: LeaseLimit): void {
+  if (leaseMs === undefined || leaseMs <= restartQuarantineMs) return;
+  throw new InvalidLockOptionsError(
+    `leaseMs must be at most restartQuarantineMs (${restartQuarantineMs}), not ${leaseMs}: a Redis that has restarted without ` +
+      'its data grants locks again after that time. Raise restartQuarantineMs, in all applications that share the locks.',
+    'leaseMs',
+  );
+}
+
 /** How long a call waits, and what ends that. @throws InvalidLockOptionsError */
 export function checkWait({ waitMs, signal }: Pick<LockOptions, 'waitMs' | 'signal'>): void {
   if (waitMs !== Infinity) checkInteger('waitMs', waitMs, 0, Number.MAX_SAFE_INTEGER);
@@ -171,7 +195,10 @@ export function resolveLockOptions(
   defaults: LockDefaults,
   permits?: PermitRequest,
 ): ResolvedLockOptions {
-  if (options !== undefined) checkLockOptions(options);
+  if (options !== undefined) {
+    checkLockOptions(options);
+    checkLeaseLimit(options.leaseMs, defaults);
+  }
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
   return {
     mode: permits ? 'semaphore' : (options?.mode ?? 'exclusive'),

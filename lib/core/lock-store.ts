@@ -42,7 +42,8 @@ export interface Queueing {
 export interface RotateReply {
   /** Whether the lock was the first one's until now. */
   readonly released: boolean;
-  readonly next: AcquireReply;
+  /** Or why the store cannot grant it, or not for certain; the first part was done all the same. */
+  readonly next: AcquireReply | LockStoreError;
 }
 
 /** The store has granted a resource to a contender in its queue. */
@@ -50,7 +51,10 @@ export interface PushedGrant {
   readonly resource: string;
   readonly owner: string;
   readonly fencingToken: number;
-  /** When the command was sent to which this grant owes its length: the lease counts from there. */
+  /**
+   * When the command was sent to which this grant owes its length: the lease counts from there. `-Infinity`: it does not count
+   * before it was asked for once more.
+   */
   readonly sentAt: number;
 }
 
@@ -150,6 +154,11 @@ export interface LockStore {
    * more. `false`: not the owner any more.
    */
   downgrade(ownership: Ownership, leaseMs: number): Promise<boolean>;
+  /**
+   * The token of this owner's lease, and of all that are minted after it, is at least this one from now on. `false`: not the
+   * owner any more.
+   */
+  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean>;
   /** Makes another owner id the holder. Gives the fencing token, or `null` where the first one is not the owner any more. */
   transfer(ownership: Ownership, transfer: Transfer): Promise<number | null>;
   /**

@@ -23,7 +23,7 @@ export class Withdrawals {
   readonly #stop = new AbortController();
 
   constructor(
-    private readonly store: LockStore,
+    private readonly store: Pick<LockStore, 'release'>,
     private readonly clock: Clock,
     private readonly alarms: Alarms,
   ) {

@@ -11,6 +11,7 @@ import type { TickLedger } from '../core/tick-ledger.js';
 import { RedisLatchStore } from '../redis/redis-latch-store.js';
 import { RedisLockStore } from '../redis/redis-lock-store.js';
 import { RedisTickLedger } from '../redis/redis-tick-ledger.js';
+import { createOnQuorum } from './create-quorum.js';
 import { LockEventLog } from './lock-event-log.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './redis-lock-module-options.js';
 import { RedisLockService } from './redis-lock.service.js';
@@ -19,13 +20,18 @@ import { RedisLockService } from './redis-lock.service.js';
 export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
   const { defaults, observers, drainMs } = options;
   const log = new LockEventLog();
-  const stores = options.connection() === IN_MEMORY ? createInMemory(options) : await createOnRedis(options, log);
+  const stores = await createStores(options, log);
   const client = new LockClient({ store: stores.store, defaults, observers: [log.observe, ...observers] });
   const singletonRuns = new SingletonRuns(client, stores.ledger);
   return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs);
 }
 
-interface Stores {
+function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {
+  if (options.quorum) return createOnQuorum(options, options.quorum, log);
+  return options.connection() === IN_MEMORY ? createInMemory(options) : createOnRedis(options, log);
+}
+
+export interface Stores {
   readonly store: LockStore;
   readonly ledger: TickLedger;
   readonly latches: LatchStore;
@@ -38,9 +44,11 @@ function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
 }
 
 async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
-  const { keyPrefix, instanceId, defaults } = options;
-  const connection = options.connection();
-  const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: defaults.leaseMs });
+  const { keyPrefix, instanceId, defaults, durability } = options;
+  const connection = options.connection()!;
+  const { leaseMs, restartQuarantineMs } = defaults;
+  const terms = { connection, instanceId, leaseMs, durability, restartQuarantineMs };
+  const store = new RedisLockStore({ ...terms, keyPrefix });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
   return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };

@@ -44,6 +44,16 @@ export class LockEventLog {
     );
   }
 
+  unreachableNodes(nodes: number, troubles: readonly string[]): void {
+    const effect =
+      troubles.length <= (nodes - 1) / 2
+        ? 'A majority is there, so locks work'
+        : 'Until a majority is there, locks fail with LockUnavailableError';
+    this.#logger.warn(
+      `The application starts, but of ${nodes} nodes ${troubles.length} cannot be reached: ${troubles.join('; ')}. ${effect}.`,
+    );
+  }
+
   noInbox(why: string): void {
     this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
   }

@@ -3,18 +3,22 @@ import { InvalidLockOptionsError } from '../core/errors.js';
 import type { LockObserver } from '../core/events.js';
 import { type LockDefaults, resolveLockDefaults } from '../core/lock-options.js';
 import { checkBoolean, checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
-import type { RedisConnectionOption } from '../redis/redis-connection.js';
+import type { RedisConnectionOption } from '../redis/connection-options.js';
+import type { Durability } from '../redis/durability.js';
+import { resolveDurability } from './durability-options.js';
+import { type QuorumOptions, type ResolvedQuorum, resolveQuorum } from './quorum-options.js';
+import { resolveQuarantine } from './quarantine-option.js';
 
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
 
 /** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
-export interface RedisLockModuleOptions extends Partial<LockDefaults> {
+export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
   /**
    * Where Redis is: a URL, the path of a socket, ioredis options, or an ioredis client of yours. A client is duplicated, never changed or
-   * closed. `'memory:'` keeps the locks in this process, for tests without a Redis.
+   * closed. `'memory:'` keeps the locks in this process, for tests without a Redis. Either this or `quorum` is required. @default none
    */
-  connection: RedisConnectionOption;
+  connection?: RedisConnectionOption;
   /**
    * What every key and channel in Redis begins with. Applications with the same prefix on the same Redis share their
    * locks. @default 'lock'
@@ -25,6 +29,25 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults> {
    * @default host name, process id and six random characters
    */
   instanceId?: string;
+  /**
+   * A lock counts as held, and a renewal as made, only when so many replicas of the Redis have it: then a fail-over to one of them
+   * does not lose it. Ignored with `'memory:'`. @default none
+   */
+  durability?: {
+    /** How many, 1 to 5: enough that every replica that may be made the primary has it. */
+    replicas: number;
+    /**
+     * How long to wait for them, in milliseconds: 1 to 10000. Less than `attemptTimeoutMs`, and than a third of `leaseMs`.
+     * @default 50
+     */
+    timeoutMs?: number;
+  };
+  /**
+   * The longest lease that anybody takes, in milliseconds: `leaseMs` to 24 h. After Redis has restarted without its data no lock is
+   * granted for so long, because earlier leases may still be trusted. 0: it goes on at once. Ignored with `'memory:'`.
+   * @default none; leaseMs for each node of a quorum of two or more
+   */
+  restartQuarantineMs?: number;
   /** Called with everything that happens to a lock. Losses and failures are logged in any case. @default none */
   observers?: readonly LockObserver[];
   /** What happens when the application shuts down. */
@@ -48,16 +71,22 @@ export interface RedisLockModuleExtras {
 /** Options with nothing left open. */
 export interface ResolvedModuleOptions {
   /** A function, so that who prints the module, or the container that has it, prints no password. */
-  readonly connection: () => RedisConnectionOption;
+  readonly connection: () => RedisConnectionOption | undefined;
+  /** In place of the connection. */
+  readonly quorum: ResolvedQuorum | undefined;
   readonly keyPrefix: string;
   readonly instanceId: string;
   readonly defaults: LockDefaults;
+  readonly durability: Durability | undefined;
   readonly observers: readonly LockObserver[];
   readonly drainMs: number;
 }
 
 const OPTION_NAMES = [
   'connection',
+  'quorum',
+  'fencing',
+  'nodeTimeoutMs',
   'keyPrefix',
   'instanceId',
   'leaseMs',
@@ -68,6 +97,8 @@ const OPTION_NAMES = [
   'cohortMs',
   'maxWaiters',
   'backgroundRelease',
+  'durability',
+  'restartQuarantineMs',
   'observers',
   'shutdown',
 ];
@@ -101,9 +132,13 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   checkNoExtras(options);
   checkKnownOptions('What the factory of RedisLockModule.forRootAsync gives', options, OPTION_NAMES);
   const { connection, keyPrefix = 'lock', instanceId = defaultInstanceId(), observers = [], shutdown = {} } = options;
-  if (connection === undefined) {
+  if (connection !== undefined && options.quorum !== undefined) {
+    throw new InvalidLockOptionsError('Give either connection or quorum, and not both.', 'quorum');
+  }
+  if (connection === undefined && options.quorum === undefined) {
     throw new InvalidLockOptionsError(
-      'connection is missing: give a URL such as redis://localhost:6379, ioredis options, or an ioredis client.',
+      'connection is missing: give a URL such as redis://localhost:6379, ioredis options, or an ioredis client. ' +
+        'Or give several of them as quorum.',
       'connection',
     );
   }
@@ -115,11 +150,24 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   observers.forEach((observer, index) => checkFunction(`observers[${index}]`, observer));
   checkKnownOptions('shutdown', shutdown, ['drainMs']);
   checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
+  const defaults = resolveLockDefaults(options, 'RedisLockModule');
+  const quorum = resolveQuorum(options, defaults.leaseMs);
+  if (quorum && options.durability !== undefined) {
+    throw new InvalidLockOptionsError(
+      'durability is for a connection: the nodes of a quorum are independent primaries, and a majority of them is what lasts.',
+      'durability',
+    );
+  }
+  // A node that has forgotten for whom it voted must not vote for somebody else.
+  const isMajority = quorum !== undefined && quorum.names.length > 1;
+  const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
   return {
     connection: () => connection,
+    quorum,
     keyPrefix,
     instanceId,
-    defaults: resolveLockDefaults(options, 'RedisLockModule'),
+    defaults: { ...defaults, ...resolveQuarantine(restartQuarantineMs, defaults) },
+    durability: resolveDurability(options.durability, defaults),
     observers,
     drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
   };

@@ -16,8 +16,10 @@ const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/CERTIFICATE_REQUIRED/, 'It wants to know the client: give tls: { cert, key } in the connection option'],
 ];
 
-/** The one ERR that goes away by itself. */
+/** The ERRs that go away by themselves. */
 const TOO_MANY_CLIENTS = /^ERR max number of clients/;
+/** The slot of a cluster is about to move. A part of the script may have been executed. */
+const KEY_HAS_MOVED = /^ERR Script attempted to access a non local key/;
 
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
@@ -52,7 +54,7 @@ export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError
   }
   const code = replyCode(message);
   const advice = ownAdvice?.[code] ?? ADVICE[code];
-  const failure = TOO_MANY_CLIENTS.test(message) ? 'notExecuted' : sortReply(code);
+  const failure = sortReply(code, message);
   return new LockStoreError(failure, `${shortenReply(message)}${advice ? `. ${advice}` : ''}`);
 }
 
@@ -79,8 +81,9 @@ export function replyCode(message: string): string {
   return /user_script: ?\d+: (?:-?ERR )?-?([A-Z]{3,})\b/.exec(message)?.[1] ?? code;
 }
 
-function sortReply(code: string): StoreFailure {
-  if (NOT_EXECUTED.test(code)) return 'notExecuted';
+function sortReply(code: string, message: string): StoreFailure {
+  if (KEY_HAS_MOVED.test(message)) return 'unknown';
+  if (NOT_EXECUTED.test(code) || TOO_MANY_CLIENTS.test(message)) return 'notExecuted';
   return REFUSED.test(code) ? 'refused' : 'unknown';
 }
 

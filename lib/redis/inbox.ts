@@ -1,8 +1,8 @@
 import type { LatchListener } from '../core/latch-store.js';
 import type { GrantListener, PushedGrant } from '../core/lock-store.js';
+import type { Connection } from './connection.js';
 import { toStoreError } from './failures.js';
 import { decodeResource } from './keys.js';
-import type { RedisConnection } from './redis-connection.js';
 
 const RETRY_PAUSE_MS = 250;
 
@@ -41,8 +41,8 @@ export class Inbox {
   readonly #opened: Promise<void>;
   #refusal: string | undefined;
 
-  constructor(connection: RedisConnection, channel: string) {
-    const { commands, subscriber } = connection;
+  constructor(connection: Connection, channel: string) {
+    const { subscriber } = connection;
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);
       if (said === undefined) return;
@@ -52,7 +52,7 @@ export class Inbox {
     this.#opened = new Promise((resolve) => {
       let listening = false;
       const check = (): void => {
-        if (listening && commands.status === 'ready') resolve();
+        if (listening && connection.isConnected) resolve();
       };
       const settle = (refusal?: string): void => {
         this.#refusal = refusal;
@@ -75,7 +75,7 @@ export class Inbox {
         );
       };
       subscriber.on('ready', subscribe);
-      commands.on('ready', () => {
+      connection.onConnected(() => {
         this.#announce();
         check();
       });

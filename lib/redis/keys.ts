@@ -61,8 +61,12 @@ export class Keys {
     return `${this.latch(name)}:waiters`;
   }
 
-  /** The last fencing tick: one for all resources, so that no counter is left behind for each of them. */
-  fence(): string {
+  /**
+   * The last fencing tick: one for all resources, so that no counter is left behind for each of them.
+   *
+   * @param _lockKey of the resource whose leases it numbers
+   */
+  fence(_lockKey: string): string {
     return `${this.prefix}:fence`;
   }
 

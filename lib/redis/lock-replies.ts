@@ -1,5 +1,5 @@
 import type { LockMode } from '../core/lock-options.js';
-import type { AcquireReply, LockState, LockWaiter, Ownership, Queueing } from '../core/lock-store.js';
+import type { AcquireReply, LockState, LockWaiter, Ownership, Queueing, RotateReply } from '../core/lock-store.js';
 import { instanceOf } from '../core/owner-id.js';
 
 /** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
@@ -25,6 +25,11 @@ export function readAcquireReply(reply: unknown): AcquireReply {
   if (answer[0] !== 'mismatch') return { status: answer[0], ttlMs: answer[1] };
   const [status, ttlMs, mode, total] = answer;
   return { status, ttlMs, found: { mode, total } };
+}
+
+export function readRotateReply(reply: unknown): RotateReply {
+  const [released, next] = reply as [number, unknown];
+  return { released: released === 1, next: readAcquireReply(next) };
 }
 
 /** See the script. */

@@ -11,53 +11,65 @@ import type {
   Transfer,
 } from '../core/lock-store.js';
 import { Inbox } from './inbox.js';
+import { ClusterKeys } from './cluster-keys.js';
 import { Keys, waitersOf } from './keys.js';
-import { RedisConnection, type RedisConnectionOption } from './redis-connection.js';
-import { ScriptRunner } from './script-runner.js';
+import type { Connection, ScriptCall } from './connection.js';
+import { type ConnectionTerms, createConnection } from './create-connection.js';
+import { CHANGE, GRANT, ROTATION, TRANSFERRED } from './durable-terms.js';
+import { RestartQuarantineError } from './restart-quarantine.js';
 import { ACQUIRE } from './scripts/acquire.js';
 import { DOWNGRADE } from './scripts/downgrade.js';
 import { FORCE_RELEASE } from './scripts/force-release.js';
 import { INSPECT } from './scripts/inspect.js';
+import { RAISE_TOKEN } from './scripts/raise-token.js';
 import { RELEASE } from './scripts/release.js';
 import { RENEW } from './scripts/renew.js';
 import { RESIZE } from './scripts/resize.js';
 import { ROTATE } from './scripts/rotate.js';
+import { scanKeys } from './scan-keys.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { TRANSFER } from './scripts/transfer.js';
 import { VERIFY } from './scripts/verify.js';
-import { type InspectReply, readAcquireReply, readState, requestOf, stamp } from './lock-replies.js';
+import { type InspectReply, readAcquireReply, readRotateReply, readState, requestOf, stamp } from './lock-replies.js';
 
 /** Enough to tell apart what should have had different names. */
 const NONCE_BYTES = 6;
 
-/** How many keys Redis looks at in one step of a listing: little enough that nobody else waits for it. */
-const KEYS_AT_ONCE = 1_000;
-
-export interface RedisLockStoreOptions {
-  readonly connection: RedisConnectionOption;
+export interface RedisLockStoreOptions extends ConnectionTerms {
   readonly keyPrefix: string;
-  readonly instanceId: string;
-  /** The default lease; reconnecting never pauses longer than a third of it. */
-  readonly leaseMs: number;
+  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  readonly clientId?: string;
 }
+
+/** An id that no other client has, whatever instances are called. */
+export function createClientId(instanceId: string): string {
+  return `${instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
+}
+
+/** How a script is run; see {@link ScriptCall}. */
+export type ScriptTerms<T> = Pick<ScriptCall<T>, 'lazily' | 'mayGrant' | 'durable'>;
+
+const LAZILY = { lazily: true };
+const PLAINLY = {};
 
 /** Locks on one Redis primary, each step one script. */
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  readonly #connection: RedisConnection;
-  readonly #scripts = new ScriptRunner();
+  readonly #connection: Connection;
   readonly #keys: Keys;
-  readonly #fence: string;
   readonly #inbox: Inbox;
+  readonly #isDurable: boolean;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
-    this.clientId = `${options.instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
-    this.#connection = new RedisConnection(options.connection, options.instanceId, options.leaseMs);
-    this.#keys = new Keys(this.#connection.outerKeyPrefix + options.keyPrefix);
-    this.#fence = this.#keys.fence();
+    this.clientId = options.clientId ?? createClientId(options.instanceId);
+    this.#connection = createConnection(options);
+    this.#isDurable = options.durability !== undefined;
+    const { outerKeyPrefix, isCluster } = this.#connection;
+    const prefix = outerKeyPrefix + options.keyPrefix;
+    this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId));
   }
 
@@ -84,27 +96,29 @@ export class RedisLockStore implements LockStore {
   acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, owner } = contender;
     const args = [owner, requestOf(contender), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply, GRANT);
   }
 
-  rotate({ owner }: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const args = [owner, next.owner, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
-    return this.run(ROTATE, this.#lockKeys(next.resource), args, (reply) => {
-      const [released, answer] = reply as [number, unknown];
-      return { released: released === 1, next: readAcquireReply(answer) };
-    });
+  async rotate(leaving: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const args = [leaving.owner, next.owner, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
+    try {
+      return await this.run(ROTATE, this.#lockKeys(next.resource), args, readRotateReply, ROTATION);
+    } catch (error) {
+      if (!(error instanceof RestartQuarantineError)) throw error;
+      return { released: await this.release(leaving), next: error };
+    }
   }
 
   setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
+    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne, CHANGE);
   }
 
   renew({ resource, owner }: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne);
+    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne, CHANGE);
   }
 
   release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {
-    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne, lazily);
+    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne, lazily ? LAZILY : undefined);
   }
 
   verify({ resource, owner }: Ownership): Promise<boolean> {
@@ -112,17 +126,22 @@ export class RedisLockStore implements LockStore {
   }
 
   downgrade({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
-    return this.run(DOWNGRADE, this.#lockKeys(resource), [owner, leaseMs], isOne);
+    return this.run(DOWNGRADE, this.#lockKeys(resource), [owner, leaseMs], isOne, CHANGE);
+  }
+
+  raiseToken({ resource, owner }: Ownership, fencingToken: number): Promise<boolean> {
+    const lock = this.#keys.lock(resource);
+    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [owner, fencingToken], isOne, CHANGE);
   }
 
   transfer({ resource, owner }: Ownership, transfer: Transfer): Promise<number | null> {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [owner, to, leaseMs, fencingToken, share ? 1 : 0];
-    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
+    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null, TRANSFERRED);
   }
 
   resize(resource: string, total: number): Promise<boolean> {
-    return this.run(RESIZE, this.#lockKeys(resource), [total], isOne);
+    return this.run(RESIZE, this.#lockKeys(resource), [total], isOne, CHANGE);
   }
 
   inspect(resource: string): Promise<LockState> {
@@ -132,16 +151,16 @@ export class RedisLockStore implements LockStore {
 
   async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     const resources = new Set<string>();
-    let cursor = '0';
-    do {
-      const [next, keys] = await this.#scan(cursor, this.#keys.matching(prefix));
-      for (const key of keys) {
-        const resource = this.#keys.resourceOf(key);
-        if (resource !== undefined) resources.add(resource);
+    for (const server of this.#connection.servers()) {
+      for await (const keys of scanKeys(server, this.#keys.matching(prefix))) {
+        for (const key of keys) {
+          const resource = this.#keys.resourceOf(key);
+          if (resource !== undefined) resources.add(resource);
+        }
+        if (resources.size >= limit || signal?.aborted) return [...resources].slice(0, limit);
       }
-      cursor = next;
-    } while (cursor !== '0' && resources.size < limit && !signal?.aborted);
-    return [...resources].slice(0, limit);
+    }
+    return [...resources];
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
@@ -149,7 +168,12 @@ export class RedisLockStore implements LockStore {
   }
 
   listen(listener: GrantListener): void {
-    this.#inbox.listen(listener);
+    // Another process wrote the grant, and nobody has waited for the replicas: who was granted has to ask.
+    const withDoubt: GrantListener = {
+      granted: (grant) => listener.granted({ ...grant, sentAt: -Infinity }),
+      reconnected: () => listener.reconnected(),
+    };
+    this.#inbox.listen(this.#isDurable ? withDoubt : listener);
   }
 
   listenForLatches(listener: LatchListener): void {
@@ -166,32 +190,15 @@ export class RedisLockStore implements LockStore {
     keys: readonly string[],
     args: readonly (string | number)[],
     read: (reply: unknown) => T = (reply) => reply as T,
-    lazily?: boolean,
+    { lazily, mayGrant, durable }: ScriptTerms<T> = PLAINLY,
   ): Promise<T> {
-    try {
-      return this.#scripts.run(this.#connection.ready(), script, keys, args, read, this.#explain, lazily);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#connection.run({ script, keys, args, read, lazily, mayGrant, durable });
   }
-
-  async #scan(cursor: string, pattern: string): Promise<[next: string, keys: string[]]> {
-    const redis = this.#connection.ready();
-    try {
-      return await redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_AT_ONCE);
-    } catch (error) {
-      return this.#explain(error);
-    }
-  }
-
-  readonly #explain = (error: unknown): never => {
-    throw this.#connection.explain(error);
-  };
 
   /** What the scripts work on that may pass a lock on: encoding the name once is enough. */
   #lockKeys(resource: string): string[] {
     const lock = this.#keys.lock(resource);
-    return [lock, waitersOf(lock), this.#fence];
+    return [lock, waitersOf(lock), this.#keys.fence(lock)];
   }
 }
 

@@ -1,8 +1,23 @@
 import { Command, type Redis } from 'ioredis';
+import type { ScriptCall } from './connection.js';
 import { replyCode } from './failures.js';
-import type { Script } from './scripts/script.js';
 
-type Argument = string | number;
+/** Sends scripts to a server. */
+export interface ScriptSender {
+  /** @param fail what to make of what ioredis rejects with */
+  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
+}
+
+/**
+ * To a node of a cluster that a slot is on its way to: once, it answers for it. With the text of the script, because ASKING counts
+ * for one command only.
+ */
+export const ASKING: ScriptSender = {
+  run<T>(client: Redis, { script, keys, args, read }: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
+    client.asking().catch(() => {}); // the next command fails too
+    return client.eval(script.lua, keys.length, ...keys, ...args).then(read, fail);
+  },
+};
 
 /** The real one, whatever a test makes of the process's later. */
 const { nextTick } = process;
@@ -20,7 +35,7 @@ const IN_TEXT = { replyEncoding: 'utf8' } as const;
 class ScriptCommand extends Command {
   readonly #text: string;
 
-  constructor({ sha }: Script, keys: readonly string[], args: readonly Argument[]) {
+  constructor({ script: { sha }, keys, args }: Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>) {
     super('evalsha', NO_ARGUMENTS, IN_TEXT);
     let text = `*${keys.length + args.length + 3}\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`;
     for (const key of keys) text += bulk(key);
@@ -44,34 +59,23 @@ function bulk(text: string): string {
  * The commands that are sent in one tick leave in few writes. A write is a system call, and for small commands most of what
  * they cost. The first one leaves at once, and the others a few at a time, so that Redis works while they are written.
  */
-export class ScriptRunner {
+export class ScriptRunner implements ScriptSender {
   #sentInTick = 0;
-  #corked: Redis['stream'] | undefined;
+  /** Streams that are held back, of one server or of several. */
+  readonly #corked = new Set<Redis['stream']>();
 
-  /**
-   * @param read what to make of the reply
-   * @param fail what to throw in place of what ioredis rejects with
-   * @param lazily nobody waits for it: it leaves together with what is sent after it in the same tick
-   */
-  run<T>(
-    client: Redis,
-    script: Script,
-    keys: readonly string[],
-    args: readonly Argument[],
-    read: (reply: unknown) => T,
-    fail: (error: unknown) => never,
-    lazily = false,
-  ): Promise<T> {
-    return this.#send(client, new ScriptCommand(script, keys, args), lazily).then(read, (error: unknown) => {
+  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+    const { script, keys, args, read } = call;
+    return this.#send(client, new ScriptCommand(call), call.lazily).then(read, (error: unknown) => {
       if (!(error instanceof Error) || replyCode(error.message) !== 'NOSCRIPT') return fail(error);
       return client.eval(script.lua, keys.length, ...keys, ...args).then(read, fail);
     });
   }
 
-  #send(client: Redis, command: Command, lazily: boolean): Promise<unknown> {
+  #send(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {
     const isFirst = this.#sentInTick++ === 0;
     if (isFirst) nextTick(this.#endTick);
-    if ((!isFirst || lazily) && this.#corked === undefined) (this.#corked = client.stream).cork();
+    if (!isFirst || lazily) this.#cork(client.stream);
     const reply = client.sendCommand(command) as Promise<unknown>;
     if (!lazily && this.#sentInTick % COMMANDS_AT_ONCE === 1) this.#uncork();
     return reply;
@@ -82,8 +86,14 @@ export class ScriptRunner {
     this.#uncork();
   };
 
+  #cork(stream: Redis['stream']): void {
+    if (this.#corked.has(stream)) return;
+    this.#corked.add(stream);
+    stream.cork();
+  }
+
   #uncork(): void {
-    this.#corked?.uncork();
-    this.#corked = undefined;
+    for (const stream of this.#corked) stream.uncork();
+    this.#corked.clear();
   }
 }

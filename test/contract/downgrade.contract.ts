@@ -2,9 +2,11 @@ import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from './queue-world.js';
 import {
   contender,
+  EVERYTHING,
   EXCLUSIVE,
   LONG_MS,
   permits,
+  possible,
   READ,
   REENTRANT,
   SHORT_MS,
@@ -14,7 +16,7 @@ import {
 } from './subject.js';
 
 /** What every lock store keeps to: a writer that becomes a reader. */
-export function describeDowngrade(createSubject: () => Promise<Subject>): void {
+export function describeDowngrade(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
   let subject: Subject;
   let world: QueueWorld;
   let holder: LockStore;
@@ -95,7 +97,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>): void {
     expect(await subject.isEmpty()).toBe(true);
   });
 
-  it.each([EXCLUSIVE, REENTRANT, permits(1, 2)])('is nothing for $mode', async (wish) => {
+  it.each(possible(features, EXCLUSIVE, REENTRANT, permits(1, 2)))('is nothing for $mode', async (wish) => {
     const owner = await world.holding(world.holder, wish);
     expect(await holder.downgrade(owner, LONG_MS)).toBe(false);
     expect((await holder.inspect('stock')).mode).toBe(wish.mode);

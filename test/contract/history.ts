@@ -1,5 +1,11 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireReply, LockStore, Ownership, PushedGrant } from '../../lib/core/lock-store.js';
+import {
+  type AcquireReply,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+  type PushedGrant,
+} from '../../lib/core/lock-store.js';
 import { GrantLog } from '../support/grant-log.js';
 import { LockModel } from '../support/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
@@ -84,6 +90,7 @@ export class History {
         const reply = await store.rotate(own, next, leaseMs, queueing);
         const expected = model.rotate(own, next, leaseMs, queueing);
         this.#comparison.same(reply.released, expected.released, step);
+        if (reply.next instanceof LockStoreError) throw reply.next;
         return this.#sameReply(reply.next, expected.next, step);
       }
       case 'renew': {

@@ -24,13 +24,12 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       expect(ttlMs).toBeLessThanOrEqual(LONG_MS);
     });
 
-    it('mints a larger token for every lease, whatever the resource and the instance', async () => {
+    it('mints a larger token for every lease of a resource, whatever the instance', async () => {
       const tokens: number[] = [];
       for (const [store, resource] of [
         [first, 'a'],
-        [second, 'b'],
-        [first, 'a'],
         [second, 'a'],
+        [first, 'a'],
       ] as const) {
         const owner = contender(store, resource);
         tokens.push(await take(store, owner));
@@ -152,6 +151,30 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       expect(await first.renew(owner, LONG_MS)).toBe(false);
       expect(await first.release(owner)).toBe(false);
       expect(await second.verify(stranger)).toBe(true);
+    });
+  });
+
+  describe.each(['exclusive', 'reentrant', 'read', 'write'] as const)('raiseToken in %s mode', (mode) => {
+    it('makes the token of the lease larger, and all that come after it; the lease does not last longer by that', async () => {
+      const owner = contender(first, 'stock', mode);
+      const raised = (await take(first, owner, LONG_MS / 2)) + 3_200_000_000;
+      for (const _sent of ['once', 'again']) expect(await first.raiseToken(owner, raised)).toBe(true);
+      expect((await first.inspect('stock')).holders).toMatchObject([{ instanceId: 'first', fencingToken: raised }]);
+      expect((await first.inspect('stock')).ttlMs).toBeLessThanOrEqual(LONG_MS / 2);
+      expect(await first.raiseToken(owner, raised - 64)).toBe(true);
+      expect((await first.inspect('stock')).holders[0]!.fencingToken).toBe(raised);
+      await first.release(owner);
+      expect(await take(second, contender(second, 'stock'))).toBeGreaterThan(raised);
+    });
+
+    it('is nothing for one who does not hold it, but that tokens are larger from then on', async () => {
+      const owner = contender(first, 'stock', mode);
+      const token = await take(first, owner);
+      const raised = token + 3_200_000_000;
+      expect(await second.raiseToken(contender(second, 'stock', mode), raised)).toBe(false);
+      expect((await first.inspect('stock')).holders[0]!.fencingToken).toBe(token);
+      await first.release(owner);
+      expect(await take(second, contender(second, 'stock'))).toBeGreaterThan(raised);
     });
   });
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
+import type { RedisConnectionOption } from '../../lib/redis/connection-options.js';
+import type { Durability } from '../../lib/redis/durability.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
@@ -27,27 +28,28 @@ import { describeWriter } from './writer.contract.js';
 export interface RedisSite extends AsyncDisposable {
   /** How a store finds it. */
   readonly connection: RedisConnectionOption;
-  /** A client with all rights. */
-  readonly admin: Redis;
+  /** What replicas have to have. */
+  readonly durability?: Durability;
+  /** Clients with all rights, one for each primary. */
+  readonly admins: readonly Redis[];
+  /** How the server is brought to notice that an instance is dead. @default by the end of its subscription */
+  notice?(dead: RedisLockStore): Promise<void>;
 }
 
-/**
- * The contract on a Redis.
- *
- * @param part `locks` and cron ticks alone, without random histories: for a site that differs only in how it is found
- */
-export function describeOnRedis(openSite: () => Promise<RedisSite>, part: 'all' | 'locks' = 'all'): void {
+/** Stores on a site, for the contract. */
+export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise<Subject> {
   let site: RedisSite;
   let subjects = 0;
   beforeAll(async () => void (site = await openSite()), 60_000);
   afterAll(() => site?.[Symbol.asyncDispose]());
 
-  async function onRedis(): Promise<Subject> {
+  return async () => {
     const keyPrefix = `lock:contract-${++subjects}`;
     const stores: RedisLockStore[] = [];
     return {
       async open(instanceId) {
-        const store = new RedisLockStore({ connection: site.connection, keyPrefix, instanceId, leaseMs: LONG_MS });
+        const { connection, durability } = site;
+        const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: LONG_MS, durability });
         stores.push(store);
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
         return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
@@ -55,24 +57,43 @@ export function describeOnRedis(openSite: () => Promise<RedisSite>, part: 'all' 
       async kill(instanceId) {
         const victim = stores.find((store) => store.instanceId === instanceId)!;
         await victim.close();
+        if (site.notice) return site.notice(victim);
         const channel = victim.keys.inbox(victim.clientId);
-        while ((await site.admin.pubsub('NUMSUB', channel))[1] !== 0) await sleep(5);
+        const countListeners = async (admin: Redis) => Number((await admin.pubsub('NUMSUB', channel))[1]);
+        while ((await Promise.all(site.admins.map(countListeners))).some((count) => count > 0)) await sleep(5);
       },
       pass: (ms) => sleep(ms),
       async expireLatch(name) {
         const { keys } = stores[0]!;
-        await site.admin.del(keys.latch(name), keys.latchWaiters(name));
+        for (const admin of site.admins) {
+          // On a cluster, those that do not have the slot refuse.
+          await admin.del(keys.latch(name), keys.latchWaiters(name)).catch(() => undefined);
+        }
       },
       async isEmpty() {
-        // One key for all resources stays: the last fencing tick.
-        const keys = await site.admin.keys(`${keyPrefix}:*`);
-        return keys.every((key) => key === `${keyPrefix}:fence`);
+        const keys = await Promise.all(site.admins.map((admin) => admin.keys(`${keyPrefix}:*`)));
+        // The last fencing tick stays: one key for all resources, or for those of one slot.
+        return keys.flat().every((key) => /^[^{}]*:(\{[^{}]*\}:)?fence$/.test(key));
       },
       async close() {
         for (const store of stores) await store.close();
       },
     };
-  }
+  };
+}
+
+/**
+ * The contract on a Redis.
+ *
+ * @param part `locks` and cron ticks alone, without random histories: for a site that differs only in how it is found
+ * @param histories how many random ones are tried; of locks none where tokens do not grow over all resources, as those of the model
+ */
+export function describeOnRedis(
+  openSite: () => Promise<RedisSite>,
+  part: 'all' | 'locks' = 'all',
+  histories = { locks: 25, latches: 60 },
+): void {
+  const onRedis = useSubjectsOn(openSite);
 
   describe('the Redis lock store', () => {
     describeLockStore(onRedis);
@@ -89,9 +110,10 @@ export function describeOnRedis(openSite: () => Promise<RedisSite>, part: 'all' 
     describe('transfer', () => describeTransfer(onRedis));
     describe('an operator', () => describeOperators(onRedis));
     if (part === 'locks') return;
+    if (histories.locks === 0) return;
     describe('in any history', () => {
       const pace = { unitMs: LONG_MS, slackMs: LONG_MS / 2, hasRoughReplies: true };
-      describeStoreModel(onRedis, { ...pace, numRuns: 25, withTime: false });
+      describeStoreModel(onRedis, { ...pace, numRuns: histories.locks, withTime: false });
     });
   });
 
@@ -100,6 +122,6 @@ export function describeOnRedis(openSite: () => Promise<RedisSite>, part: 'all' 
   if (part === 'locks') return;
   describe('the Redis latch store', () => {
     describeLatchStore(onRedis);
-    describeLatchHistories(onRedis, 60);
+    describeLatchHistories(onRedis, histories.latches);
   });
 }

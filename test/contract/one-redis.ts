@@ -9,7 +9,7 @@ export async function oneRedis(user: 'default' | 'documented'): Promise<RedisSit
   const admin = new Redis(redis.url);
   return {
     connection: user === 'documented' ? asDocumentedUser(redis.url) : lockConnection(redis.url),
-    admin,
+    admins: [admin],
     async [Symbol.asyncDispose]() {
       admin.disconnect();
       await redis.stop();

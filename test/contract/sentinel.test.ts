@@ -1,4 +1,4 @@
-import { describeOnMachine } from '../support/redis-server.js';
+import { describeOnMachine } from '../support/describe-on-machine.js';
 import { SentinelSet } from '../support/sentinel-set.js';
 import { describeOnRedis } from './on-redis.js';
 
@@ -8,8 +8,8 @@ describeOnMachine('behind a sentinel', () =>
     const set = await SentinelSet.start();
     return {
       connection: set.connection,
-      get admin() {
-        return set.admin();
+      get admins() {
+        return [set.admin()];
       },
       [Symbol.asyncDispose]: () => set[Symbol.asyncDispose](),
     };

@@ -36,6 +36,18 @@ export const REENTRANT: Wish = { mode: 'reentrant' };
 export const READ: Wish = { mode: 'read' };
 export const WRITE: Wish = { mode: 'write' };
 
+/** What a place has beside locks and read/write locks. */
+export interface Features {
+  readonly semaphores: boolean;
+}
+
+export const EVERYTHING: Features = { semaphores: true };
+
+/** Those of the wishes that can come true there. */
+export function possible({ semaphores }: Features, ...wishes: Wish[]): Wish[] {
+  return wishes.filter((wish) => semaphores || !wish.permits);
+}
+
 /** So many permits of a semaphore that has so many, or that is resized to have so many. */
 export function permits(count: number, total: number, isResized = false): Wish {
   return { mode: 'semaphore', permits: { count, total, isResized } };

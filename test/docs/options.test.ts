@@ -18,7 +18,8 @@ const TYPES = `
 import type * as lock from 'nestjs-redis-lock';
 import type * as jobs from 'nestjs-redis-lock/schedule';
 export interface Types {
-  'RedisLockModuleOptions & RedisLockModuleExtras': Omit<lock.RedisLockModuleOptions, 'shutdown'> & lock.RedisLockModuleExtras;
+  'RedisLockModuleOptions & RedisLockModuleExtras': Omit<lock.RedisLockModuleOptions, 'shutdown' | 'durability'> & lock.RedisLockModuleExtras;
+  durability: NonNullable<lock.RedisLockModuleOptions['durability']>;
   shutdown: NonNullable<lock.RedisLockModuleOptions['shutdown']>;
   LockOptions: lock.LockOptions;
   fixedInterval: Parameters<typeof lock.fixedInterval>[0];
@@ -59,8 +60,10 @@ function declaredOptions(): Map<string, DocumentedOption[]> {
     );
   }
   const moduleOptions = result.get('RedisLockModuleOptions & RedisLockModuleExtras')!;
-  for (const option of result.get('shutdown')!) moduleOptions.push({ ...option, name: `shutdown.${option.name}` });
-  result.delete('shutdown');
+  for (const group of ['shutdown', 'durability']) {
+    for (const option of result.get(group)!) moduleOptions.push({ ...option, name: `${group}.${option.name}` });
+    result.delete(group);
+  }
   return result;
 }
 
@@ -113,7 +116,7 @@ describe('the options tables of the guides', () => {
     'RedisLockModuleOptions & RedisLockModuleExtras': (option, value) =>
       resolveModuleOptions({
         connection: 'memory:',
-        ...(option === 'shutdown.drainMs' ? { shutdown: { drainMs: value } } : { [option]: value }),
+        ...moduleOption(option, value),
       } as RedisLockModuleOptions),
     LockOptions: (option, value) => checkLockOptions({ [option]: value }),
     fixedInterval: (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
@@ -154,6 +157,15 @@ describe('the options tables of the guides', () => {
     expect(ranges.map(([type, name]) => [type, name])).toEqual(expect.arrayContaining(durations));
   });
 });
+
+/** Beside others with which its whole range is allowed. */
+function moduleOption(option: string, value: unknown): object {
+  if (option === 'shutdown.drainMs') return { shutdown: { drainMs: value } };
+  if (option === 'restartQuarantineMs') return { leaseMs: 50, restartQuarantineMs: value };
+  const [, name] = option.split('durability.');
+  if (!name) return { [option]: value };
+  return { leaseMs: 60_000, attemptTimeoutMs: 60_000, durability: { replicas: 1, [name]: value } };
+}
 
 function byName(a: DocumentedOption, b: DocumentedOption): number {
   return a.name < b.name ? -1 : 1;

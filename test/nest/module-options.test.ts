@@ -97,14 +97,25 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     ['a connector that is none', { Connector: 5, password: secret }, 'not options that ioredis refuses.'],
     ['an array', [{ host: 'localhost', password: secret }], 'not an array of 1.'],
     ['a number', 6379, 'not 6379.'],
-    ['a cluster', { isCluster: true, options: { password: secret } }, 'not a Cluster, which is not supported yet.'],
+    ['a cluster of nobody', { cluster: [], redisOptions: { password: secret } }, 'not a cluster without nodes.'],
+    [
+      'a cluster with a bad URL',
+      { cluster: [`http://:${secret}@localhost`] },
+      'not a string that is no redis:// or rediss:// URL.',
+    ],
+    [
+      'a cluster in a cluster',
+      { cluster: [{ cluster: [`redis://:${secret}@localhost`] }] },
+      'not a cluster of clusters.',
+    ],
   ];
   it.each(bad)('%s', async (_, connection, message) => {
     const imports = [RedisLockModule.forRoot({ connection: connection as never })];
     const error = await rejection(Test.createTestingModule({ imports }).compile());
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toBe(
-      `connection must be a URL such as redis://localhost:6379, ioredis options, or an ioredis client, ${message}`,
+      'connection must be a URL such as redis://localhost:6379, ioredis options, the nodes of a cluster, or an ioredis client, ' +
+        message,
     );
     expect(inspect(error, { depth: 9 })).not.toContain(secret);
   });

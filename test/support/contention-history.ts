@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LockEvent } from '../../lib/core/events.js';
 import type { HeldLease } from '../../lib/core/held-lease.js';
 import type { Hold } from '../../lib/core/hold.js';
-import { tickOf } from '../../lib/core/in-memory-server.js';
+import { tickOf } from '../../lib/core/fencing-tick.js';
 import type { LockStore } from '../../lib/core/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';

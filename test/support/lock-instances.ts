@@ -5,8 +5,9 @@ import type { LockEvent } from '../../lib/core/events.js';
 import { Latches } from '../../lib/core/latches.js';
 import { LockClient } from '../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../lib/core/lock-options.js';
-import type { RedisConnectionOption } from '../../lib/redis/redis-connection.js';
+import type { RedisConnectionOption } from '../../lib/redis/connection-options.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
+import type { Durability } from '../../lib/redis/durability.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { eventually } from './eventually.js';
 import { instancesOf } from './instances-of.js';
@@ -26,6 +27,8 @@ export interface LockInstanceOptions {
   keyPrefix?: string;
   defaults?: Partial<LockDefaults>;
   clock?: Clock;
+  durability?: Durability;
+  restartQuarantineMs?: number;
   /** How long to wait for the connections; 0 for a Redis that is down. */
   patienceMs?: number;
 }
@@ -40,13 +43,16 @@ export function useInstances(
   });
   return async (options = {}) => {
     const instanceId = `test-${randomUUID().slice(0, 8)}`;
-    const defaults = { leaseMs: 10_000, waitMs: 10_000, ...options.defaults };
+    const { durability, restartQuarantineMs } = options;
+    const defaults = { leaseMs: 10_000, waitMs: 10_000, restartQuarantineMs, ...options.defaults };
     const events: LockEvent[] = [];
     const store = new RedisLockStore({
       connection: lockConnection(options.connection ?? connection()),
       keyPrefix: options.keyPrefix ?? 'lock',
       instanceId,
       leaseMs: defaults.leaseMs,
+      durability,
+      restartQuarantineMs,
     });
     const { clock } = options;
     const observers = [(event: LockEvent) => events.push(event)];

@@ -95,7 +95,7 @@ export class LockModel {
     return wasHeld;
   }
 
-  rotate(owner: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): RotateReply {
+  rotate(owner: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
     return { released: this.release(owner), next: this.acquire(next, leaseMs, queueing) };
   }
 

@@ -12,6 +12,9 @@ import type { ResourceNames } from '../../lib/core/resource.js';
 import { fence } from '../../lib/redis/fence.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { SystemClock } from '../../lib/core/clock.js';
+import { QuorumLockStore } from '../../lib/core/quorum-lock-store.js';
+import { SystemRandom } from '../../lib/core/random.js';
 import { lockConnection } from './lock-user.js';
 import { machineNow } from './machine-now.js';
 import { type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from './mixed-sections.js';
@@ -85,6 +88,22 @@ const verbs = {
     locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
     latches = new Latches(locks, new RedisLatchStore(store));
     await store.start(5_000);
+  },
+
+  /** Locks on a majority of these. */
+  async startQuorum(urls: readonly string[], leaseMs: number): Promise<void> {
+    redisUrl = urls[0]!;
+    const instanceId = `process-${process.pid}`;
+    const clientId = `${instanceId}/quorum`;
+    const stores = urls.map(
+      (url) =>
+        new RedisLockStore({ connection: lockConnection(url), keyPrefix: 'lock', instanceId, clientId, leaseMs }),
+    );
+    const nodes = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
+    const workings = { clock: new SystemClock(), random: new SystemRandom() };
+    const store = new QuorumLockStore({ ...workings, nodes, nodeTimeoutMs: 100, fencing: true });
+    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    await Promise.all(stores.map((each) => each.start(2_000)));
   },
 
   async acquire(resource: ResourceNames, options?: TakeOptions): Promise<LeaseView> {

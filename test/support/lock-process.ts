@@ -23,9 +23,10 @@ export class LockProcess {
     this.child.setMaxListeners(100);
   }
 
-  static async start(url: string, leaseMs: number): Promise<LockProcess> {
+  static async start(url: string | readonly string[], leaseMs: number): Promise<LockProcess> {
     const lockProcess = new LockProcess();
-    await lockProcess.ask('start', url, leaseMs);
+    if (typeof url === 'string') await lockProcess.ask('start', url, leaseMs);
+    else await lockProcess.ask('startQuorum', url, leaseMs);
     return lockProcess;
   }
 
@@ -74,12 +75,14 @@ export class LockProcess {
 }
 
 /** Starts lock processes, and kills those that still run after each test. */
-export function useProcesses(url: () => string): (leaseMs?: number, at?: string) => Promise<LockProcess> {
+export function useProcesses(
+  url: () => string | readonly string[],
+): (leaseMs?: number, at?: string) => Promise<LockProcess> {
   const running: LockProcess[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((lockProcess) => lockProcess.kill()));
   });
-  return async (leaseMs = 10_000, at = url()) => {
+  return async (leaseMs = 10_000, at: string | readonly string[] = url()) => {
     const lockProcess = await LockProcess.start(at, leaseMs);
     running.push(lockProcess);
     return lockProcess;

@@ -3,11 +3,6 @@ import { documentedUserArgs, LOCKS_AS_USER } from './lock-user.js';
 
 export type { RedisServer, RedisServerOptions };
 
-const IN_CONTAINERS = process.env.REDIS_SERVER_IMAGE !== undefined && process.env.REDIS_SERVER_BIN === undefined;
-
-/** For servers that have to find one another, or that need files and further ports of this machine: not those in containers. */
-export const describeOnMachine = IN_CONTAINERS ? describe.skip : describe;
-
 /** One private Redis, which the caller stops. */
 export function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   if (!LOCKS_AS_USER) return startRedisServer(options);

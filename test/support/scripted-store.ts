@@ -23,6 +23,7 @@ const VERBS = [
   'release',
   'verify',
   'downgrade',
+  'raiseToken',
   'transfer',
   'resize',
   'inspect',
@@ -180,6 +181,10 @@ export class ScriptedStore implements LockStore {
 
   downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
     return this.#send('downgrade', ownership, { leaseMs }, () => this.inner.downgrade(ownership, leaseMs));
+  }
+
+  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+    return this.#send('raiseToken', ownership, {}, () => this.inner.raiseToken(ownership, fencingToken));
   }
 
   transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {

@@ -35,6 +35,8 @@ export interface FailOver {
 export interface SentinelSetOptions {
   /** What a client has to tell the sentinel. */
   sentinelPassword?: string;
+  /** What the user needs beside what the documentation says of every Redis. */
+  rights?: readonly string[];
 }
 
 /** A primary, its replica, and a sentinel, which makes the replica the primary when that dies. */
@@ -60,8 +62,8 @@ export class SentinelSet implements AsyncDisposable {
     this.#observer = connectAdmin(sentinel.port, { enableReadyCheck: false, password: sentinelPassword });
   }
 
-  static async start({ sentinelPassword }: SentinelSetOptions = {}): Promise<SentinelSet> {
-    const args = documentedUserArgs();
+  static async start({ sentinelPassword, rights = [] }: SentinelSetOptions = {}): Promise<SentinelSet> {
+    const args = [...documentedUserArgs(), ...rights];
     const [primary, replica] = await Promise.all([ReplicatedRedis.start(args), ReplicatedRedis.start(args)]);
     await replica.follow(primary);
     const config = CONFIG(primary.port, sentinelPassword);

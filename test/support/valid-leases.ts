@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Hold } from '../../lib/core/hold.js';
 import type { InMemoryMember } from '../../lib/core/in-memory-lock.js';
-import { type InMemoryServer, tickOf } from '../../lib/core/in-memory-server.js';
+import { tickOf } from '../../lib/core/fencing-tick.js';
+import type { InMemoryServer } from '../../lib/core/in-memory-server.js';
 import { isSharedMode, type LockMode } from '../../lib/core/lock-options.js';
 
 /** Whether leases in these modes are never valid at the same time. */

@@ -39,14 +39,13 @@ RedisLockModule.forRootAsync({
 });
 RedisLockModule.forRootAsync({ useClass: Config, name: 'billing' });
 RedisLockModule.forRootAsync({ useExisting: Config, imports: [] });
-// @ts-expect-error the connection is missing
-RedisLockModule.forRoot({ leaseMs: 1_000 });
 // @ts-expect-error a misspelt option
 RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });
 // @ts-expect-error a number
 RedisLockModule.forRoot({ connection: 6379 });
-// @ts-expect-error the factory gives no connection
-RedisLockModule.forRootAsync({ useFactory: () => ({ leaseMs: 1_000 }) });
+// @ts-expect-error the factory gives a number
+RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 6379 }) });
+RedisLockModule.forRoot({ quorum: ['redis://a', { host: 'b' }, new Redis()], fencing: true, nodeTimeoutMs: 50 });
 // @ts-expect-error the class makes no options
 RedisLockModule.forRootAsync({ useClass: Redis });
 

@@ -6,11 +6,11 @@ import { FENCE, HOLDER, LEASE, TAKE } from './shared.js';
 /**
  * `grantWaiting(lockKey, queueKey, fenceKey, lock, own)`: gives a lock that is free, or shared, to the first waiter who is
  * alive, and to those behind it as long as they can hold it together; each for what is left of its place. Tells their
- * clients: "owner token sentAt resource" in the inbox. Gives the lock as it is then, and who is first in the queue, where
+ * clients: "owner token sentAt resource" in the inbox, whose name begins like that of the fence. Gives the lock as it is then, and who is first in the queue, where
  * somebody is who could not be granted.
  *
  * `lock` is what readLock gave, or nil. It stops before `own`, who is the one that asks and need not be told. A place that has
- * expired, and a client whose inbox nobody listens to, are passed over. Where an ACL forbids the channel the grant stands (an
+ * expired, and a client whose inbox nobody listens to, are passed over; not on a cluster, where a node only knows its own listeners. Where an ACL forbids the channel the grant stands (an
  * error is a table), and the waiter finds it with its heartbeat.
  */
 const GRANT = `
@@ -30,7 +30,7 @@ local function giveBack(lockKey, owner, isShared, fields)
 end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
-  local inboxPrefix = string.sub(fenceKey, 1, -6) .. 'inbox:'
+  local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   while true do
     local number, owner, mode, leaseMs, sentAt = firstWaiter(queueKey)
     if not number or owner == own then return lock, owner end
@@ -43,9 +43,9 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
     else
       leaveQueue(queueKey, number, owner)
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
-      local receivers = redis.pcall('PUBLISH', inboxPrefix .. string.match(owner, '^(.*)/'),
+      local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(owner, '^(.*)/'),
         owner .. ' ' .. string.format('%.0f', token) .. ' ' .. sentAt .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
-      local isTold = type(receivers) == 'table' or receivers > 0
+      local isTold = type(receivers) == 'table' or receivers > 0 or inCluster > 0
       if isTold and not shared then return { owner = owner, token = token, mode = mode } end
       local wasFree = not lock
       lock = shared

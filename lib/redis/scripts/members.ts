@@ -120,8 +120,8 @@ local function renewMember(lockKey, owner, leaseMs, exactly)
   local permits, token, expiry = findMember(lockKey, owner)
   if not permits then return nil end
   local renewed = now + leaseMs
-  if renewed < expiry and not exactly then return token end
   keepAlive(lockKey, leaseMs)
+  if renewed < expiry and not exactly then return token end
   redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed))
   if renewed < expiry and renewed < tonumber(redis.call('HGET', lockKey, 'soonest')) then
     redis.call('HSET', lockKey, 'soonest', string.format('%.0f', renewed))

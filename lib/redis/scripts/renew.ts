@@ -15,7 +15,8 @@ export const RENEW = defineScript(
 -- An exclusive lock of this owner: nearly always, and no members whose time would have to be known.
 local text = redis.pcall('GET', KEYS[1])
 if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
-  if ARGV[3] == '1' or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  local ttl = ARGV[3] == '1' and 0 or redis.call('PTTL', KEYS[1])
+  redis.call('PEXPIRE', KEYS[1], ttl < tonumber(ARGV[2]) and ARGV[2] or string.format('%.0f', ttl))
   return 1
 end
 if not text then return 0 end

@@ -88,9 +88,11 @@ end
 
 /** `lengthen(lockKey, leaseMs)` and `holderTtl(lockKey)`: how long a lock lasts. */
 export const LEASE = `
--- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since.
+-- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since. Writes
+-- in any case: whoever then waits for replicas waits for all that was written before, too.
 local function lengthen(lockKey, leaseMs)
-  if redis.call('PTTL', lockKey) < tonumber(leaseMs) then redis.call('PEXPIRE', lockKey, leaseMs) end
+  local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
+  redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
 end
 
 -- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.

@@ -46,7 +46,7 @@ export function fuzzKeys(names: number, seed: number, keysOf = (prefix: string) 
     const keys = keysOf(outer + prefix);
     // Where somebody's own prefix has braces it may look like our keys; under one prefix it has no chance to.
     const ledger = /[{}]/.test(outer) ? new KeyLedger() : everywhere;
-    ledger.enter(keys.fence(), keys.prefix, 'fence');
+    ledger.enter(keys.fence(keys.lock('any')), keys.prefix, 'fence');
     for (const name of related) {
       result.names++;
       if (isRefused(name)) result.refused++;

@@ -3,7 +3,7 @@ import { LockUnavailableError } from '../../../lib/core/errors.js';
 import type { LockMode } from '../../../lib/core/lock-options.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
-import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
+import { keysWithTtl, type LockInstanceOptions, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { take, type TakeOptions } from '../../support/mixed-sections.js';
 import { useRedis } from '../../support/redis-server.js';
 
@@ -14,6 +14,11 @@ const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eva
 const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall llen unlink'.split(' ');
 /** What `locks.list()` needs beside them. */
 const TO_LIST = '+scan';
+/** What the options of the module need that are about losing data. */
+const TO_WAIT = '+wait';
+const TO_LOOK = '+info';
+const DURABLY = { durability: { replicas: 1, timeoutMs: 50 } };
+const QUARANTINED = { restartQuarantineMs: 600_000 };
 
 /** Every way to take a lock. */
 const WAYS: [string, TakeOptions][] = [
@@ -29,14 +34,16 @@ describe('an ACL user', () => {
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
 
-  const connectAs = async (...rules: string[]) => {
+  const connectAs = (...rules: string[]) => connectFor({}, ...rules);
+  const connectFor = async (options: LockInstanceOptions, ...rules: string[]) => {
     await admin().call('ACL', 'SETUSER', 'app', 'reset', 'on', `>${PASSWORD}`, ...rules);
-    return start({ connection: redis().url.replace('://', `://app:${PASSWORD}@`), patienceMs: 500 });
+    return start({ ...options, connection: redis().url.replace('://', `://app:${PASSWORD}@`), patienceMs: 500 });
   };
   const everything = [...ENOUGH, TO_LIST, ...IN_SCRIPTS.map((command) => `+${command}`)];
-  const expectNoperm = (error: LockUnavailableError): void => {
+  const expectNoperm = (error: LockUnavailableError, advice = /The ACL user needs/): void => {
     expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toMatch(/^Redis could not acquire "a": (NOPERM|ERR The user).*The ACL user needs/);
+    expect(error.message).toMatch(/^Redis could not acquire "a": (NOPERM|ERR The user)/);
+    expect(error.message).toMatch(advice);
     for (const text of [error.message, JSON.stringify(error), inspect(error, { depth: 9 })]) {
       expect(text).not.toContain(PASSWORD);
     }
@@ -72,6 +79,25 @@ describe('an ACL user', () => {
     await opened;
     expect(await admin().hkeys('lock:{a}:latch')).toEqual(['count', 'open']);
   });
+
+  it.each([
+    ['WAIT', 'durability', DURABLY, TO_WAIT, 'only 0 of 1 replicas'],
+    ['INFO', 'restartQuarantineMs', QUARANTINED, TO_LOOK, 'has restarted without its data'],
+  ])(
+    'needs %s for %s: without it is told at once, and nothing is granted',
+    async (_what, name, options, rule, said) => {
+      const without = await connectFor(options, ...everything, rule.replace('+', '-'));
+      for (const waitMs of [60_000, 0]) {
+        const error = await rejection<LockUnavailableError>(without.locks.acquire('a', { waitMs }));
+        expectNoperm(error, new RegExp(`${name} needs the command .*give the ACL user \\${rule}`));
+      }
+      expect(await admin().keys('*')).toEqual([]);
+      const { locks } = await connectFor(options, ...everything, rule);
+      expect((await rejection(locks.acquire('a', { waitMs: 0 }))).message).toContain(said);
+      // The one that was there before may do it now, too.
+      expect((await rejection(without.locks.acquire('a', { waitMs: 0 }))).message).toContain(said);
+    },
+  );
 
   it('without SCAN can do everything but list', async () => {
     const { locks } = await connectAs(...everything, '-scan');

@@ -50,7 +50,7 @@ describe('hostile resource names', () => {
   it('are different locks, each with a key and a waiters key of its own', async () => {
     const { locks, store } = await start();
     const keys = HOSTILE.flatMap((name) => [store.keys.lock(name), store.keys.waiters(name)]);
-    expect(new Set([...keys, store.keys.fence()]).size).toBe(2 * HOSTILE.length + 1);
+    expect(new Set([...keys, store.keys.fence('')]).size).toBe(2 * HOSTILE.length + 1);
 
     const leases = [];
     for (const name of HOSTILE) leases.push((await locks.tryAcquire(name, { waitMs: 0 }))!);

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { LockUnavailableError } from '../../../lib/core/errors.js';
-import type { RedisConnectionOption } from '../../../lib/redis/redis-connection.js';
+import type { RedisConnectionOption } from '../../../lib/redis/connection-options.js';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { findOnPath } from '../../../scripts/setup/programs.mjs';
 import { type Certificate, CertificateAuthority } from '../../support/certificates.js';
@@ -12,7 +12,8 @@ import { eventually, rejection } from '../../support/eventually.js';
 import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';
 import { documentedUserArgs } from '../../support/lock-user.js';
-import { describeOnMachine, type RedisServer, startRedis, useRedis } from '../../support/redis-server.js';
+import { describeOnMachine } from '../../support/describe-on-machine.js';
+import { type RedisServer, startRedis, useRedis } from '../../support/redis-server.js';
 import { ReplicatedRedis } from '../../support/replicated-redis.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 

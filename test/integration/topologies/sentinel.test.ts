@@ -7,7 +7,7 @@ import type { Lease } from '../../../lib/core/lease.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
-import { describeOnMachine } from '../../support/redis-server.js';
+import { describeOnMachine } from '../../support/describe-on-machine.js';
 import { SentinelSet } from '../../support/sentinel-set.js';
 
 const LEASE_MS = 6_000;

@@ -1,4 +1,5 @@
 import type { LockOptions } from '../../../lib/core/lock-options.js';
+import { LockStoreError } from '../../../lib/core/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import {
@@ -63,6 +64,23 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await settle();
     expect(verbs(a)).toEqual(['acquire', 'rotate']);
     await leaves(own.value);
+  });
+
+  it('is a release also where the store is not certain of the second part, which is asked for again', async () => {
+    const doubted: Fate = async (execute) => {
+      const reply = await execute();
+      return { ...reply, next: new LockStoreError('unknown', 'no replica has it') };
+    };
+    const first = await acquire(a);
+    const waiting = track(acquire(a));
+    a.store.next('rotate', doubted);
+    await first.release();
+    await settle();
+    expect(eventsOf(a, 'released')).toHaveLength(1);
+    expect(waiting.state).toBe('pending');
+    await world.clock.advance(30);
+    expect(verbs(a)).toEqual(['acquire', 'rotate', 'acquire']);
+    await leaves(waiting.value);
   });
 
   it('counts the next lease from when it was sent', async () => {

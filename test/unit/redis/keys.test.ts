@@ -41,14 +41,14 @@ describe('keys', () => {
       keys.tick(name, tick),
       keys.latch(name),
       keys.latchWaiters(name),
-      keys.fence(),
+      keys.fence(keys.lock(name)),
       keys.inbox(name),
     ];
     fc.assert(
       fc.property(hostile, hostile, hostile, (a, b, tick) => {
         fc.pre(a !== b);
         const shared = everything(a, tick).filter((key) => everything(b, tick).includes(key));
-        expect(shared).toEqual([keys.fence()]);
+        expect(shared).toEqual([keys.fence(keys.lock(a))]);
       }),
       { seed: 20_260_101 },
     );

@@ -1,4 +1,6 @@
-import { RedisConnection } from '../../../lib/redis/redis-connection.js';
+import { Redis } from 'ioredis';
+import { safeOptions } from '../../../lib/redis/safe-options.js';
+import { ServerConnection } from '../../../lib/redis/server-connection.js';
 
 /** As ioredis makes the error of a reply. */
 function replyError(message: string): Error {
@@ -6,7 +8,8 @@ function replyError(message: string): Error {
 }
 
 describe('a connection that is never made', () => {
-  const connection = new RedisConnection({ host: 'redis.test', port: 7000, password: 'pw' }, 'one', 30_000);
+  const model = new Redis({ host: 'redis.test', port: 7000, password: 'pw', lazyConnect: true });
+  const connection = new ServerConnection(model, safeOptions('one', 30_000));
 
   it('says where it would be', () => {
     expect(() => connection.ready()).toThrow('not connected to Redis at redis.test:7000');

@@ -1,0 +1,78 @@
+import type { Alarms } from './alarms.js';
+import type { Clock } from './clock.js';
+import { asStoreError, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import { Withdrawals } from './withdrawals.js';
+
+/** A store that votes, and how it is called in messages. */
+export interface QuorumMember {
+  /** Such as host and port. Never with credentials. */
+  readonly name: string;
+  readonly store: LockStore;
+}
+
+export interface QuorumTiming {
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+  /** How long a node may take for an answer before it counts as one that does not answer, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** One of the nodes of a quorum. One that has fallen silent is asked no more than now and then, until it is heard of again. */
+export class QuorumNode {
+  readonly name: string;
+  readonly store: LockStore;
+  /** What may be held there and is not wanted: released again and again until the node answers. */
+  readonly #withdrawals: Withdrawals;
+  /** When the oldest command was sent since which nothing was heard. */
+  #unansweredSince: number | undefined;
+  #askedAt = -Infinity;
+
+  constructor(
+    { name, store }: QuorumMember,
+    private readonly timing: QuorumTiming,
+  ) {
+    this.name = name;
+    this.store = store;
+    const release = (ownership: Ownership): Promise<boolean> =>
+      new Promise((resolve, reject) => this.ask(() => store.release(ownership), resolve, reject));
+    this.#withdrawals = new Withdrawals({ release }, timing.clock, timing.alarms);
+  }
+
+  /** Sends a command. What does not answer would only pile up what it was asked: then it is not sent. */
+  ask<T>(command: () => Promise<T>, answered: (answer: T) => void, failed: (error: LockStoreError) => void): void {
+    const now = this.timing.clock.now();
+    const silentMs = now - (this.#unansweredSince ?? now);
+    if (silentMs > this.timing.timeoutMs && now - this.#askedAt < this.timing.timeoutMs) {
+      const message = `has not answered for ${Math.round(silentMs)} ms`;
+      queueMicrotask(() => failed(new LockStoreError('notExecuted', message)));
+      return;
+    }
+    this.#unansweredSince ??= now;
+    this.#askedAt = now;
+    command().then(
+      (answer) => {
+        this.#unansweredSince = undefined;
+        answered(answer);
+      },
+      (error: unknown) => {
+        this.#unansweredSince = undefined;
+        failed(asStoreError(error));
+      },
+    );
+  }
+
+  /** Releases what this owner may have here, in the background, until it is known or its time is over. */
+  withdraw(ownership: Ownership, leaseMs: number): void {
+    this.#withdrawals.again(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
+  }
+
+  /** How many releases are not answered yet. */
+  get withdrawing(): number {
+    return this.#withdrawals.size;
+  }
+
+  async close(): Promise<void> {
+    await this.#withdrawals.settle(this.timing.timeoutMs);
+    await this.store.close();
+  }
+}

@@ -1,0 +1,139 @@
+import { type AcquireReply, LockStoreError, type Ownership, type Queueing } from './lock-store.js';
+import type { QuorumNode } from './quorum-node.js';
+import type { QuorumVote } from './quorum-vote.js';
+
+/** How one contender, or holder, stands at one node. */
+export class QuorumSeat {
+  vote: QuorumVote | undefined;
+  /** What is to be handed back there in the same step, until that was answered. */
+  leaving: Ownership | undefined;
+  /** Whether it may be held, or waited for, there. */
+  isTaken = false;
+  #attempt = 1;
+  #isLeaving = false;
+  #refused: Ownership | undefined;
+  #ownership: Ownership;
+
+  constructor(
+    readonly node: QuorumNode,
+    ownership: Ownership,
+  ) {
+    this.#ownership = ownership;
+  }
+
+  /** What it is called there. */
+  get ownership(): Ownership {
+    return this.#ownership;
+  }
+
+  get attempt(): number {
+    return this.#attempt;
+  }
+
+  /** Stands in the queue, or holds, as something else from now on. */
+  set mode(mode: Ownership['mode']) {
+    this.#ownership = { ...this.#ownership, mode };
+  }
+
+  /** Whether this is what it is called there now. */
+  isCalled({ owner }: Ownership): boolean {
+    return owner === this.#ownership.owner;
+  }
+
+  /** @param stamp when the command was sent that this is the answer to */
+  heed(reply: AcquireReply, stamp: number): void {
+    if (reply.status === 'granted') {
+      return this.hear({ fencingToken: reply.fencingToken, stamp });
+    }
+    this.#forgetBefore(stamp);
+    this.isTaken = reply.status === 'queued' || this.vote !== undefined;
+  }
+
+  /** It has the vote, by a reply or by a message. */
+  hear(vote: QuorumVote): void {
+    if (!this.vote || this.vote.stamp < vote.stamp) this.vote = vote;
+  }
+
+  /** No answer came, and nobody knows how long an earlier grant will go on to last. */
+  missed(stamp: number, mayBeTaken: boolean): void {
+    this.#forgetBefore(stamp);
+    if (!mayBeTaken) this.isTaken = false;
+  }
+
+  /** A message may have been faster than a reply: then its grant came after it. Stamps of messages are rounded down. */
+  #forgetBefore(stamp: number): void {
+    if (this.vote && this.vote.stamp < Math.floor(stamp)) this.vote = undefined;
+  }
+
+  /**
+   * A release is sent with its name, so it needs another one: a release that comes late could free what is granted by then.
+   *
+   * @returns the name it had
+   */
+  rename(contender: Ownership): Ownership {
+    const before = this.#ownership;
+    this.#attempt++;
+    this.#ownership = { ...contender, owner: nameOf(contender.owner, this.#attempt) };
+    this.vote = undefined;
+    return before;
+  }
+
+  /** Hands the vote to whoever is next there, and stands in the queue again. */
+  yield(contender: Ownership): void {
+    this.leaving = this.rename(contender);
+  }
+
+  /** A release is sent that is the end of it. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
+  /** Whether the release has found the lock to be held. */
+  left(wasHeld: boolean, leaseMs: number): void {
+    this.#isLeaving = false;
+    if (!wasHeld && this.#refused) this.node.withdraw(this.#refused, leaseMs);
+    this.#refused = undefined;
+  }
+
+  /**
+   * Something was granted that is not wanted any more. Where the release is under way that was sent after it, that one has freed it; but
+   * commands may overtake one another.
+   */
+  refuse(name: Ownership, leaseMs: number): void {
+    if (this.#isLeaving && name.owner === this.#ownership.owner) this.#refused = name;
+    else this.node.withdraw(name, leaseMs);
+  }
+
+  /** Releases what it may have there, and begins anew. */
+  withdraw(contender: Ownership, leaseMs: number): void {
+    if (this.leaving) this.node.withdraw(this.leaving, leaseMs);
+    this.leaving = undefined;
+    if (!this.isTaken) return;
+    this.isTaken = false;
+    this.node.withdraw(this.rename(contender), leaseMs);
+  }
+
+  /** @param left told whether what is handed back was still held */
+  ask(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
+    const { leaving, ownership, node } = this;
+    this.isTaken = true;
+    if (!leaving || !queueing) return node.store.acquire(ownership, leaseMs, queueing);
+    return node.store.rotate(leaving, ownership, leaseMs, queueing).then(({ released, next }) => {
+      left?.(released);
+      if (this.leaving === leaving) this.leaving = undefined;
+      if (next instanceof LockStoreError) throw next;
+      return next;
+    });
+  }
+}
+
+/** The first attempt has the name of the contender, which other processes know as well. */
+function nameOf(owner: string, attempt: number): string {
+  return attempt === 1 ? owner : `${owner}.${attempt}`;
+}
+
+/** Whose name it is, and of which attempt. What comes after the last slash has no dots of its own. */
+export function readName(name: string): { owner: string; attempt: number } {
+  const dot = name.indexOf('.', name.lastIndexOf('/'));
+  return dot === -1 ? { owner: name, attempt: 1 } : { owner: name.slice(0, dot), attempt: Number(name.slice(dot + 1)) };
+}

@@ -1,0 +1,26 @@
+import type { LatchState, LatchStore } from './latch-store.js';
+import { LockStoreError } from './lock-store.js';
+
+/** Where there can be no latches. */
+export class RefusedLatchStore implements LatchStore {
+  /** @param why for people, with the way out */
+  constructor(private readonly why: string) {}
+
+  countDown(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  wait(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  read(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  listen(): void {}
+
+  #refuse(): Promise<never> {
+    return Promise.reject(new LockStoreError('refused', this.why));
+  }
+}

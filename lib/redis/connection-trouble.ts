@@ -1,0 +1,71 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import { LockStoreError } from '../core/lock-store.js';
+import { placeOf } from './address.js';
+import { toStoreError } from './failures.js';
+import { explainSentinel } from './primary-watch.js';
+
+/** What is wrong with a connection at the moment, for whoever wants to send a command. */
+export class ConnectionTrouble {
+  #lastError: LockStoreError | undefined;
+  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
+  #isRefused = false;
+
+  constructor(private readonly client: Redis) {
+    let wasHeard = false;
+    let sentinelTrouble: string | undefined;
+    client.on('connect', () => {
+      this.#isRefused = false;
+      // 'ready' says less: for ioredis 5 a connection is so before it has heard anything.
+      if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
+    });
+    client.on('sentinelError', ({ message }: Error) => {
+      sentinelTrouble = explainSentinel(message, client.options.name);
+    });
+    client.on('error', (error: Error) => {
+      if (error.message.startsWith('All sentinels are unreachable')) {
+        // It says so each time it begins with the first one again, also where a sentinel has named a server that is down.
+        if (sentinelTrouble !== undefined) this.#lastError = new LockStoreError('unknown', sentinelTrouble);
+        sentinelTrouble = undefined;
+        return;
+      }
+      sentinelTrouble = undefined;
+      const sorted = toStoreError(error);
+      const isSilent = !wasHeard && /ECONNRESET|connection broke/.test(sorted.message);
+      this.#lastError = isSilent ? closedAtOnce(client.options) : sorted;
+      this.#isRefused ||= error.name === 'ReplyError';
+    });
+    client.on('close', () => {
+      if (!wasHeard) this.#lastError ??= closedAtOnce(client.options);
+    });
+    client.on('ready', () => {
+      if (client.status === 'ready' && !this.#isRefused) this.#lastError = undefined;
+    });
+  }
+
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  /** Until it is connected again, this is why. */
+  note(error: LockStoreError): void {
+    this.#lastError = error;
+  }
+
+  /** For a command that was not sent. */
+  get error(): LockStoreError {
+    const isFatal = this.#lastError?.failure === 'refused';
+    return new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describe());
+  }
+
+  describe(): string {
+    return `not connected to Redis at ${placeOf(this.client)}${this.#lastError ? ` (${this.#lastError.message})` : ''}`;
+  }
+}
+
+/** The server ends each connection before it has said a word: it expects another kind of beginning. */
+function closedAtOnce({ tls }: RedisOptions): LockStoreError {
+  const advice = tls
+    ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
+    : 'Where the port speaks TLS, use rediss:// or tls in the connection option';
+  return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
+}

@@ -1,0 +1,30 @@
+import { ClusterConnection } from './cluster-connection.js';
+import type { Connection } from './connection.js';
+import { isCluster, modelOf, type RedisConnectionOption } from './connection-options.js';
+import type { Durability } from './durability.js';
+import { RedisConnection } from './redis-connection.js';
+import { RestartQuarantine } from './restart-quarantine.js';
+import { ScriptRunner } from './script-runner.js';
+
+/** How an instance connects, and what it asks of the servers. */
+export interface ConnectionTerms {
+  readonly connection: RedisConnectionOption;
+  readonly instanceId: string;
+  /** The default lease; reconnecting never pauses longer than a third of it. */
+  readonly leaseMs: number;
+  /** Grants count only once replicas have them. */
+  readonly durability?: Durability | undefined;
+  /** The longest lease that anybody takes, in milliseconds: so long nothing is granted by a server that has forgotten its data. */
+  readonly restartQuarantineMs?: number | undefined;
+}
+
+/** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
+export function createConnection(terms: ConnectionTerms): Connection {
+  const { instanceId, leaseMs, durability, restartQuarantineMs } = terms;
+  const model = modelOf(terms.connection);
+  const runner = new ScriptRunner();
+  const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);
+  return isCluster(model)
+    ? new ClusterConnection(model, instanceId, leaseMs, scripts, durability)
+    : new RedisConnection(model, instanceId, leaseMs, scripts, durability);
+}

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { slotOf } from '../../../lib/redis/slot.js';
+import { CriticalSections } from '../../support/critical-sections.js';
+import { eventually } from '../../support/eventually.js';
+import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
+import { describeOnMachine } from '../../support/describe-on-machine.js';
+import { type ClusterNode, useRedisCluster } from '../../support/redis-cluster.js';
+
+const SLOT = slotOf('lock:{x}');
+
+describeOnMachine('a slot of a cluster that moves', () => {
+  const cluster = useRedisCluster();
+  const start = useInstances(() => cluster().connection);
+  beforeEach(() => cluster().flush());
+
+  /** Where the slot is, and where it could be. */
+  const places = async (): Promise<[from: ClusterNode, to: ClusterNode]> => {
+    const from = await cluster().primaryOf('lock:{x}');
+    return [from, cluster().nodes.find((node) => node !== from)!];
+  };
+  const move = async (forMs: number): Promise<void> => {
+    const finish = await cluster().beginMove(SLOT, ...(await places()));
+    await sleep(forMs);
+    await finish();
+  };
+  const failures = (instances: readonly LockInstance[]) =>
+    instances.flatMap(({ events }) => events.filter(({ type }) => /Failed$|^lost$/.test(type)));
+
+  it('again and again, while many take the lock in it: each gets it, one at a time, and nobody hears of it', async () => {
+    const instances = [await start(), await start(), await start()];
+    const sections = new CriticalSections();
+    let isMoving = true;
+    const work = instances.flatMap((instance) => {
+      return Array.from({ length: 4 }, async () => {
+        while (isMoving) await sections.call(instance);
+      });
+    });
+    for (let i = 0; i < 12; i++) {
+      const before = sections.tokens.length;
+      await move(i % 2 ? 60 : 0);
+      // They go on there.
+      await eventually(() => expect(sections.tokens.length).toBeGreaterThan(before + 3));
+    }
+    isMoving = false;
+    await Promise.all(work);
+    sections.expectSound(sections.tokens.length);
+    expect(failures(instances)).toEqual([]);
+    expect(await cluster().keys()).toEqual([expect.stringMatching(/^lock:\{\w+\}:fence$/)]);
+  });
+
+  it('leaves a holder its lease, which is renewed on either side, and those who wait their places', async () => {
+    const leaseMs = 900;
+    const a = await start({ defaults: { leaseMs } });
+    const [b, c] = [await start({ defaults: { leaseMs: 10_000 } }), await start({ defaults: { leaseMs: 10_000 } })];
+    const lease = await a.locks.acquire('x');
+    const next = b.locks.acquire('x');
+    await untilQueued(a, 'x', b);
+    const last = c.locks.acquire('x');
+    await untilQueued(a, 'x', b, c);
+    const [from, to] = await places();
+    const finish = await cluster().beginMove(SLOT, from, to);
+    // Half-way: the lock is on the one side, and the queue on the other.
+    await from.admin.call('MIGRATE', '127.0.0.1', to.server.port, 'lock:{x}', 0, 5_000);
+    await sleep(2 * leaseMs);
+    expect(lease.isHeld()).toBe(true);
+    await finish();
+    expect(await lease.verify()).toBe(true);
+    await untilQueued(a, 'x', b, c);
+    const order: string[] = [];
+    void next.then(() => order.push('b'));
+    void last.then(() => order.push('c'));
+    await lease.release();
+    await (await next).release();
+    await (await last).release();
+    expect(order).toEqual(['b', 'c']);
+  });
+
+  it('lets the holder release while it is on its way', async () => {
+    const a = await start();
+    const lease = await a.locks.acquire('x');
+    const finish = await cluster().beginMove(SLOT, ...(await places()));
+    const released = lease.release();
+    await sleep(200);
+    await finish();
+    await released;
+    expect(await cluster().keys()).toEqual([expect.stringMatching(/:fence$/)]);
+    expect(failures([a])).toEqual([]);
+  });
+});

@@ -1,0 +1,182 @@
+import { Cluster } from 'ioredis';
+import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { slotOf } from '../../../lib/redis/slot.js';
+import { eventually, rejection } from '../../support/eventually.js';
+import { documentedUser } from '../../support/lock-user.js';
+import { take, type TakeOptions } from '../../support/mixed-sections.js';
+import { untilQueued, useInstances } from '../../support/lock-instances.js';
+import { describeOnMachine } from '../../support/describe-on-machine.js';
+import { type ClusterNode, RedisCluster, useRedisCluster } from '../../support/redis-cluster.js';
+
+const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
+const HOSTILE = [
+  '{',
+  '}',
+  '{}',
+  '{a}',
+  '}{',
+  'a}:waiters',
+  '{a}{b}',
+  '{{a}}',
+  '%7Ba%7D',
+  'a{b',
+  '\0',
+  'é🔒',
+  'x:fence',
+  ' ',
+];
+
+describeOnMachine('locks on a cluster of three', () => {
+  const cluster = useRedisCluster();
+  const start = useInstances(() => cluster().connection);
+  beforeEach(() => cluster().flush());
+
+  /** A name whose lock is on that node. */
+  const nameOn = async (index: number): Promise<string> => {
+    const node = cluster().nodes[index]!;
+    for (let i = 0; ; i++) if ((await cluster().primaryOf(`lock:{name ${i}}`)) === node) return `name ${i}`;
+  };
+
+  it('keep the keys of each resource in one slot, whatever it is called and however it is locked', async () => {
+    const [a, b] = [await start(), await start()];
+    for (const name of HOSTILE) {
+      for (const way of WAYS) {
+        const lease = await take(a.locks, name, way);
+        await lease.extend();
+        expect(await lease.verify()).toBe(true);
+        const next = take(b.locks, name, way.permits ? { permits: 3, count: 3 } : { mode: 'write' });
+        await untilQueued(a, name, b);
+        await lease.release();
+        await (await next).release();
+      }
+      await a.latches.latch(name, 1).countDown({ id: 'one' });
+      await a.latches.latch(name, 1).wait();
+    }
+    expect((await cluster().keys()).filter((key) => !/:(fence|latch)$/.test(key))).toEqual([]);
+  });
+
+  it('calculate the slot as Redis does', async () => {
+    const { admin } = cluster().nodes[0]!;
+    const keys = HOSTILE.flatMap((a) => HOSTILE.map((b) => `${a}:${b}`));
+    for (const key of keys) expect([key, slotOf(key)]).toEqual([key, await admin.cluster('KEYSLOT', key)]);
+  });
+
+  it('are taken together, where each is on another node', async () => {
+    const { locks } = await start();
+    const names = [await nameOn(0), await nameOn(1), await nameOn(2)];
+    const lease = await locks.acquire(names);
+    expect([...lease.resources].sort()).toEqual([...names].sort());
+    for (const name of names) expect((await locks.operators.inspect(name)).holders).toHaveLength(1);
+    expect(await locks.operators.list({ prefix: 'name' })).toHaveLength(3);
+    await lease.release();
+    expect(await locks.operators.list()).toEqual([]);
+  });
+
+  it('are renewed on each node, those of a node together', async () => {
+    const { locks } = await start({ defaults: { leaseMs: 1_500 } });
+    const leases = await Promise.all(Array.from({ length: 300 }, (_, i) => locks.acquire(`held ${i}`)));
+    const deadline = performance.now() + 3_000;
+    await eventually(() => expect(performance.now()).toBeGreaterThan(deadline));
+    expect(leases.filter((lease) => lease.isHeld())).toHaveLength(300);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it("take the place of the user's own Cluster, which is neither changed nor closed", async () => {
+    const own = new Cluster([{ host: '127.0.0.1', port: cluster().nodes[1]!.server.port }], { keyPrefix: '{app}:' });
+    const before = { ...own.options };
+    const a = await start({ connection: own });
+    const b = await start({ connection: own });
+    const lease = await a.locks.acquire('x');
+    const next = b.locks.acquire('x');
+    await untilQueued(a, 'x', b);
+    await lease.release();
+    await (await next).release();
+    expect(await cluster().keys()).toEqual([expect.stringMatching(/^\{app\}:lock:\{\w+\}:fence$/)]);
+    await Promise.all([a.locks.shutdown(0), b.locks.shutdown(0)]);
+    expect(await own.get('key')).toBeNull();
+    expect({ ...own.options }).toEqual(before);
+    own.disconnect();
+  });
+
+  it.each([
+    ['no node', { cluster: [] }, 'a cluster without nodes'],
+    ['a URL that is none', { cluster: ['localhost:7000'] }, 'no redis:// or rediss:// URL'],
+    ['half a hash tag', { cluster: ['redis://127.0.0.1'], keyPrefix: 'a{b:' }, 'a whole hash tag'],
+    ['an empty hash tag', { cluster: ['redis://127.0.0.1'], redisOptions: { keyPrefix: '{}:' } }, 'a whole hash tag'],
+  ])('are refused at boot with %s', async (_, connection, why) => {
+    const error = await rejection(start({ connection }));
+    expect(error.message).toContain(why);
+  });
+
+  it('start with the application where the cluster is down, say so, and find it later', async () => {
+    await using own = await RedisCluster.start();
+    for (const { server } of own.nodes) await server.kill();
+    const { locks, store } = await start({ connection: own.connection, patienceMs: 0 });
+    const error = await rejection(locks.acquire('x', { waitMs: 300 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toMatch(/the nodes of the Redis Cluster are not known/);
+    expect(store.describeTrouble()).toMatch(/ECONNREFUSED|not known/);
+    const lease = locks.acquire('x', { waitMs: 45_000 });
+    for (const { server } of own.nodes) await server.restart({ keepData: true });
+    await (await lease).release();
+  });
+
+  it('need no more rights than the documented user has, and two for the cluster', async () => {
+    const { name, password, rules } = documentedUser();
+    await using own = await RedisCluster.start({
+      args: ['--user', name, ...rules, '+cluster|slots', '+asking'],
+    });
+    const redisOptions = { username: name, password };
+    const ports = own.nodes.map(({ server }) => ({ host: '127.0.0.1', port: server.port }));
+    const byOptions = await start({ connection: { cluster: ports, redisOptions } });
+    // The user of the first node is that of all.
+    const byUrl = await start({ connection: { cluster: [`redis://${name}:${password}@127.0.0.1:${ports[0]!.port}`] } });
+    for (let i = 0; i < 20; i++) {
+      const lease = await byOptions.locks.acquire(`${i}`);
+      const next = byUrl.locks.acquire(`${i}`);
+      await untilQueued(byOptions, `${i}`, byUrl);
+      await lease.release();
+      await (await next).release();
+    }
+    const [{ admin }] = own.nodes as [ClusterNode];
+    expect(
+      ((await admin.call('ACL', 'LOG')) as string[][]).filter((entry) => !entry.includes('client|setinfo')),
+    ).toEqual([]);
+  });
+
+  it('learn of a grant by a message, wherever they listen, and listen elsewhere when that node is gone', async () => {
+    await using own = await RedisCluster.start();
+    const options = { connection: own.connection, defaults: { leaseMs: 60_000 } };
+    const a = await start(options);
+    const b = await start(options);
+    const listening = () =>
+      Promise.all(
+        own.nodes.map(async ({ admin }) =>
+          Number((await admin.pubsub('NUMSUB', b.store.keys.inbox(b.store.clientId)))[1]),
+        ),
+      );
+    const handOver = async (): Promise<void> => {
+      const lease = await a.locks.acquire('x');
+      const next = b.locks.acquire('x');
+      await untilQueued(a, 'x', b);
+      const asked = attempts(b.store.acquire.bind(b.store));
+      await lease.release();
+      await (await next).release();
+      asked.end();
+    };
+    const attempts = (acquire: typeof b.store.acquire) => {
+      let sent = 0;
+      b.store.acquire = (...args) => (sent++, acquire(...args));
+      return { end: () => (expect(sent).toBe(0), void (b.store.acquire = acquire)) };
+    };
+    await handOver();
+    const at = (await listening()).indexOf(1);
+    await own.nodes[at]!.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => {
+      const now = await listening();
+      expect(now.reduce((sum, count) => sum + count)).toBe(1);
+      expect(now[at]).toBe(0);
+    });
+    await eventually(handOver);
+  });
+});

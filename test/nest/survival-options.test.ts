@@ -1,0 +1,36 @@
+import { InvalidLockOptionsError, RedisLockModule } from 'nestjs-redis-lock';
+
+/** Options, and what the message must say. */
+const bad: [object, string][] = [
+  [{ durability: {} }, 'durability.replicas must be an integer from 1 to 5 (replicas), not null.'],
+  [{ durability: { replicas: 0 } }, 'durability.replicas must be an integer from 1 to 5 (replicas), not 0.'],
+  [{ durability: { replica: 1 } }, 'durability does not know the option "replica". Did you mean replicas?'],
+  [{ durability: 1 }, 'durability must be an object, not 1.'],
+  [
+    { durability: { replicas: 1, timeoutMs: 1_000 } },
+    'durability.timeoutMs must be less than attemptTimeoutMs (1000), not 1000: no attempt would see its end.',
+  ],
+  [
+    { durability: { replicas: 1 }, leaseMs: 150 },
+    'durability.timeoutMs must be less than a third of leaseMs (150), not 50: a lease is renewed then, and has to be confirmed in time.',
+  ],
+  [
+    { restartQuarantineMs: 29_999 },
+    'restartQuarantineMs must be the longest lease that anybody takes, so at least leaseMs (30000), not 29999.',
+  ],
+  [{ restartQuarantineMs: Infinity }, 'restartQuarantineMs must be an integer from 50 to 86400000 (milliseconds)'],
+];
+
+describe('RedisLockModule.forRoot refuses at once what could not survive a loss of data', () => {
+  it.each(bad)('%j', (options, message) => {
+    const register = (): unknown => RedisLockModule.forRoot({ connection: 'memory:', ...options } as never);
+    expect(register).toThrow(InvalidLockOptionsError);
+    expect(register).toThrow(message);
+  });
+
+  it('and takes what can', () => {
+    const durability = { replicas: 5, timeoutMs: 999 };
+    const options = { connection: 'memory:', durability, restartQuarantineMs: 30_000 };
+    expect(() => RedisLockModule.forRoot(options)).not.toThrow();
+  });
+});

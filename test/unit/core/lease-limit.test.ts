@@ -1,0 +1,45 @@
+import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
+import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
+import { LockClient } from '../../../lib/core/lock-client.js';
+import { rejection } from '../../support/eventually.js';
+
+describe('where a Redis that has forgotten its locks grants them again after 1 s', () => {
+  const store = () => new InMemoryLockStore({ instanceId: 'one' });
+  const locks = new LockClient({ store: store(), defaults: { leaseMs: 1_000, restartQuarantineMs: 1_000 } });
+  const expectRefused = async (call: () => unknown) => {
+    const error = await rejection<InvalidLockOptionsError>((async () => call())());
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.option).toBe('leaseMs');
+    expect(error.message).toMatch(/^leaseMs must be at most restartQuarantineMs \(1000\), not 1001: .*Raise restart/);
+  };
+  afterAll(() => locks.shutdown(0));
+
+  it.each([
+    ['acquire', () => locks.acquire('a', { leaseMs: 1_001 })],
+    ['tryAcquire', () => locks.tryAcquire('a', { leaseMs: 1_001 })],
+    ['using', () => locks.using('a', { leaseMs: 1_001 }, () => undefined)],
+    ['a permit', () => locks.semaphore('s', { permits: 1 }).acquire({ leaseMs: 1_001 })],
+    ['a campaign', () => locks.campaign('a', { leaseMs: 1_001 })],
+  ])('a longer lease is refused: %s', async (_, call) => {
+    await expectRefused(call);
+  });
+
+  it('nor does a lease get longer than that, here or where it is adopted', async () => {
+    const lease = await locks.acquire('a');
+    await expectRefused(() => lease.extend(1_001));
+    await expectRefused(() => lease.transfer({ leaseMs: 1_001 }));
+    expect(lease.isHeld()).toBe(true);
+    await lease.extend(1_000);
+    await lease.release();
+
+    const both = await locks.acquire(['a', 'b']);
+    await expectRefused(() => both.extend(1_001));
+    await expectRefused(() => both.transfer({ leaseMs: 1_001 }));
+    await both.release();
+
+    const careless = new LockClient({ store: store() });
+    const text = await (await careless.acquire('c', { leaseMs: 1_001 })).transfer();
+    await expectRefused(() => locks.adopt(text));
+    await careless.shutdown(0);
+  });
+});

@@ -1,0 +1,81 @@
+import type { Lease } from '../../../lib/core/lease.js';
+import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { type QuorumClient, QuorumWorld } from '../../support/quorum-world.js';
+
+const LEASE_MS = 300;
+const ROUNDS = 6;
+const SEEDS = Number(process.env['SEEDS'] ?? 15);
+
+interface Faults {
+  /** Whether nodes lose replies, and get commands twice. */
+  readonly isLossy?: boolean;
+  readonly nodes: number;
+  readonly seed: number;
+}
+
+/** Processes that lock again and again, while a minority of the nodes is down, stands still, and comes back. */
+async function live({ nodes, seed, isLossy = false }: Faults) {
+  const world = new QuorumWorld({
+    nodes,
+    seed,
+    fencing: true,
+    nodeTimeoutMs: 20,
+    latencyMs: (random) => 0.2 + 4 * random.fraction() ** 3,
+    skewsMs: [0, 5_000, -3_000, 60, 0],
+  });
+  const { clock, random } = world;
+  if (isLossy) for (const distance of world.distances) Object.assign(distance, { replyLoss: 0.03, doubled: 0.05 });
+  const clients = Array.from({ length: 4 }, () => world.client({ leaseMs: LEASE_MS, waitMs: 60_000 }));
+  const held = new Set<Lease>();
+  const tokens: number[] = [];
+  const section = async ({ locks }: QuorumClient): Promise<void> => {
+    const lease = await locks.acquire('stock');
+    if ([...held].some((other) => other.isHeld())) throw new Error(`seed ${seed}: granted twice`);
+    held.add(lease);
+    tokens.push(lease.fencingToken);
+    await new Promise<void>((resolve) => clock.setTimer(resolve, 20 * random.fraction()));
+    const wasHeld = lease.isHeld();
+    held.delete(lease);
+    await lease.release().catch((error: unknown) => {
+      if (!(error instanceof LockUnavailableError)) throw error;
+    });
+    if (wasHeld) await new Promise<void>((resolve) => clock.setTimer(resolve, 5 * random.fraction()));
+  };
+  const run = async (client: QuorumClient): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round++) await section(client);
+  };
+  let isOver = false;
+  const trouble = (): void => {
+    world.resume(...world.servers.keys());
+    const minority = nodes - world.majority;
+    const victims = [...world.servers.keys()].sort(() => random.fraction() - 0.5).slice(0, minority);
+    world.down();
+    if (isOver) return;
+    if (random.fraction() < 0.5) world.down(...victims);
+    else world.stop(...victims);
+    clock.setTimer(trouble, 30 + 100 * random.fraction());
+  };
+  trouble();
+  await world.until(Promise.all(clients.map(run)), 30_000);
+  isOver = true;
+  await clock.advance(200);
+  return { world, tokens };
+}
+
+describe('a minority of the nodes that fails, now these and now those', () => {
+  it.each([3, 5])('never grants twice, and tokens always grow (%i nodes)', async (nodes) => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { world, tokens } = await live({ nodes, seed });
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+      await world.clock.advance(2 * LEASE_MS);
+      expect(world.isEmpty).toBe(true);
+    }
+  });
+
+  it('nor where replies are lost and commands arrive twice', async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { tokens } = await live({ nodes: 5, seed, isLossy: true });
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    }
+  });
+});

@@ -1,0 +1,40 @@
+import { ClusterKeys } from '../../../lib/redis/cluster-keys.js';
+import { slotOf } from '../../../lib/redis/slot.js';
+
+describe('the slot of a key', () => {
+  it.each([
+    // From the specification, and as CLUSTER KEYSLOT of Redis 7 says.
+    ['123456789', 12_739],
+    ['foo', 12_182],
+    ['{foo}bar', 12_182],
+    ['bar{foo}', 12_182],
+    ['foo{}{bar}', 8_363],
+    ['foo{{bar}}zap', 4_015],
+    ['', 0],
+  ])('%j is %i', (key, slot) => {
+    expect(slotOf(key)).toBe(slot);
+  });
+});
+
+describe('the keys of a cluster', () => {
+  it('have the fence in the slot of the lock, and one for each slot', () => {
+    const keys = new ClusterKeys('lock');
+    const fences = new Map<number, string>();
+    for (let i = 0; i < 20_000; i++) {
+      const lock = keys.lock(`order:${i}`);
+      const fence = keys.fence(lock);
+      expect(slotOf(fence)).toBe(slotOf(lock));
+      expect(fences.get(slotOf(lock)) ?? fence).toBe(fence);
+      fences.set(slotOf(lock), fence);
+    }
+    expect(new Set(fences.values()).size).toBe(fences.size);
+    expect(fences.size).toBeGreaterThan(10_000);
+  });
+
+  it('are all in the slot of a hash tag that the prefix has', () => {
+    const keys = new ClusterKeys('{app}:lock');
+    expect(new Set(['a', 'b'].flatMap((name) => [keys.lock(name), keys.fence(keys.lock(name))]).map(slotOf))).toEqual(
+      new Set([slotOf('app')]),
+    );
+  });
+});

@@ -10,7 +10,7 @@ const POLL_SETTINGS = [{ retryMs: 3 }, { retryMs: 10 }, { retryMs: 50 }, { retry
  * @typedef {object} Contestant
  * @property {string} name also the file that implements it
  * @property {string} label
- * @property {'ours' | 'variant' | 'peer' | 'baseline'} kind
+ * @property {'ours' | 'variant' | 'peer' | 'baseline' | 'quorum baseline'} kind
  * @property {boolean} [hasSemaphore] its clients have `semaphore(permits)`
  * @property {string} [package] in test/bench/package.json
  * @property {string} configuration how it is set up, for the report
@@ -35,6 +35,15 @@ export const CONTESTANTS = [
     configuration:
       '`SET key <crypto.randomUUID()> PX 30000 NX`, then compare-and-delete by `EVALSHA` of a script loaded before, on an ioredis ' +
       'client with default options. No waiting, no renewal, no fencing token.',
+    tunings: [{}],
+    patient: {},
+  },
+  {
+    name: 'raw-quorum',
+    label: 'raw SET NX + EVALSHA, majority',
+    kind: 'quorum baseline',
+    configuration:
+      'As `raw`, sent to all nodes at once, each on a client of its own; `acquire` and `release` wait until a majority has answered.',
     tunings: [{}],
     patient: {},
   },

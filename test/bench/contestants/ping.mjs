@@ -1,11 +1,12 @@
-// The floor: one round trip, and no lock.
-import { Redis } from 'ioredis';
+// The floor: one round trip, and no lock. Of a quorum: until the slowest of a majority has answered.
+import { majority } from './quorum-of.mjs';
+import { openServers } from './servers.mjs';
 
-export async function connect(url) {
-  const redis = new Redis(url);
+export async function connect(url, where = {}) {
+  const servers = openServers(url, where);
   return {
-    acquire: () => redis.ping(),
+    acquire: () => (servers.length === 1 ? servers[0].ping() : majority(servers.map((redis) => redis.ping()))),
     release: undefined,
-    close: () => redis.disconnect(),
+    close: () => servers.forEach((redis) => redis.disconnect()),
   };
 }

@@ -1,13 +1,17 @@
-import { Redis } from 'ioredis';
-import { createLock, IoredisAdapter } from 'redlock-universal';
+import { createLock, createRedlock, IoredisAdapter } from 'redlock-universal';
+import { openServers } from './servers.mjs';
 
-export async function connect(url, { retryMs = 100 } = {}) {
-  const redis = new Redis(url);
-  const adapter = new IoredisAdapter(redis);
-  const settings = { adapter, ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs, performance: 'lean' };
+export async function connect(url, { retryMs = 100, ...where } = {}) {
+  const servers = openServers(url, where);
+  const adapters = servers.map((redis) => new IoredisAdapter(redis));
+  const settings = { ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs };
+  const create = (key) =>
+    servers.length === 1
+      ? createLock({ ...settings, key, adapter: adapters[0], performance: 'lean' })
+      : createRedlock({ ...settings, key, adapters });
   const locks = new Map();
   const lockOf = (key) => {
-    if (!locks.has(key)) locks.set(key, createLock({ ...settings, key }));
+    if (!locks.has(key)) locks.set(key, create(key));
     return locks.get(key);
   };
   return {
@@ -16,6 +20,6 @@ export async function connect(url, { retryMs = 100 } = {}) {
       return { lock, handle: await lock.acquire() };
     },
     release: ({ lock, handle }) => lock.release(handle),
-    close: () => redis.disconnect(),
+    close: () => servers.forEach((redis) => redis.disconnect()),
   };
 }

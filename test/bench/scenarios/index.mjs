@@ -5,6 +5,10 @@ import { scenario as contendedFifo } from './contended-fifo.mjs';
 import { scenario as decorated } from './decorated.mjs';
 import { scenario as handover } from './handover.mjs';
 import { scenario as held } from './held-10000.mjs';
+import { scenario as cluster1 } from './cluster-1.mjs';
+import { scenario as cluster8 } from './cluster-8.mjs';
+import { scenario as quorum1 } from './quorum-1.mjs';
+import { scenario as quorum8 } from './quorum-8.mjs';
 import { scenario as readMostly } from './read-mostly.mjs';
 import { scenario as reentry } from './reentry.mjs';
 import { scenario as semaphore1 } from './semaphore-1.mjs';
@@ -29,4 +33,8 @@ export const SCENARIOS = [
   waiters,
   decorated,
   reentry,
+  cluster1,
+  cluster8,
+  quorum1,
+  quorum8,
 ];

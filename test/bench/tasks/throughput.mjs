@@ -1,11 +1,12 @@
 // Callers that lock and unlock, each a resource of its own, for some time.
 
 /**
- * @param {{ callers: number, ms: number, prefix: string, permits?: number }} args `permits` of a semaphore, in place of a lock
+ * @param {{ callers: number, ms: number, prefix: string, permits?: number, tuning?: object }} args `permits` of a semaphore, in
+ *   place of a lock
  * @returns {Promise<{ elapsedMs: number, latenciesMs: Float64Array }>} one latency for each acquire and release
  */
-export async function run(world, { callers, ms, prefix, permits }) {
-  const client = await world.client();
+export async function run(world, { callers, ms, prefix, permits, tuning }) {
+  const client = await world.client(tuning);
   const { acquire, release } = permits === undefined ? client : client.semaphore(permits);
   const latencies = [];
   const startedAt = performance.now();

@@ -12,6 +12,11 @@ export interface Bounds {
   readonly slowMs: number;
   /** How far the clock of Redis is moved: what it keeps for the dead may last so much longer. @default 60000 */
   readonly clockStepMs: number;
+  /**
+   * Whether votes are counted: of several who take over the same lease at once it may be that nobody has it, and readers beside one
+   * another may have the same token. @default false
+   */
+  readonly splitsVotes: boolean;
   /** Faults that lose messages and nothing else: who waits asks again, so resources go on being granted under them. */
   readonly losesMessages: (fault: FaultSpan) => boolean;
 }
@@ -22,6 +27,7 @@ export const BOUNDS: Bounds = {
   lossMs: 250,
   slowMs: 500,
   clockStepMs: 60_000,
+  splitsVotes: false,
   losesMessages: ({ kind }) => /subscriber|message/i.test(kind),
 };
 

@@ -19,13 +19,13 @@ export function errors(history: History, bounds: Bounds = BOUNDS): Verdict {
   for (const call of history.calls) {
     if (!call.refused) continue;
     findings.looked++;
-    const { at, code, type } = call.refused;
+    const { at, code, type, why = '' } = call.refused;
     if (reasons.explain(call, code, at)) continue;
     const { invoked } = call;
     findings.violate(at, () => {
       return (
         `${invoked.process} (${invoked.call}, ${invoked.mode}, waitMs ${invoked.waitMs}) was refused ` +
-        `${invoked.resources.map(quote).join(', ')} with ${code} (${type}) at ${ms(at)}, after ${ms(at - invoked.at)}, and nothing ` +
+        `${invoked.resources.map(quote).join(', ')} with ${code} (${type}: ${why}) at ${ms(at)}, after ${ms(at - invoked.at)}, and nothing ` +
         `explains it, with ${under(history, invoked.at, at, invoked.leaseMs)}`
       );
     });
@@ -38,7 +38,7 @@ export function errors(history: History, bounds: Bounds = BOUNDS): Verdict {
     if (reasons.explainEnd(call, entry)) continue;
     findings.violate(entry.at, () => {
       return (
-        `${entry.op} of ${entry.process} (${entry.call}) failed with ${entry.code} at ${ms(entry.at)}, and nothing explains it, with ` +
+        `${entry.op} of ${entry.process} (${entry.call}) failed with ${entry.code} at ${ms(entry.at)} (${entry.why ?? ''}), and nothing explains it, with ` +
         `${under(history, entry.at, entry.at, call.invoked.leaseMs)}`
       );
     });
@@ -163,7 +163,10 @@ class Reasons {
     if (giver) {
       const { transferCalledAt = at, transitMs = 0 } = giver;
       const rivals = this.#adopters.get(giver)!.filter((other) => other !== call && other.invoked.at <= at);
-      return at >= transferCalledAt + transitMs - EARLY_MS || rivals.some(({ refused }) => refused?.type !== 'fail');
+      return (
+        at >= transferCalledAt + transitMs - EARLY_MS ||
+        rivals.some(({ refused }) => this.bounds.splitsVotes || refused?.type !== 'fail')
+      );
     }
     return outer?.granted !== undefined && heldUntil(outer) <= at;
   }

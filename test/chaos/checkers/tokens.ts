@@ -1,20 +1,30 @@
-import { type Call, type Hold, reenters } from '../history/call.js';
+import { type Call, type Hold, modeOf, reenters } from '../history/call.js';
 import type { FaultSpan, History } from '../history/history.js';
+import { BOUNDS, type Bounds } from './bounds.js';
 import { brokenBy, Findings, ms, quote, under } from './findings.js';
 import type { Verdict } from './violation.js';
 
 /**
  * No token of a resource is given to two leases; and of two leases that exclude each other the later one has the larger token.
- * Readers among each other, and permits among each other, come in no order.
+ * Readers among each other, and permits among each other, come in no order; over a quorum, readers may have the same one.
  */
-export function tokens(history: History): Verdict {
+export function tokens(history: History, { splitsVotes }: Bounds = BOUNDS): Verdict {
   const findings = new Findings('tokens');
-  for (const [resource, calls] of history.callsByResource) findRepeated(history, resource, calls, findings);
+  for (const [resource, calls] of history.callsByResource) {
+    const mayShare = (call: Call): boolean => splitsVotes && modeOf(call) === 'read';
+    findRepeated(history, resource, calls, mayShare, findings);
+  }
   for (const holds of history.holdsByResource.values()) findUnordered(history, holds, findings);
   return findings.verdict();
 }
 
-function findRepeated(history: History, resource: string, calls: readonly Call[], findings: Findings): void {
+function findRepeated(
+  history: History,
+  resource: string,
+  calls: readonly Call[],
+  mayShare: (call: Call) => boolean,
+  findings: Findings,
+): void {
   const seen = new Map<number, Call>();
   const adopted = new Map<Call, Call>();
   for (const call of calls) {
@@ -39,7 +49,7 @@ function findRepeated(history: History, resource: string, calls: readonly Call[]
       continue;
     }
     const other = seen.get(token);
-    if (other) {
+    if (other && !(mayShare(other) && mayShare(call))) {
       const { process, call: name } = other.invoked;
       const text = what(`${process} (${name}) had that token at ${ms(other.granted!.at)}`);
       findings.tell(granted.at, repeatsTokens(history, other, call), text);

@@ -5,8 +5,8 @@ import type { World } from '../world/world.js';
 export interface Fault {
   /** As it stands in the tables. */
   readonly kind: string;
-  /** Whether it strikes one worker, or Redis and with it all of them. */
-  readonly strikes: 'worker' | 'redis';
+  /** Whether it strikes one worker; or Redis, and with it all of them; or nobody, because all go on as if nothing were wrong. */
+  readonly strikes: 'worker' | 'redis' | 'nobody';
   /** What no lock on one Redis can keep its word under. */
   readonly breaksPromises?: boolean;
   /** How: Redis forgets what it had, also the last fencing tick; or its clock moves. */
@@ -18,4 +18,6 @@ export interface Fault {
   choose?(world: World): Promise<Slot | undefined>;
   /** Resolves when it is over; with `false` where it did not come to pass. `victim` is there where it strikes a worker. */
   inject(world: World, victim: Slot): Promise<unknown>;
+  /** Puts right what is no longer felt when it is over: nobody is struck by that. */
+  restore?(): Promise<unknown>;
 }

@@ -17,8 +17,10 @@ export const networkFaults: readonly Fault[] = faults().map((fault) => ({
   ...fault,
   async inject(world, victim) {
     const happened = await fault.inject(world, victim);
-    victim.proxy!.delayMs = 0;
-    victim.proxy!.heal();
+    for (const proxy of victim.proxies) {
+      proxy.delayMs = 0;
+      proxy.heal();
+    }
     return happened;
   },
 }));
@@ -28,7 +30,7 @@ function faults(): Fault[] {
     {
       kind: 'network: delays',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.delayMs = 5 + world.upTo(world.leaseMs / 3);
         await sleep(anyTime(world));
       },
@@ -36,7 +38,7 @@ function faults(): Fault[] {
     {
       kind: 'network: drops what is sent',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.dropAll(world.oneOf(['commands', 'subscriber', 'all'] as const));
         await sleep(anyTime(world));
       },
@@ -44,7 +46,7 @@ function faults(): Fault[] {
     {
       kind: 'network: resets the connections',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.reset(world.oneOf(['commands', 'subscriber', 'all'] as const));
         await sleep(world.leaseMs / 3);
       },
@@ -52,7 +54,7 @@ function faults(): Fault[] {
     {
       kind: 'network: half-closes the connections',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.halfClose(world.oneOf(['commands', 'subscriber', 'all'] as const));
         await sleep(world.leaseMs / 3);
       },
@@ -60,7 +62,7 @@ function faults(): Fault[] {
     {
       kind: 'network: silent both ways',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.blackHole('toServer');
         proxy!.blackHole('toClient');
         await sleep(anyTime(world));
@@ -69,7 +71,7 @@ function faults(): Fault[] {
     {
       kind: 'network: the subscriber hears nothing',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         proxy!.blackHole('toClient', 'subscriber');
         await sleep(2 * world.leaseMs);
         // What was held back is lost, as on a connection that breaks.
@@ -79,7 +81,7 @@ function faults(): Fault[] {
     {
       kind: 'network: a reply is lost after Redis executed the command',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         const happened = await within(world.leaseMs, proxy!.loseNextReply('commands'));
         await sleep(world.leaseMs / 4);
         return happened;
@@ -88,7 +90,7 @@ function faults(): Fault[] {
     {
       kind: 'network: a request is sent again after the reconnect',
       strikes: 'worker',
-      async inject(world, { proxy }) {
+      async inject(world, { proxies: [proxy] }) {
         const replayed = proxy!.replayOnReconnect();
         proxy!.reset('commands');
         return within(world.leaseMs, replayed);

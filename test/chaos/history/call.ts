@@ -12,7 +12,12 @@ export interface Call {
   /** Granted: when it was certainly held, its tokens by resource, and until when it could be trusted without a renewal. */
   granted?: { readonly at: number; readonly tokens: ReadonlyMap<string, number>; readonly until: number };
   /** Ended without a lease. */
-  refused?: { readonly at: number; readonly type: 'fail' | 'unknown'; readonly code: string | null };
+  refused?: {
+    readonly at: number;
+    readonly type: 'fail' | 'unknown';
+    readonly code: string | null;
+    readonly why?: string | undefined;
+  };
   readonly looks: Looked[];
   readonly writes: Wrote[];
   lost?: Lost;

@@ -55,6 +55,8 @@ export interface AcquireEnded extends Said {
   readonly call: string;
   /** The code of the error; `null` of a `tryAcquire` that found it busy. */
   readonly code: string | null;
+  /** What the error said. */
+  readonly why?: string;
 }
 
 /**
@@ -86,6 +88,8 @@ export interface Ended extends Said {
   readonly op: 'release' | 'transfer' | 'downgrade';
   readonly call: string;
   readonly code?: string;
+  /** What the error said. */
+  readonly why?: string;
   /** Of a transfer: how long the lease waits to be adopted, where it is not as long as before. */
   readonly leaseMs?: number;
 }

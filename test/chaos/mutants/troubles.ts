@@ -45,7 +45,7 @@ export const sendsLate = again({
   kind: 'network: nothing arrives for more than a lease',
   strikes: 'worker',
   choose: holder,
-  async inject(world, { proxy }) {
+  async inject(world, { proxies: [proxy] }) {
     proxy!.blackHole('toServer');
     await sleep(2.2 * world.leaseMs);
     proxy!.heal();
@@ -59,9 +59,14 @@ export function hearsNothing(forMs: number): Trouble {
       kind: 'network: the subscriber hears nothing',
       strikes: 'redis',
       async inject({ slots }) {
-        for (const { proxy } of slots) proxy!.blackHole('toClient', 'subscriber');
+        for (const {
+          proxies: [proxy],
+        } of slots)
+          proxy!.blackHole('toClient', 'subscriber');
         await sleep(forMs, undefined, { signal }).catch(() => undefined);
-        for (const { proxy } of slots) {
+        for (const {
+          proxies: [proxy],
+        } of slots) {
           proxy!.cut('subscriber');
           proxy!.heal();
         }

@@ -4,8 +4,16 @@ import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
+/** How soon a resource is granted again after something. */
+export interface Recovery {
+  readonly what: string;
+  readonly kinds: RegExp;
+  readonly target: string;
+  readonly boundMs: (leaseMs: number) => number;
+}
+
 /** What is measured of each recovery, on keys such as `redis: Redis: LOADING`. */
-const RECOVERIES = [
+const RECOVERIES: readonly Recovery[] = [
   {
     what: 'after a dead holder',
     kinds: /^died: /,
@@ -30,24 +38,30 @@ const RECOVERIES = [
     target: 'a lease + 250 ms',
     boundMs: (leaseMs: number): number => leaseMs + 250,
   },
-] as const;
+];
 
 /** What the chapters came to, beside what they were to come to. */
 export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTargets): Outcome {
   return {
     rows: [
       ...amounts(chapters, targets),
-      ...verdicts(chapters),
-      ...recoveries(chapters, targets),
+      ...verdicts(chapters, targets),
+      ...recoveries(chapters, targets, RECOVERIES),
       ...fencing(chapters),
+      ...harm(chapters),
     ],
-    complaints: chapters.flatMap(({ title, seed, verdicts: all }) =>
-      all.flatMap(({ rule, violations }) => violations.map(({ what }) => `${title}, seed ${seed}: ${rule}: ${what}`)),
-    ),
+    complaints: complaints(chapters),
   };
 }
 
-function amounts(chapters: readonly Chapter[], targets: FaultTargets): Row[] {
+/** Everything that broke a rule. */
+export function complaints(chapters: readonly Chapter[]): string[] {
+  return chapters.flatMap(({ title, seed, verdicts: all }) =>
+    all.flatMap(({ rule, violations }) => violations.map(({ what }) => `${title}, seed ${seed}: ${rule}: ${what}`)),
+  );
+}
+
+export function amounts(chapters: readonly Chapter[], targets: FaultTargets): Row[] {
   const kinds = totals(chapters.map(({ faults }) => faults));
   const [rarest, least] = Object.entries(kinds).sort(([, a], [, b]) => a - b)[0] ?? ['', 0];
   const all = Object.values(kinds).reduce((sum, count) => sum + count, 0);
@@ -71,22 +85,23 @@ function amounts(chapters: readonly Chapter[], targets: FaultTargets): Row[] {
 }
 
 /** One row for each rule. A checker that had nothing to look at proves nothing. */
-function verdicts(chapters: readonly Chapter[]): Row[] {
-  return chapters[0]!.verdicts.map(({ rule }) => {
-    const own = chapters.map((chapter) => chapter.verdicts.find((verdict) => verdict.rule === rule)!);
+export function verdicts(chapters: readonly Chapter[], { looks = true }: FaultTargets): Row[] {
+  const rules = new Set(chapters.flatMap((chapter) => chapter.verdicts.map(({ rule }) => rule)));
+  return [...rules].map((rule) => {
+    const own = chapters.flatMap((chapter) => chapter.verdicts.filter((verdict) => verdict.rule === rule));
     const looked = sum(own, (verdict) => verdict.looked);
     const row = none(
       `violations: ${rule}`,
       sum(own, ({ violations }) => violations.length),
       ` in ${grouped(looked)} looks`,
     );
-    return { ...row, met: row.met && looked > 0 };
+    return { ...row, met: row.met && (looked > 0 || !looks) };
   });
 }
 
 /** How soon it went on. A figure that nothing was seen of is left out. */
-function recoveries(chapters: readonly Chapter[], targets: FaultTargets): Row[] {
-  return RECOVERIES.flatMap(({ what, kinds, target, boundMs }) => {
+export function recoveries(chapters: readonly Chapter[], targets: FaultTargets, all: readonly Recovery[]): Row[] {
+  return all.flatMap(({ what, kinds, target, boundMs }) => {
     const found = chapters.flatMap(({ gaps }) =>
       Object.entries(gaps).flatMap(([key, each]) => (kinds.test(key) ? each : [])),
     );
@@ -107,11 +122,7 @@ function recoveries(chapters: readonly Chapter[], targets: FaultTargets): Row[] 
   });
 }
 
-function fencing(chapters: readonly Chapter[]): Row[] {
-  const shown = sum(chapters, ({ verdicts: all }) => {
-    return all.find(({ rule }) => rule === 'exclusion')!.shown?.length ?? 0;
-  });
-  const lost = sum(chapters, ({ lostUpdates }) => lostUpdates);
+export function fencing(chapters: readonly Chapter[]): Row[] {
   const refused = sum(chapters, ({ refusedWrites }) => refusedWrites);
   const late = chapters.reduce((most, { latestLossMs }) => Math.max(most, latestLossMs), 0);
   return [
@@ -126,7 +137,20 @@ function fencing(chapters: readonly Chapter[]): Row[] {
       sum(chapters, ({ staleWrites }) => staleWrites),
       `, ${grouped(refused)} refused`,
     ),
-    atLeast('updates lost without fencing (positive control)', 1, lost),
+  ];
+}
+
+/** That the faults do harm where they can. */
+function harm(chapters: readonly Chapter[]): Row[] {
+  const shown = sum(chapters, ({ verdicts: all }) => {
+    return all.find(({ rule }) => rule === 'exclusion')!.shown?.length ?? 0;
+  });
+  return [
+    atLeast(
+      'updates lost without fencing (positive control)',
+      1,
+      sum(chapters, ({ lostUpdates }) => lostUpdates),
+    ),
     atLeast('overlaps shown where data or time were lost', 1, shown),
   ];
 }

@@ -9,6 +9,10 @@ import type { Chapter, Judged } from './judge-chapter.js';
 export interface Stage extends AsyncDisposable {
   readonly server: ChaosServer;
   readonly faults: readonly Fault[];
+  /** Rules that nobody looks at, because what they say is not promised here. @default none */
+  readonly unpromised?: readonly string[];
+  /** What else is promised here than on one Redis. */
+  readonly splitsVotes?: boolean;
   readonly newClock?: WorldSettings['newClock'];
   /** Before what is left in Redis is counted. */
   readonly settle?: () => void;
@@ -24,13 +28,20 @@ export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' 
 export async function play(settings: ChapterSettings): Promise<Chapter> {
   const { title, seed, workers, leaseMs, work, plan } = settings;
   await using stage = await settings.stage();
-  const { newClock } = stage;
+  const { newClock, faults, unpromised = [], splitsVotes = false } = stage;
   const options = { seed, workers, leaseMs, work, ...(newClock && { newClock }) };
   await using world = await World.start(stage.server, options);
-  await inject(world, { ...plan, faults: stage.faults });
+  await inject(world, { ...plan, faults });
   await world.close(stage.settle);
   // Waited for here: the history is gone with the world.
-  return await judge(world.historyPath, { title, seed, leaseMs, kinds: stage.faults.map(({ kind }) => kind) });
+  return await judge(world.historyPath, {
+    title,
+    seed,
+    leaseMs,
+    unpromised,
+    splitsVotes,
+    kinds: faults.map(({ kind }) => kind),
+  });
 }
 
 /** In a process of its own: this one is the network of the chapters that still go on. */

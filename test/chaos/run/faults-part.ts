@@ -5,7 +5,7 @@ import { inLanes } from './lanes.js';
 import { failingOver, forgetful, setBack, steady } from './stages.js';
 
 /** What the workers do: every mode, and every way to give up. */
-const WORK: Work = {
+export const WORK: Work = {
   callers: 16,
   ways: {
     exclusive: 10,
@@ -43,6 +43,8 @@ export interface FaultTargets {
   readonly each: number;
   /** Whether the longest recovery has to be in time, and not only most of them. */
   readonly longest: boolean;
+  /** Whether each rule has to have had something to look at: of a few short chapters one may be too short. @default true */
+  readonly looks?: boolean;
 }
 
 export const TARGETS: Readonly<Record<Form, FaultTargets>> = {

@@ -32,7 +32,7 @@ export async function inject(world: World, { faults, each, holds = 0, together, 
     if (!victim) return;
     struck.add(victim);
     const { kind, breaksPromises = false, losesData = false, movesClock = false } = fault;
-    const victims = fault.strikes === 'redis' ? world.slots : [victim];
+    const victims = { worker: [victim], redis: world.slots, nobody: [] }[fault.strikes];
     const said = {
       type: 'fault',
       id: ++id,
@@ -43,13 +43,17 @@ export async function inject(world: World, { faults, each, holds = 0, together, 
       movesClock,
     } as const;
     world.say({ ...said, phase: 'begin' });
+    const failed = (error: unknown): void => {
+      world.say({ type: 'crash', error: `The fault "${kind}" failed: ${(error as Error).stack}` });
+    };
     let missed = false;
     try {
       missed = (await fault.inject(world, victim)) === false;
     } catch (error) {
-      world.say({ type: 'crash', error: `The fault "${kind}" failed: ${(error as Error).stack}` });
+      failed(error);
     }
     world.say({ ...said, phase: 'healed', missed });
+    await fault.restore?.().catch(failed);
     struck.delete(victim);
     if (missed && repeats++ < MOST_REPEATS * each) order.push(fault);
   };

@@ -10,7 +10,11 @@ const told = () =>
     .fault('one', { from: 50, to: 60, victims: ['a'] })
     .fault('missed', { from: 70, to: 80, victims: ['a'], missed: true });
 
-const judged = (kinds: string[]) => judgeChapter({ title: 'a chapter', seed: 1, leaseMs: 300, kinds }, told().history);
+const judged = (kinds: string[]) =>
+  judgeChapter(
+    { title: 'a chapter', seed: 1, leaseMs: 300, kinds, unpromised: [], splitsVotes: false },
+    told().history,
+  );
 
 const targets = { holds: 2, contended: 1, faults: 2, each: 1, longest: false };
 const rowOf = (kinds: string[], what: string) =>

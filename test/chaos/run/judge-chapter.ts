@@ -1,4 +1,5 @@
 import { type Gap, gaps } from '../checkers/gaps.js';
+import { BOUNDS } from '../checkers/bounds.js';
 import { checkers } from '../checkers/index.js';
 import { Struck } from '../checkers/struck.js';
 import type { Verdict } from '../checkers/violation.js';
@@ -9,6 +10,9 @@ import type { History } from '../history/history.js';
 export interface Judged extends Pick<Chapter, 'title' | 'seed' | 'leaseMs'> {
   /** The faults that should have come: one that never came is counted as well. */
   readonly kinds: readonly string[];
+  /** The rules that nobody looks at. */
+  readonly unpromised: readonly string[];
+  readonly splitsVotes: boolean;
 }
 
 /** What came of a chapter. */
@@ -37,8 +41,12 @@ export interface Chapter {
 }
 
 /** Goes through what was said, by all checkers. Of a long history that takes many seconds. */
-export function judgeChapter({ title, seed, leaseMs, kinds }: Judged, history: History): Chapter {
+export function judgeChapter(
+  { title, seed, leaseMs, kinds, unpromised, splitsVotes }: Judged,
+  history: History,
+): Chapter {
   const witnessed = history.of('witnessed');
+  const bounds = { ...BOUNDS, splitsVotes };
   return {
     title,
     seed,
@@ -50,7 +58,7 @@ export function judgeChapter({ title, seed, leaseMs, kinds }: Judged, history: H
       kinds,
     ),
     refusals: countBy(history.calls.flatMap(({ refused }) => (refused ? [String(refused.code)] : []))),
-    verdicts: [...checkers.values()].map((check) => check(history)),
+    verdicts: [...checkers].flatMap(([rule, check]) => (unpromised.includes(rule) ? [] : [check(history, bounds)])),
     lostUpdates: witnessed.filter(({ read, found }) => read !== found).length,
     refusedWrites: witnessed.filter(({ accepted }) => !accepted).length,
     staleWrites: staleWrites(witnessed),

@@ -5,10 +5,13 @@ import { fuzzNames } from '../names/fuzz-names.js';
 import { runCron } from '../cron/run-cron.js';
 import { simulateCron } from '../cron/simulate-cron.js';
 import { faultsOutcome } from '../report/faults-rows.js';
+import { topologiesOutcome } from '../report/topologies-rows.js';
 import type { Part } from '../options.js';
 import { atLeast, grouped, none, type Outcome } from '../report/row.js';
 import type { ChapterSettings } from './chapter.js';
 import { chaptersOf, type Form, playAll, TARGETS } from './faults-part.js';
+import type { Chapter } from './judge-chapter.js';
+import { topologyChaptersOf, TOPOLOGY_TARGETS } from './topologies-part.js';
 
 export interface RunSettings {
   readonly form: Form;
@@ -33,24 +36,37 @@ function titlesOf(chapters: readonly ChapterSettings[]): string {
   return chapters.map(({ title }) => title).join('; ');
 }
 
+/** Those that were asked for, and whether these are all. */
+async function playChosen(
+  known: readonly ChapterSettings[],
+  { chapter, lanes, tell }: RunSettings,
+): Promise<{ chapters: Chapter[]; areAll: boolean }> {
+  const chosen = known.filter(({ title }) => title.includes(chapter));
+  if (chosen.length === 0) throw new Error(`No chapter has this in its title. They are: ${titlesOf(known)}`);
+  const startedAt = performance.now();
+  const chapters = await playAll(chosen, lanes, ({ title, holds, losses, verdicts, faults }) => {
+    const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
+    const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    tell(
+      `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
+    );
+    const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
+    for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
+  });
+  return { chapters, areAll: chosen.length === known.length };
+}
+
 /** How each part is run. */
 export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Outcome>>> = {
-  async faults({ form, seed, chapter, lanes, tell }) {
-    const known = chaptersOf(form, seed);
-    const all = known.filter(({ title }) => title.includes(chapter));
-    if (all.length === 0) throw new Error(`No chapter has this in its title. They are: ${titlesOf(known)}`);
-    const startedAt = performance.now();
-    const chapters = await playAll(all, lanes, ({ title, holds, losses, verdicts, faults }) => {
-      const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
-      const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
-      const seconds = Math.round((performance.now() - startedAt) / 1000);
-      tell(
-        `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
-      );
-      const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
-      for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
-    });
-    return faultsOutcome(chapters, all.length === known.length ? TARGETS[form] : SOME);
+  async faults(settings) {
+    const { chapters, areAll } = await playChosen(chaptersOf(settings.form, settings.seed), settings);
+    return faultsOutcome(chapters, areAll ? TARGETS[settings.form] : SOME);
+  },
+
+  async topologies(settings) {
+    const { chapters, areAll } = await playChosen(topologyChaptersOf(settings.form, settings.seed), settings);
+    return topologiesOutcome(chapters, areAll ? TOPOLOGY_TARGETS[settings.form] : SOME);
   },
 
   async mutants({ seed, tell }) {

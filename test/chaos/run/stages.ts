@@ -49,9 +49,10 @@ export async function failingOver({ lagging }: FailOver): Promise<Stage> {
   const set = await SentinelSet.start();
   return {
     server: {
-      connectionAt: () => set.connection,
-      get admin() {
-        return set.admin();
+      ports: [],
+      optionsAt: () => ({ connection: set.connection }),
+      get admins() {
+        return [set.admin()];
       },
     },
     faults: [failOver(set, lagging)],

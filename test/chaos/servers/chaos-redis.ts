@@ -11,6 +11,8 @@ export interface ChaosRedisOptions {
   persistence: 'aof' | 'none';
   /** A wall clock of its own, that can be stepped. */
   clock?: { readonly env: Record<string, string> };
+  /** What the user needs beside what the documentation says of every Redis. */
+  rights?: readonly string[];
 }
 
 /**
@@ -48,9 +50,9 @@ export class ChaosRedis implements AsyncDisposable {
     this.admin = connectAdmin(server.port);
   }
 
-  static async start({ persistence, clock }: ChaosRedisOptions): Promise<ChaosRedis> {
+  static async start({ persistence, clock, rights = [] }: ChaosRedisOptions): Promise<ChaosRedis> {
     const keepsData = persistence === 'aof';
-    const args = [...documentedUserArgs(), ...(keepsData ? AOF : [])];
+    const args = [...documentedUserArgs(), ...rights, ...(keepsData ? AOF : [])];
     return new ChaosRedis(await startRedisServer({ args, env: clock?.env }), keepsData);
   }
 

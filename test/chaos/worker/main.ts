@@ -26,9 +26,9 @@ for (const event of ['unhandledRejection', 'uncaughtException', 'warning'] as co
   });
 }
 
-const { connection, keyPrefix, leaseMs, instanceId } = settings;
+const { server, keyPrefix, leaseMs, instanceId } = settings;
 const options = {
-  connection,
+  ...server,
   keyPrefix,
   leaseMs,
   instanceId,

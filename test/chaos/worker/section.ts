@@ -50,7 +50,8 @@ export class Section {
   refused(error: unknown): void {
     const { call } = this;
     if (!(error instanceof LockError)) return this.#crash(error, 'acquire');
-    this.#say({ type: error.code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op: 'acquire', call, code: error.code });
+    const { code, message: why } = error;
+    this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op: 'acquire', call, code, why });
   }
 
   /** What was lost by itself. */
@@ -136,8 +137,9 @@ export class Section {
       return result;
     } catch (error) {
       if (!(error instanceof LockError)) this.#crash(error, op);
-      const code = error instanceof LockError ? error.code : 'NOT_OURS';
-      this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op, call, code });
+      const { code, message: why } =
+        error instanceof LockError ? error : { code: 'NOT_OURS', message: 'see the crash' };
+      this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op, call, code, why });
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
+import type { ServerOptions } from '../world/server.js';
 
 /** The ways to lock that a caller chooses from. */
 export type Way =
@@ -18,7 +18,7 @@ export type Way =
 /** What a worker is told when it starts (the environment variable CHAOS_WORKER, as JSON). */
 export interface WorkerSettings {
   readonly instanceId: string;
-  readonly connection: RedisLockModuleOptions['connection'];
+  readonly server: ServerOptions;
   readonly keyPrefix: string;
   readonly leaseMs: number;
   /** Where it writes what it does. */

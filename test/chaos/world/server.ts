@@ -1,12 +1,18 @@
 import type { Redis } from 'ioredis';
 import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
 
-/** A Redis, or several that stand for one, that the workers of a world lock by. */
+/** The options of the lock module that say where Redis is, and what it has to promise. They go to the workers as JSON. */
+export type ServerOptions = Pick<
+  RedisLockModuleOptions,
+  'connection' | 'durability' | 'quorum' | 'fencing' | 'nodeTimeoutMs'
+>;
+
+/** A Redis, or several, that the workers of a world lock by. */
 export interface ChaosServer {
-  /** The port of the Redis that a network is put in front of; absent where the workers find Redis by themselves. */
-  readonly port?: number;
-  /** How to reach it: directly, or through the network at a port. As the user that has no more rights than it needs. */
-  connectionAt(port?: number): RedisLockModuleOptions['connection'];
-  /** A client with all rights, that survives faults. */
-  readonly admin: Redis;
+  /** The ports that a network is put in front of, for each worker; none where the workers find Redis by themselves. */
+  readonly ports: readonly number[];
+  /** How to lock by it: directly, or through the networks at these ports. As the user that has no more rights than it needs. */
+  optionsAt(ports?: readonly number[]): ServerOptions;
+  /** Clients with all rights, that survive faults: one of each server on which something may be left. */
+  readonly admins: readonly Redis[];
 }

@@ -5,8 +5,8 @@ import type { WorkerProcess } from './worker-process.js';
 /** The place of one worker: the process in it may die, and another one takes its place behind the same network. */
 export interface Slot {
   readonly name: string;
-  /** Absent where the worker finds Redis by itself, through a sentinel. */
-  readonly proxy?: TcpProxy;
+  /** The networks in front of its servers; none where the worker finds Redis by itself, as through a sentinel. */
+  readonly proxies: readonly TcpProxy[];
   /** Its wall clock, where this machine can move it. */
   readonly clock?: SteppedClock;
   worker: WorkerProcess;

@@ -3,5 +3,9 @@ import type { ChaosServer } from './server.js';
 
 /** One Redis, with a network in front of it for each worker. */
 export function standalone(redis: ChaosRedis): ChaosServer {
-  return { port: redis.port, admin: redis.admin, connectionAt: (port = redis.port) => redis.urlAt(port) };
+  return {
+    ports: [redis.port],
+    admins: [redis.admin],
+    optionsAt: ([port = redis.port] = []) => ({ connection: redis.urlAt(port) }),
+  };
 }

@@ -143,7 +143,7 @@ export class World implements AsyncDisposable {
     for (const worker of workers) if (!this.#killed.has(worker)) this.#tellEnd(worker);
     await this.#view!.close();
     settle();
-    this.say({ type: 'leftovers', ...(await whatIsLeft(this.redis.admin, KEY_PREFIX, 4 * this.leaseMs)) });
+    this.say({ type: 'leftovers', ...(await whatIsLeft(this.redis.admins, KEY_PREFIX, 4 * this.leaseMs)) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -158,7 +158,7 @@ export class World implements AsyncDisposable {
     const witness = await WitnessProcess.start(this.#socket, this.#folder.fileOf('witness'));
     void witness.ended.then(() => this.say({ type: 'crash', error: 'The witness has ended' }));
     this.#endings.push(() => witness[Symbol.asyncDispose]());
-    const options = { connection: this.redis.connectionAt(), keyPrefix: KEY_PREFIX, leaseMs: this.leaseMs };
+    const options = { ...this.redis.optionsAt(), keyPrefix: KEY_PREFIX, leaseMs: this.leaseMs };
     const view = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });
     this.#view = view;
     this.#endings.push(() => view.close());
@@ -183,11 +183,11 @@ export class World implements AsyncDisposable {
 
   async #newSlot(name: string): Promise<Slot> {
     const { redis, settings } = this;
-    const proxy = redis.port === undefined ? undefined : await TcpProxy.start(redis.port);
-    if (proxy) this.#endings.push(() => proxy[Symbol.asyncDispose]());
+    const proxies = await Promise.all(redis.ports.map((port) => TcpProxy.start(port)));
+    for (const proxy of proxies) this.#endings.push(() => proxy[Symbol.asyncDispose]());
     const clock = settings.newClock?.();
     if (clock) this.#endings.push(() => clock[Symbol.dispose]());
-    const place = { name, starts: 1, ...(proxy && { proxy }), ...(clock && { clock }) };
+    const place = { name, starts: 1, proxies, ...(clock && { clock }) };
     return Object.assign(place, { worker: this.#startWorker(`${name}.1`, {}, place) });
   }
 
@@ -196,7 +196,7 @@ export class World implements AsyncDisposable {
     const worker = new WorkerProcess(
       {
         instanceId,
-        connection: redis.connectionAt(place?.proxy?.port),
+        server: redis.optionsAt(place?.proxies.map(({ port }) => port)),
         keyPrefix: KEY_PREFIX,
         leaseMs: this.leaseMs,
         history: this.#folder.fileOf(instanceId),

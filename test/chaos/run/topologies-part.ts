@@ -1,0 +1,60 @@
+import { processFaults } from '../faults/process-faults.js';
+import type { ChapterSettings } from './chapter.js';
+import { type FaultTargets, type Form, WORK } from './faults-part.js';
+import { clustered, durable, voting } from './topology-stages.js';
+
+/** What happens to the processes of an application, wherever their locks are. Their clocks are theirs. */
+const OF_PROCESSES = processFaults.filter(({ needsClock }) => !needsClock);
+
+/** Longer than a fail-over by command takes, and a slot that moves: leases go on. */
+const CLUSTER_LEASE_MS = 1_500;
+/** Longer than a fail-over takes: else every lease has ended before anybody could get another one. */
+const DURABLE_LEASE_MS = 3_000;
+const QUORUM_LEASE_MS = 1_500;
+
+interface Scale {
+  /** How many chapters of each topology, and how often each of its faults comes in each. */
+  readonly chapters: number;
+  readonly each: number;
+  readonly workers: number;
+  /** Which faults of processes come as well. */
+  readonly ofProcesses: RegExp;
+}
+
+const SCALES: Readonly<Record<Form, Scale>> = {
+  short: { chapters: 1, each: 1, workers: 2, ofProcesses: /^kill -9 of a holder/ },
+  long: { chapters: 4, each: 5, workers: 3, ofProcesses: /./ },
+};
+
+export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
+  short: { holds: 500, contended: 0, faults: 20, each: 1, longest: false, looks: false },
+  long: { holds: 50_000, contended: 50_000, faults: 300, each: 20, longest: false },
+};
+
+/** The same work, where Redis is several servers. */
+export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] {
+  const { chapters, each, workers, ofProcesses } = SCALES[form];
+  const others = OF_PROCESSES.filter(({ kind }) => ofProcesses.test(kind));
+  const work = { ...WORK, longHolds: 2 };
+  const common = { workers, work, plan: { each, together: 0 } };
+  const kinds = [
+    { title: 'a cluster', stage: () => clustered(others), leaseMs: CLUSTER_LEASE_MS },
+    {
+      title: 'a quorum of five',
+      stage: () => voting(others, QUORUM_LEASE_MS),
+      leaseMs: QUORUM_LEASE_MS,
+      work: { ...work, ways: { ...work.ways, permits: 0 } },
+    },
+    {
+      title: 'durability, and a replica that lags behind',
+      stage: () => durable(others),
+      leaseMs: DURABLE_LEASE_MS,
+      work: { ...work, longHolds: 10 },
+    },
+  ];
+  return kinds
+    .flatMap((kind) =>
+      Array.from({ length: chapters }, (_, index) => ({ ...kind, title: `${kind.title} (${index + 1})` })),
+    )
+    .map((chapter, index) => ({ ...common, ...chapter, seed: seed + index }));
+}

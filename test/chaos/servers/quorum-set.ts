@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { ChaosRedis } from './chaos-redis.js';
+
+const NODES = 5;
+/** What a node that has started without data adds to its quarantine, for the seconds in which Redis counts, and a little. */
+const ROUNDING_MS = 1_200;
+
+/** Five servers that know nothing of each other, and keep nothing when they die. */
+export class QuorumSet implements AsyncDisposable {
+  readonly #dead = new Set<ChaosRedis>();
+
+  private constructor(
+    private readonly nodes: readonly ChaosRedis[],
+    private readonly leaseMs: number,
+  ) {}
+
+  /** Resolves when they grant locks. */
+  static async start(leaseMs: number): Promise<QuorumSet> {
+    const options = { persistence: 'none', rights: ['+info'] } as const;
+    const nodes = await Promise.all(Array.from({ length: NODES }, () => ChaosRedis.start(options)));
+    await sleep(leaseMs + ROUNDING_MS);
+    return new QuorumSet(nodes, leaseMs);
+  }
+
+  get ports(): readonly number[] {
+    return this.nodes.map(({ port }) => port);
+  }
+
+  get admins(): readonly Redis[] {
+    return this.nodes.map(({ admin }) => admin);
+  }
+
+  /** How to reach them, directly or at other ports. */
+  urlsAt(ports: readonly number[] = this.ports): string[] {
+    return this.nodes.map((node, index) => node.urlAt(ports[index]!));
+  }
+
+  /** SIGKILL to these. */
+  async kill(indexes: readonly number[]): Promise<void> {
+    await Promise.all(
+      indexes.map(async (index) => {
+        const node = this.nodes[index]!;
+        await node.kill();
+        this.#dead.add(node);
+      }),
+    );
+  }
+
+  /** Those that were killed come back, empty. Over when they vote again. */
+  async revive(): Promise<void> {
+    if (this.#dead.size === 0) return;
+    await Promise.all([...this.#dead].map((node) => node.restart()));
+    this.#dead.clear();
+    await sleep(this.leaseMs + ROUNDING_MS);
+  }
+
+  /** SIGSTOP to these. */
+  async pause(indexes: readonly number[], ms: number): Promise<void> {
+    await Promise.all(indexes.map((index) => this.nodes[index]!.pause(ms)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node[Symbol.asyncDispose]()));
+  }
+}

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inForeground, runCommand } from './command.mjs';
 import { root, setUp } from './setup.mjs';
+import { environmentOf } from './setup/find-redis.mjs';
 
 await runCommand(async () => {
   const redis = await setUp({ ownServer: true });
   const env = {
     ...process.env,
-    ...(redis.path ? { REDIS_SERVER_BIN: redis.path } : { REDIS_SERVER_IMAGE: redis.image }),
+    ...environmentOf(redis),
   };
   const loader = pathToFileURL(join(root, 'test/support/typescript-loader.mjs')).href;
   const args = ['--import', loader, join(root, 'test/chaos/main.ts'), ...process.argv.slice(2)];

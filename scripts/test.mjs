@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { inForeground, runCommand } from './command.mjs';
 import { root, setUp } from './setup.mjs';
+import { environmentOf } from './setup/find-redis.mjs';
 
 const JEST = [
   '--experimental-vm-modules', // Nest 12 is ESM only
@@ -16,7 +17,7 @@ await runCommand(async () => {
   const redis = await setUp({ ownServer: true });
   const env = {
     ...process.env,
-    ...(redis.path ? { REDIS_SERVER_BIN: redis.path } : { REDIS_SERVER_IMAGE: redis.image }),
+    ...environmentOf(redis),
   };
 
   const run = (...args) => inForeground(process.execPath, args, { cwd: root, env });

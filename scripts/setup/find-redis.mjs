@@ -16,6 +16,11 @@ export function chosenRedis(env) {
   return undefined;
 }
 
+/** The same choice, for the environment of a program that starts servers. */
+export function environmentOf({ path, image }) {
+  return path ? { REDIS_SERVER_BIN: path } : { REDIS_SERVER_IMAGE: image };
+}
+
 /** A server program on PATH. */
 export async function installedRedis(env) {
   const path = (await findOnPath('redis-server', env)) ?? (await findOnPath('valkey-server', env));

@@ -9,6 +9,7 @@ import {
   LockUnavailableError,
   RedisLockService,
 } from 'nestjs-redis-lock';
+import { everyTextOf } from '../support/every-text-of.js';
 import { rejection } from '../support/eventually.js';
 import { inMemory, useApps } from '../support/nest-apps.js';
 import { useRedis } from '../support/redis-server.js';
@@ -25,13 +26,6 @@ class Reports {
     const lease = this.locks.current()!;
     inside = { lease, texts: [...everyTextOf(lease), ...everyTextOf(this)] };
   }
-}
-
-/** All the ways in which a value comes into a log. */
-function everyTextOf(value: unknown): string[] {
-  const texts = [inspect(value), inspect(value, { depth: Infinity, showHidden: true }), String(value)];
-  if (value instanceof Error) texts.push(value.stack ?? '', JSON.stringify(Object.entries(value)));
-  return [...texts, JSON.stringify(value)];
 }
 
 describe('nothing that is printed shows a secret', () => {
@@ -65,7 +59,7 @@ describe('nothing that is printed shows a secret', () => {
     const secrets = await owners();
     expect(secrets).toHaveLength(3);
     await locks.using('mine too', async (held) => {
-      const texts = [locks, reports, lease, both, held, { nested: [lease] }].flatMap(everyTextOf);
+      const texts = [locks, reports, lease, both, held, { nested: [lease] }].flatMap((value) => everyTextOf(value));
       expectNoSecret(texts, [...secrets, ...(await owners())]);
     });
     await reports.build();
@@ -94,7 +88,10 @@ describe('nothing that is printed shows a secret', () => {
     const error = await rejection(locks.acquire('busy', { waitMs: 0 }));
     expect(error).toBeInstanceOf(LockBusyError);
     expect(events.map(({ type }) => type)).toEqual(['acquired', 'notAcquired']);
-    expectNoSecret([error, events].flatMap(everyTextOf), await owners());
+    expectNoSecret(
+      [error, events].flatMap((value) => everyTextOf(value)),
+      await owners(),
+    );
   });
 
   it('errors, events and the log of a Redis that refuses the password', async () => {
@@ -110,7 +107,7 @@ describe('nothing that is printed shows a secret', () => {
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect(error.message).toContain('WRONGPASS');
     const texts = [
-      ...[error, error.cause, events, locks].flatMap(everyTextOf),
+      ...[error, error.cause, events, locks].flatMap((value) => everyTextOf(value)),
       ...log.lines.map(({ message }) => message),
     ];
     expectNoSecret(texts, [wrong]);

@@ -1,18 +1,19 @@
 // What cluster-1 and cluster-8 share.
 import { contestant, OURS } from '../contestants/index.mjs';
 import { startCluster } from '../processes/cluster.mjs';
-import { runThroughput } from './throughput.mjs';
+import { toContestant } from './ratios.mjs';
+import { runThroughput, throughputMetrics } from './throughput.mjs';
 
 const NODES = 3;
 const EVERYONE = ['raw-quorum', OURS, 'redlock', 'redlock-universal'];
 const PEERS = ['redlock', 'redlock-universal'];
 
-export const clusterHow =
+const HOW =
   `A cluster of ${NODES} primaries on this machine; acquire, release, and again, of a resource of one's own. Ours is ` +
   '`RedisLockModule.forRoot({ connection: { cluster } })`, all defaults; the others have a `Cluster` of ioredis with default ' +
   'options. In each round everyone has five slices of 200 ms, side by side.';
 
-export async function runCluster(bench, scenario, callers) {
+async function runCluster(bench, scenario, callers) {
   const servers = await startCluster(NODES);
   const everyone = EVERYONE.map((name) => contestant(name));
   try {
@@ -26,6 +27,24 @@ export async function runCluster(bench, scenario, callers) {
 }
 
 /** Ours to the best of the peers. */
-export const toBestOnCluster = (values) =>
+const toBestOnCluster = (values) =>
   values[OURS]?.leasesPerSecond /
   Math.max(...PEERS.map((name) => values[name]?.leasesPerSecond).filter(Number.isFinite));
+
+export function clusterScenario({ callers, title, who }) {
+  const name = `cluster-${callers}`;
+  return {
+    name,
+    title: `A free lock on a cluster of three, ${title}`,
+    meaning: 'What a lock costs where each resource is on a node of its own choice.',
+    how: `${who} ${HOW}`,
+    metrics: throughputMetrics,
+    chart: { metric: 'leasesPerSecond', unit: 'leases/s' },
+    compare: [{ metric: 'leasesPerSecond', better: 'more' }],
+    targets: [
+      { text: 'leases/s, of the best peer', of: toBestOnCluster, atLeast: 1.2 },
+      { text: 'leases/s, of the raw pair', of: toContestant('raw-quorum', 'leasesPerSecond'), atLeast: 0.8 },
+    ],
+    run: (bench) => runCluster(bench, name, callers),
+  };
+}

@@ -29,6 +29,10 @@ function neighbours(entries: readonly Entry[], roll: Dice): [AcquireOk, AcquireO
   return [grantOf(entries, one.call.invoked.call), grantOf(entries, other.call.invoked.call)];
 }
 
+/** A call that comes when all others are over. */
+const LATE_CALL = { process: 'p1', call: 'late', op: 'acquire' } as const;
+const LATE_ASKS = { type: 'invoke', resources: ['stock'], mode: 'exclusive', leaseMs: 300, queues: true } as const;
+
 export const corruptions: Readonly<Record<string, Corruption>> = {
   'two tokens are swapped'(entries, roll) {
     const [one, other] = neighbours(entries, roll) ?? [];
@@ -130,33 +134,19 @@ export const corruptions: Readonly<Record<string, Corruption>> = {
     // Everything is over, and one waits on.
     const closing = entries.find(({ type }) => type === 'closing')!;
     const later = entries.map((entry) => (entry.at >= closing.at ? { ...entry, at: entry.at + 10_000 } : entry));
-    const said = { process: 'p1', call: 'late', op: 'acquire' } as const;
-    const asks = {
-      ...said,
-      type: 'invoke',
-      resources: ['stock'],
-      mode: 'exclusive',
-      leaseMs: 300,
-      queues: true,
-    } as const;
     const [from, to] = [closing.at + 1, closing.at + 9_000];
-    return [...later, { ...asks, at: from }, { ...said, type: 'fail', at: to, code: 'LOCK_SHUTDOWN' }];
+    return [
+      ...later,
+      { ...LATE_CALL, ...LATE_ASKS, at: from },
+      { ...LATE_CALL, type: 'fail', at: to, code: 'LOCK_SHUTDOWN' },
+    ];
   },
   'a call is refused for no reason'(entries) {
     const closing = entries.find(({ type }) => type === 'closing')!;
-    const said = { process: 'p1', call: 'late', op: 'acquire' } as const;
-    const asks = {
-      ...said,
-      type: 'invoke',
-      resources: ['stock'],
-      mode: 'exclusive',
-      leaseMs: 300,
-      queues: true,
-    } as const;
     return [
       ...entries,
-      { ...asks, at: closing.at - 1 },
-      { ...said, type: 'fail', at: closing.at, code: 'LOCK_UNAVAILABLE' },
+      { ...LATE_CALL, ...LATE_ASKS, at: closing.at - 1 },
+      { ...LATE_CALL, type: 'fail', at: closing.at, code: 'LOCK_UNAVAILABLE' },
     ];
   },
   'a key is left'(entries) {

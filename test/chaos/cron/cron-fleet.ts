@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atExit } from '../../support/at-exit.js';
+import { machineNow } from '../../support/machine-now.js';
 import type { CronWorkerSetup } from './cron-worker.js';
 import { TickHistory, type TickLine } from './tick-log.js';
 
@@ -16,10 +17,6 @@ const EXEC_ARGV = [support('skewed-clock.mjs'), new URL('../mutants/mutant-loade
 );
 /** Only says how long a broken run takes. */
 const PATIENCE_MS = 60_000;
-
-function now(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
 
 /** One process of the fleet. */
 export class CronWorker {
@@ -70,7 +67,7 @@ export class CronWorker {
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exited;
-    this.killedAt = now();
+    this.killedAt = machineNow();
   }
 
   /** Fires nothing more, ends what is under way, and exits. @throws where it does not */

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { machineNow } from '../../support/machine-now.js';
 import { LEASE_MS, REAL_JOBS, type RealJob } from './real-jobs.js';
 import type { TickLine } from './tick-log.js';
 
@@ -40,7 +41,7 @@ const locks = app.get(RedisLockService);
 
 async function fire({ name: job, overlap, onCrash, longestRunMs }: RealJob, due: number): Promise<void> {
   const call = ++calls;
-  const line = () => ({ on: setup.name, call, at: Number(process.hrtime.bigint()) / 1e6 });
+  const line = () => ({ on: setup.name, call, at: machineNow() });
   const tick = new Date(due).toISOString();
   const lock = { leaseMs: LEASE_MS, waitMs: 20_000, attemptTimeoutMs: 500 };
   write({ type: 'fired', ...line(), job, tick });

@@ -24,6 +24,11 @@ export class HistoryLog {
   say(saying: Saying): void {
     writeSync(this.#file, `${JSON.stringify({ at: machineNow(), process: this.process, ...saying })}\n`);
   }
+
+  /** Something went wrong that should not. */
+  crash(during: string, error: unknown): void {
+    this.say({ type: 'crash', error: `${during}: ${error instanceof Error ? error.stack : String(error)}` });
+  }
 }
 
 /** Reads what one process said. The last line of one that was killed, or that goes on (`isGrowing`), may be cut short. */

@@ -12,14 +12,16 @@ export interface Recovery {
   readonly boundMs: (leaseMs: number) => number;
 }
 
+export const AFTER_A_DEAD_HOLDER: Recovery = {
+  what: 'after a dead holder',
+  kinds: /^died: /,
+  target: '1.1 leases + 250 ms',
+  boundMs: (leaseMs: number): number => 1.1 * leaseMs + 250,
+};
+
 /** What is measured of each recovery, on keys such as `redis: Redis: LOADING`. */
 const RECOVERIES: readonly Recovery[] = [
-  {
-    what: 'after a dead holder',
-    kinds: /^died: /,
-    target: '1.1 leases + 250 ms',
-    boundMs: (leaseMs: number): number => 1.1 * leaseMs + 250,
-  },
+  AFTER_A_DEAD_HOLDER,
   {
     what: 'after a lost hand-over message',
     kinds: /^message: /,

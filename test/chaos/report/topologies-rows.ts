@@ -1,16 +1,19 @@
 import type { FaultTargets } from '../run/faults-part.js';
 import type { Chapter } from '../run/judge-chapter.js';
-import { amounts, complaints, fencing, recoveries, type Recovery, verdicts } from './faults-rows.js';
+import {
+  AFTER_A_DEAD_HOLDER,
+  amounts,
+  complaints,
+  fencing,
+  recoveries,
+  type Recovery,
+  verdicts,
+} from './faults-rows.js';
 import type { Outcome } from './row.js';
 
 /** From when the fault is over: when another node is the primary, or the nodes answer again. */
 const RECOVERIES: readonly Recovery[] = [
-  {
-    what: 'after a dead holder',
-    kinds: /^died: /,
-    target: '1.1 leases + 250 ms',
-    boundMs: (leaseMs) => 1.1 * leaseMs + 250,
-  },
+  AFTER_A_DEAD_HOLDER,
   {
     what: 'after a fail-over, a slot that moved, or nodes that stood still',
     kinds: /^redis: /,

@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { machineNow } from '../../support/machine-now.js';
 import { ChaosRedis } from './chaos-redis.js';
 import { SteppedClock } from './stepped-clock.js';
 
 const STEP_MS = 60_000;
 const TOLERANCE_MS = 5_000;
 const TELL_TIME = 'process.on("message", () => process.send({ wall: Date.now(), monotonic: performance.now() }))';
-const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 const { isSupported, unsupportedReason } = SteppedClock;
 const describeWhereSupported = isSupported ? describe : describe.skip;

@@ -21,7 +21,7 @@ const ANSWER_MS = 600;
 let isReady = false;
 for (const event of ['unhandledRejection', 'uncaughtException', 'warning'] as const) {
   process.on(event, (error: unknown) => {
-    log.say({ type: 'crash', error: `${event}: ${error instanceof Error ? error.stack : String(error)}` });
+    log.crash(event, error);
     if (!isReady) process.exit(1);
   });
 }

@@ -39,10 +39,7 @@ async function run(bench: Bench, what: { job: string; tick: string; onCrash: 'sk
     if (ran) bench.log.say({ ...ran, phase: 'done', at, until: at });
   } catch (error) {
     if (error instanceof LockError) return;
-    bench.log.say({
-      type: 'crash',
-      error: `tick of ${what.job}: ${error instanceof Error ? error.stack : String(error)}`,
-    });
+    bench.log.crash(`tick of ${what.job}`, error);
   }
 }
 

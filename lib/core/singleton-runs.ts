@@ -67,8 +67,10 @@ export class SingletonRuns {
         throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
       }
       if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') return;
-      rerun = reply.status === 'taken';
-      claimed = await this.#claim(candidate, rerun);
+      const rescue = reply.status === 'taken';
+      // Once it has been somebody else's it stays a rerun, even where this instance has to wait with it (`claimed`).
+      rerun ||= rescue;
+      claimed = await this.#claim(candidate, rescue);
     }
     if (!claimed) return undefined;
     const reason = claimed.reply.status === 'overlap' ? 'overlap' : 'claimed';

@@ -1,5 +1,6 @@
 import { LeaseLostError } from '../../../lib/core/errors.js';
 import type { Lease } from '../../../lib/core/lease.js';
+import type { TickReply } from '../../../lib/core/tick-ledger.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { answered, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
@@ -215,5 +216,30 @@ describe("an instance that waits for an earlier run to end (overlap: 'wait', onC
     ben.kill();
     await fleet.clock.advance(10 * LEASE_MS);
     expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo']);
+  });
+
+  it('knows a rerun for one even where it hears of its turn too late, and has to wait for another', async () => {
+    const { clock } = fleet;
+    const patient = { lock: { leaseMs: LEASE_MS, waitMs: Infinity, attemptTimeoutMs: 60_000 } };
+    anna.fire('09:00', 10_000);
+    await clock.advance(100);
+    ben.fire('09:00', 1_000, patient);
+    await clock.advance(100);
+    anna.kill();
+    let isLate = false;
+    ben.ledger.fates.claim = async (execute) => {
+      const reply = await execute();
+      if ((reply as TickReply).status === 'granted' && !isLate) {
+        isLate = true;
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 2 * LEASE_MS));
+      }
+      return reply;
+    };
+    await clock.advance(LEASE_MS + 1_000);
+    expect(isLate).toBe(true);
+    cleo.fire('09:01', 3 * LEASE_MS);
+    await clock.advance(10 * LEASE_MS);
+    expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo', '09:00 ben']);
+    expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ tick: '09:00', rerun: true }]);
   });
 });

@@ -1,5 +1,7 @@
 import { gaps, spreadOf } from './gaps.js';
-import { story } from './story.js';
+import { story, type Story } from './story.js';
+
+const MANY = ['other', 'stock'];
 
 describe('gaps', () => {
   it('after a dead holder: from its death to the next grant', () => {
@@ -68,6 +70,35 @@ describe('gaps', () => {
       expect(gaps(history).has('message: subscriber-black-hole')).toBe(false);
     },
   );
+
+  describe('after a lost message: not where it was a part of what another call had before the next', () => {
+    const between = (tell: (story: Story) => Story) =>
+      tell(
+        story()
+          .fault('subscriber-black-hole', { from: 0, to: 500, victims: ['b'] })
+          .hold('a', 'stock', { asked: -5, from: 0, to: 100, token: 32 }),
+      ).hold('b', 'stock', { asked: 50, from: 290, to: 300, token: 128 }).history;
+
+    it.each<[string, number, (story: Story) => Story]>([
+      [
+        'and has got the others later',
+        0,
+        (told) => told.hold('c', MANY, { asked: 40, from: 280, to: 285, token: [1, 64] }),
+      ],
+      ['and gave up', 0, (told) => told.refused('c', MANY, { asked: 40, at: 289, code: 'LOCK_TIMEOUT' })],
+      ['and died', 0, (told) => told.waits('c', MANY, { asked: 40 }).died('c', 120)],
+      ['though one asks for it later', 1, (told) => told.waits('c', MANY, { asked: 400 })],
+      ['though it had it before', 1, (told) => told.hold('c', MANY, { asked: -90, from: -20, to: -9, token: [1, 16] })],
+      [
+        'though it got it after that',
+        1,
+        (told) => told.hold('c', MANY, { asked: 40, from: 330, to: 340, token: [1, 256] }),
+      ],
+    ])('%s (%d)', (_, count, tell) => {
+      const found = gaps(between(tell)).get('message: subscriber-black-hole') ?? [];
+      expect(found.filter(({ from }) => from === 100)).toHaveLength(count);
+    });
+  });
 
   it('after Redis is back: to the next grant of what nobody held', () => {
     const { history } = story()

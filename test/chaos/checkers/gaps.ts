@@ -52,13 +52,9 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
       const isEnded = (at: number) => (call.endCalledAt ?? Infinity) <= at || heldUntil(call) <= at;
       if (diedAt !== undefined && !isEnded(diedAt)) {
         const fault = faultOf(history.faults, invoked.process, diedAt);
-        note('died', fault, line.gapFrom(diedAt, invoked.leaseMs));
+        note('died', fault, line.gapFrom(diedAt, call));
       } else if (lost && lost.at - lost.loopRanAt > invoked.leaseMs / 2 && !isEnded(lost.loopRanAt)) {
-        note(
-          'stopped',
-          faultOf(history.faults, invoked.process, lost.loopRanAt),
-          line.gapFrom(lost.loopRanAt, invoked.leaseMs),
-        );
+        note('stopped', faultOf(history.faults, invoked.process, lost.loopRanAt), line.gapFrom(lost.loopRanAt, call));
       }
     }
     for (const fault of history.faults.filter((one) => bounds.losesMessages(one))) {
@@ -97,6 +93,8 @@ class ResourceLine {
   readonly exclusive: readonly Call[];
   readonly #grants: readonly Call[];
   readonly #waiters: readonly Call[];
+  /** Those that want it together with others: they may have it long before they are granted. */
+  readonly #composites: readonly Call[];
   readonly #longestMs: number;
   readonly #releases: readonly Call[];
   /** When somebody may have held it. */
@@ -122,6 +120,7 @@ class ResourceLine {
         call.transferCalledAt === undefined
       );
     });
+    this.#composites = calls.filter(({ invoked }) => invoked.resources.length > 1);
     this.#waiters = calls.filter(isWaiter).sort((a, b) => a.invoked.at - b.invoked.at);
     this.#longestMs = this.#waiters.reduce((most, call) => Math.max(most, endOf(call, history) - call.invoked.at), 0);
     this.#releases = this.exclusive
@@ -138,22 +137,23 @@ class ResourceLine {
     }
   }
 
-  /** To the next grant, if one of these (of all, where nobody is named) waited for it all the time. */
-  gapFrom(from: number, leaseMs: number, victims?: readonly string[]): Gap | undefined {
+  /** To the next grant after that of a call, if one of these (of all, where nobody is named) waited for it all the time. */
+  gapFrom(from: number, call: Call, victims?: readonly string[]): Gap | undefined {
     const next = this.#grants[after(this.#grants, from, ({ granted }) => granted!.at)];
     if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
     const to = next.granted!.at;
     if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
-    return { resource: this.resource, from, to, ms: to - from, leaseMs };
+    if (this.#isPartBetween(call, next)) return undefined;
+    return { resource: this.resource, from, to, ms: to - from, leaseMs: call.invoked.leaseMs };
   }
 
   /** From the release whose message one of these did not get to the grant that it found by itself, if nothing else was in the way. */
-  gapAfterMessage({ releaseCalledAt, invoked }: Call, victims: readonly string[]): Gap | undefined {
-    const gap = this.gapFrom(releaseCalledAt!, invoked.leaseMs, victims);
-    if (!gap || this.struck.spansOf(invoked.process).touches(gap.from, gap.to)) return undefined;
-    const isDisturbed = this.#waiters.some((call) => {
-      if (call.invoked.at > gap.to || endOf(call, this.history) < gap.from) return false;
-      const { refused, invoked: asked } = call;
+  gapAfterMessage(call: Call, victims: readonly string[]): Gap | undefined {
+    const gap = this.gapFrom(call.releaseCalledAt!, call, victims);
+    if (!gap || this.struck.spansOf(call.invoked.process).touches(gap.from, gap.to)) return undefined;
+    const isDisturbed = this.#waiters.some((waiter) => {
+      if (waiter.invoked.at > gap.to || endOf(waiter, this.history) < gap.from) return false;
+      const { refused, invoked: asked } = waiter;
       // What it had been granted went to the next, with one more message that was lost.
       const gaveUp = refused !== undefined && refused.at < gap.to && victims.includes(asked.process);
       // It may have been granted first, and could not go on.
@@ -174,6 +174,20 @@ class ResourceLine {
     const isOther = others.some((span) => span.from <= to && span.to >= back);
     if (isOther || !this.#someoneWaited(back, to, true)) return undefined;
     return { resource: this.resource, from: back, to, ms: to - back, leaseMs: next.invoked.leaseMs };
+  }
+
+  /** Whether it may have been a part of what another call had, between the grants of these. Tokens are in the order of the grants. */
+  #isPartBetween(call: Call, next: Call): boolean {
+    const [before, after] = [call, next].map(({ granted }) => granted!.tokens.get(this.resource)!);
+    const freedAt = next.granted!.at + next.invoked.leaseMs / 4; // what is said of it may be said a little later
+    return this.#composites.some(({ granted, refused, diedAt, invoked }) => {
+      const token = granted?.tokens.get(this.resource);
+      if (token !== undefined) return before! < token && token <= after!;
+      const endedAt = refused?.at ?? diedAt;
+      if (endedAt === undefined) return invoked.at < freedAt;
+      // It has given back what it had by then, or that has expired.
+      return endedAt > call.granted!.at - (diedAt === undefined ? 0 : invoked.leaseMs) && endedAt < freedAt;
+    });
   }
 
   #someoneWaited(from: number, to: number, isRedisBack = false): boolean {

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { eventually } from '../support/eventually.js';
 import { useAdmin } from '../support/lock-instances.js';
+import { programOf } from '../support/program.js';
 import { useRedis } from '../support/redis-server.js';
 
-const loader = new URL('../support/typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('shutdown-process-main.ts', import.meta.url));
+const main = programOf(new URL('shutdown-process-main.ts', import.meta.url));
 
 describe('a process with the lock module', () => {
   const redis = useRedis();
@@ -16,7 +15,7 @@ describe('a process with the lock module', () => {
 
   const start = (how: string): void => {
     output = '';
-    child = spawn(process.execPath, ['--import', loader, main, redis().url, how], {
+    child = spawn(process.execPath, [main, redis().url, how], {
       env: { ...process.env, NODE_OPTIONS: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,11 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { eventually } from './eventually.js';
 import type { JobMessage, JobSetup } from './job-process-main.js';
+import { programOf } from './program.js';
 
-const file = (name: string): string => new URL(name, import.meta.url).href;
-const main = fileURLToPath(file('job-process-main.ts'));
+const main = programOf(new URL('job-process-main.ts', import.meta.url));
+const skewedClock = new URL('skewed-clock.mjs', import.meta.url).href;
 
 type Told<T extends JobMessage['type']> = Extract<JobMessage, { type: T }>;
 
@@ -26,7 +26,7 @@ export class JobProcess {
   readonly #child: ChildProcess;
 
   constructor(setup: JobSetup, clockSkewMs: number) {
-    const execArgv = ['--import', file('skewed-clock.mjs'), '--import', file('typescript-loader.mjs')];
+    const execArgv = ['--import', skewedClock];
     const env = { ...process.env, NODE_OPTIONS: '', CLOCK_SKEW_MS: String(clockSkewMs) };
     this.#child = fork(main, [JSON.stringify(setup)], { execArgv, env, silent: true });
     this.#child.on('message', (message) => this.messages.push(message as JobMessage));

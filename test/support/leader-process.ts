@@ -1,11 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { eventually } from './eventually.js';
 import type { LeaderVerbs, Reign } from './leader-process-main.js';
+import { programOf } from './program.js';
 
-const loader = new URL('typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('leader-process-main.ts', import.meta.url));
+const main = programOf(new URL('leader-process-main.ts', import.meta.url));
 
 /** An application in a process of its own, that stands as a candidate and can be stopped and killed. */
 export class LeaderProcess {
@@ -15,7 +14,7 @@ export class LeaderProcess {
 
   constructor(url: string, leaseMs: number) {
     this.child = fork(main, [url, String(leaseMs)], {
-      execArgv: ['--import', loader],
+      execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
     });
     this.child.on('message', ({ id, value }: { id: number; value: unknown }) => void this.#answers.set(id, value));

@@ -1,10 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { HoldReport, LeaseView, Section, Verbs } from './lock-process-main.js';
+import { programOf } from './program.js';
 
-const loader = new URL('typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('lock-process-main.ts', import.meta.url));
+const main = programOf(new URL('lock-process-main.ts', import.meta.url));
 
 /** A process of its own that locks what it is told to, and can be stopped and killed. */
 export class LockProcess {
@@ -15,7 +14,7 @@ export class LockProcess {
 
   private constructor() {
     this.child = fork(main, {
-      execArgv: ['--import', loader],
+      execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
       serialization: 'advanced',
     });

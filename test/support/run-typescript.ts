@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-
-const loader = new URL('typescript-loader.mjs', import.meta.url).href;
+import { programOf } from './program.js';
 
 /** How a process ended, and what it printed. */
 export interface Ended {
@@ -28,7 +26,7 @@ export async function runTypescript(
   args: readonly (string | number)[] = [],
   nodeOptions: readonly string[] = [],
 ): Promise<Ended> {
-  const command = ['--import', loader, ...nodeOptions, fileURLToPath(file), ...args.map(String)];
+  const command = [...nodeOptions, programOf(file), ...args.map(String)];
   const child = spawn(process.execPath, command, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_OPTIONS: '' },

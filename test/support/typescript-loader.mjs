@@ -5,11 +5,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { compileTypescript } from './compile-typescript.mjs';
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);
 
 const compiled = new URL('../../node_modules/.cache/typescript-loader/', import.meta.url);
-const ownText = readFileSync(fileURLToPath(import.meta.url), 'utf8');
+const compiler = readFileSync(new URL('compile-typescript.mjs', import.meta.url), 'utf8');
 
 export function resolve(specifier, context, next) {
   if (/^\.{1,2}\/.*\.js$/.test(specifier) && context.parentURL) {
@@ -23,31 +24,14 @@ export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
   const filename = fileURLToPath(url);
   const text = readFileSync(filename, 'utf8');
-  const name = createHash('sha256').update(`${ownText}\0${filename}\0${text}`).digest('hex');
+  const name = createHash('sha256').update(`${compiler}\0${filename}\0${text}`).digest('hex');
   const known = new URL(`${name}.mjs`, compiled);
   if (existsSync(known)) return { format: 'module', source: readFileSync(known, 'utf8'), shortCircuit: true };
-  const source = await compile(text, filename);
+  const source = await compileTypescript(text, filename);
   mkdirSync(compiled, { recursive: true });
   // Whoever compiles the same at the same time sees all of it or nothing.
   const unfinished = new URL(`${name}.${process.pid}`, compiled);
   writeFileSync(unfinished, source);
   renameSync(unfinished, known);
   return { format: 'module', source, shortCircuit: true };
-}
-
-async function compile(text, filename) {
-  const { transform } = await import('@swc/core');
-  const { code } = await transform(text, {
-    filename,
-    jsc: {
-      parser: { syntax: 'typescript', decorators: true },
-      transform: { legacyDecorator: true, decoratorMetadata: true },
-      target: 'es2022',
-      keepClassNames: true,
-    },
-    module: { type: 'es6' },
-    sourceMaps: 'inline',
-    swcrc: false,
-  });
-  return code;
 }

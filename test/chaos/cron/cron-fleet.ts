@@ -4,17 +4,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { atExit } from '../../support/at-exit.js';
 import { machineNow } from '../../support/machine-now.js';
+import { programOf, type Replaced } from '../../support/program.js';
 import type { CronWorkerSetup } from './cron-worker.js';
 import { TickHistory, type TickLine } from './tick-log.js';
 
-const support = (name: string): string => new URL(`../../support/${name}`, import.meta.url).href;
-const main = fileURLToPath(new URL('cron-worker.ts', import.meta.url));
-const EXEC_ARGV = [support('skewed-clock.mjs'), new URL('../mutants/mutant-loader.mjs', import.meta.url).href].concat(
-  support('typescript-loader.mjs'),
-);
+const main = new URL('cron-worker.ts', import.meta.url);
+const execArgv = ['--import', new URL('../../support/skewed-clock.mjs', import.meta.url).href];
 /** Only says how long a broken run takes. */
 const PATIENCE_MS = 60_000;
 
@@ -32,11 +29,10 @@ export class CronWorker {
   constructor(
     readonly setup: CronWorkerSetup,
     skewMs: number,
-    mutant: string,
+    replaced: Replaced | undefined,
   ) {
-    const execArgv = EXEC_ARGV.flatMap((file) => ['--import', file]);
-    const env = { ...process.env, NODE_OPTIONS: '', CLOCK_SKEW_MS: String(skewMs), CHAOS_MUTANT: mutant };
-    this.#child = fork(main, [JSON.stringify(setup)], { execArgv, env, silent: true });
+    const env = { ...process.env, NODE_OPTIONS: '', CLOCK_SKEW_MS: String(skewMs) };
+    this.#child = fork(programOf(main, replaced), [JSON.stringify(setup)], { execArgv, env, silent: true });
     // One that is suspended could not end by itself.
     this.#exited = once(this.#child, 'exit').then(atExit(() => this.#child.kill('SIGKILL')));
     this.#child.once('message', () => (this.isReady = true));
@@ -90,7 +86,7 @@ export class CronFleet implements AsyncDisposable {
   constructor(
     private readonly setup: Omit<CronWorkerSetup, 'name' | 'logFile'>,
     private readonly skewMs: () => number,
-    private readonly mutant: string,
+    private readonly replaced?: Replaced,
   ) {}
 
   /** Those that can be killed and suspended. */
@@ -117,7 +113,7 @@ export class CronFleet implements AsyncDisposable {
     const worker = new CronWorker(
       { ...this.setup, name, logFile: join(this.#folder, name) },
       this.skewMs(),
-      this.mutant,
+      this.replaced,
     );
     this.#workers.push(worker);
     return worker;

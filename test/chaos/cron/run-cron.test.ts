@@ -1,4 +1,5 @@
 import { CRON_MUTANTS } from '../mutants/cron-mutants.mjs';
+import { replacedBy } from '../mutants/replaced-by.js';
 import { runCron } from './run-cron.js';
 import { repeatWith, report, SEED } from './seed.js';
 
@@ -17,8 +18,8 @@ describe(`processes that fire jobs on Redis, with wrong clocks, suspended, kille
 });
 
 describe('a broken variant of the library is found out', () => {
-  it.each(CRON_MUTANTS)('$name: $what', async ({ name }) => {
-    const { violations } = await runCron({ ...MUTANT, seed: SEED, mutant: name });
+  it.each(CRON_MUTANTS)('$name: $what', async (mutant) => {
+    const { violations } = await runCron({ ...MUTANT, seed: SEED, replaced: replacedBy(mutant) });
     const rules = new Set(violations.map(({ rule }) => rule));
     expect([...rules]).toEqual(
       expect.arrayContaining([expect.stringMatching(/^(duplicate|overlap|rerun of a whole run)$/)]),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import type { Replaced } from '../../support/program.js';
 import { startRedis } from '../../support/redis-server.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { CronFleet, type CronWorker } from './cron-fleet.js';
@@ -11,8 +12,8 @@ export interface CronRunOptions {
   readonly seconds: number;
   /** Which faults there are, and how wrong each clock is. When exactly they come nobody can tell beforehand. */
   readonly seed: number;
-  /** Which broken variant of the library runs (see test/chaos/mutants). @default none */
-  readonly mutant?: string;
+  /** A broken file of the library that runs. @default none */
+  readonly replaced?: Replaced;
   /** Ends when a tick is seen to start twice, or two runs overlap: for mutants. @default false */
   readonly untilFoundOut?: boolean;
   /** How many processes there are. @default 4 */
@@ -94,7 +95,7 @@ class Faults {
 export async function runCron({
   seconds,
   seed,
-  mutant = '',
+  replaced,
   workers = 4,
   untilFoundOut = false,
 }: CronRunOptions): Promise<CronResult> {
@@ -108,7 +109,7 @@ export async function runCron({
       const [least, most] = SKEWS_MS[skews++ % SKEWS_MS.length]!;
       return Math.round(least + random.fraction() * (most - least));
     };
-    await using fleet = new CronFleet({ url: server.url, keyPrefix: 'cron' }, skewMs, mutant);
+    await using fleet = new CronFleet({ url: server.url, keyPrefix: 'cron' }, skewMs, replaced);
     await fleet.join(workers);
     const faults = new Faults(fleet, redis, random);
     const isFoundOut = (): boolean => untilFoundOut && judgeTicks(fleet.history().calls, REAL_JOBS).length > 0;

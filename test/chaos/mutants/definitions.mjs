@@ -2,8 +2,7 @@ import { CRON_MUTANTS } from './cron-mutants.mjs';
 import { LOCK_MUTANTS } from './lock-mutants.mjs';
 
 /**
- * Every deliberately broken variant. A process becomes one of them by `node --import mutant-loader.mjs` with its name in
- * CHAOS_MUTANT.
+ * Every deliberately broken variant.
  *
  * @type {readonly import('./mutate.mjs').Mutant[]}
  */

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { checkers } from '../checkers/index.js';
 import type { Verdict } from '../checkers/violation.js';
 import { History } from '../history/history.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
 import { standalone } from '../world/standalone.js';
+import { workerProgram } from '../world/worker-process.js';
 import { World } from '../world/world.js';
 import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
+import { replacedBy } from './replaced-by.js';
 import { scenarios } from './scenarios.js';
 
 /** What became of one mutant, or of a world without any. */
@@ -43,7 +44,6 @@ interface Finding {
   readonly at: number;
 }
 
-const LOADER = fileURLToPath(new URL('mutant-loader.mjs', import.meta.url));
 /** One world works or waits while another one starts, which is what takes most of the time. */
 const AT_ONCE = 3;
 const LOOK_MS = 200;
@@ -58,6 +58,7 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
     ...(Object.keys(scenarios) as LockMutant['scenario'][]).map((scenario) => ({ scenario })),
   ];
   const left = all.filter(({ mutant, scenario }) => !only || only.includes(mutant?.name ?? scenario));
+  for (const { mutant } of left) workerProgram(mutant && replacedBy(mutant));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {
     await using redis = await ChaosRedis.start({ persistence: 'none' });
@@ -72,9 +73,9 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
 
 async function hunt(redis: ChaosRedis, { mutant, scenario }: Quarry, seed: number): Promise<HuntResult> {
   const { settings } = scenarios[scenario];
-  const env = mutant && { CHAOS_LOADER: LOADER, CHAOS_MUTANT: mutant.name };
+  const replaced = mutant && replacedBy(mutant);
   const work = { ...settings.work, ...mutant?.work };
-  await using world = await World.start(standalone(redis), { ...settings, work, seed, ...(env && { env }) });
+  await using world = await World.start(standalone(redis), { ...settings, work, seed, ...(replaced && { replaced }) });
   const startedAt = performance.now();
   const { history, broken, at } = mutant ? await untilCaught(world, mutant) : await untilEnd(world, scenario);
   return {

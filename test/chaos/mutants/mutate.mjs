@@ -2,24 +2,12 @@
  * A deliberately broken variant of the library, which proves that a checker sees what it is there for.
  *
  * @typedef {object} Mutant
- * @property {string} name how CHAOS_MUTANT names it
+ * @property {string} name
  * @property {string} what what it does wrong, in a sentence
  * @property {string} file which file of dist/esm, such as 'redis/scripts/release.js'
  * @property {string} find stands in that file exactly once
  * @property {string} replace what stands there in the mutant
  */
-
-/**
- * @param {readonly Mutant[]} mutants
- * @param {string} name
- * @returns {Mutant}
- */
-export function mutantNamed(mutants, name) {
-  const named = mutants.filter((mutant) => mutant.name === name);
-  if (named.length === 1) return named[0];
-  const names = mutants.map((mutant) => mutant.name).join(', ');
-  throw new Error(`${named.length} mutants are called ${JSON.stringify(name)}; there are: ${names}`);
-}
 
 /**
  * @param {string} source the text of the mutant's file

@@ -4,7 +4,7 @@ import { diesOfGrant, hearsNothing, killsAll, sendsLate, stops, type Trouble } f
 
 /** A small world in which some kinds of mutants do harm. */
 export interface Scenario {
-  readonly settings: Omit<WorldSettings, 'seed' | 'env'>;
+  readonly settings: Omit<WorldSettings, 'seed' | 'replaced'>;
   /** How long it may take until the harm is done, on a machine that is very busy; then all is closed. 0: as long as the trouble. */
   readonly lastsMs: number;
   /** How long it lasts where no harm is to be done. */

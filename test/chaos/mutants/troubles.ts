@@ -76,7 +76,10 @@ export function hearsNothing(forMs: number): Trouble {
   };
 }
 
-/** A worker that waits is granted the lock, and dies before it knows. */
+/** How long it takes to be sure that a free lock is given to nobody, with the lease of the dead. */
+const SURE_MS = 2_000;
+
+/** A worker that waits is granted the lock, and dies before it knows. Then the others are left alone for a while. */
 export const diesOfGrant: Trouble = (world, signal) => {
   const fault: Fault = {
     kind: 'kill -9 of a granted waiter',
@@ -87,6 +90,7 @@ export const diesOfGrant: Trouble = (world, signal) => {
       while (!(await world.look(RESOURCE)).holders.includes(victim) && performance.now() < giveUpAt) await sleep(5);
       await world.kill(victim);
       await world.replace(victim);
+      await sleep(SURE_MS, undefined, { signal }).catch(() => undefined);
     },
   };
   return again(fault)(world, signal);

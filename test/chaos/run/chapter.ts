@@ -1,3 +1,4 @@
+import { programOf } from '../../support/program.js';
 import { runTypescript } from '../../support/run-typescript.js';
 import type { Fault } from '../faults/fault.js';
 import type { ChaosServer } from '../world/server.js';
@@ -24,6 +25,10 @@ export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' 
   readonly plan: Omit<Plan, 'faults'>;
 }
 
+/** Judges in a process of its own: the process that plays is the network of the chapters that still go on. */
+const JUDGE = new URL('judge-process-main.ts', import.meta.url);
+programOf(JUDGE); // now: to make it takes a while, in which no network would go on
+
 /** Plays one world from its beginning to its end, and checks what it said. */
 export async function play(settings: ChapterSettings): Promise<Chapter> {
   const { title, seed, workers, leaseMs, work, plan } = settings;
@@ -44,10 +49,8 @@ export async function play(settings: ChapterSettings): Promise<Chapter> {
   });
 }
 
-/** In a process of its own: this one is the network of the chapters that still go on. */
 async function judge(historyPath: string, judged: Judged): Promise<Chapter> {
-  const main = new URL('judge-process-main.ts', import.meta.url);
-  const { code, stdout, stderr } = await runTypescript(main, [historyPath, JSON.stringify(judged)]);
+  const { code, stdout, stderr } = await runTypescript(JUDGE, [historyPath, JSON.stringify(judged)]);
   if (code !== 0) throw new Error(`${judged.title} could not be judged (${code}):\n${stderr}`);
   return JSON.parse(stdout) as Chapter;
 }

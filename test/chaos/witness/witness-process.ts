@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { programOf } from '../../support/program.js';
 
-const loader = new URL('../../support/typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('main.ts', import.meta.url));
+const main = programOf(new URL('main.ts', import.meta.url));
 
 /** The witness, as the harness sees it. */
 export class WitnessProcess implements AsyncDisposable {
@@ -15,8 +14,7 @@ export class WitnessProcess implements AsyncDisposable {
   }
 
   static async start(socket: string, history: string): Promise<WitnessProcess> {
-    const execArgv = ['--import', loader];
-    const child = fork(main, [socket, history], { execArgv, env: { ...process.env, NODE_OPTIONS: '' } });
+    const child = fork(main, [socket, history], { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } });
     await once(child, 'message');
     return new WitnessProcess(child);
   }

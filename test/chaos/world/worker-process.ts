@@ -1,15 +1,23 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { atExit } from '../../support/at-exit.js';
+import { programOf, type Replaced } from '../../support/program.js';
 import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
 
-const loader = new URL('../../support/typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('../worker/main.ts', import.meta.url));
+const main = new URL('../worker/main.ts', import.meta.url);
 
 /** Longer than any worker takes to close its application and to end. */
 const CLOSE_MS = 15_000;
 const KEPT_OUTPUT = 4_000;
+
+/**
+ * What the workers run: to make it takes a while, in which the network of worlds that are at work does not go on.
+ *
+ * @param replaced a broken file of the library
+ */
+export function workerProgram(replaced?: Replaced): string {
+  return programOf(main, replaced);
+}
 
 /** One process of the application, as the harness sees it. */
 export class WorkerProcess {
@@ -23,9 +31,10 @@ export class WorkerProcess {
     readonly settings: WorkerSettings,
     env: NodeJS.ProcessEnv,
     onHandOver: (handedOver: HandedOver) => void,
+    replaced?: Replaced,
   ) {
-    this.#child = fork(main, {
-      execArgv: ['--import', loader, ...(env['CHAOS_LOADER'] ? ['--import', env['CHAOS_LOADER']] : [])],
+    this.#child = fork(workerProgram(replaced), {
+      execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '', ...env, CHAOS_WORKER: JSON.stringify(settings) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import type { INestApplicationContext } from '@nestjs/common';
 import { type LockState, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import type { Replaced } from '../../support/program.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import type { History } from '../history/history.js';
@@ -23,8 +24,8 @@ export interface WorldSettings {
   readonly workers: number;
   readonly leaseMs: number;
   readonly work: Work;
-  /** More for the environment of the workers. */
-  readonly env?: NodeJS.ProcessEnv;
+  /** A broken file of the library that its workers use. @default none */
+  readonly replaced?: Replaced;
   /** Whether somebody looks at the queues. @default true */
   readonly isObserved?: boolean;
   /** A clock for each worker, where they are to be moved. */
@@ -205,8 +206,9 @@ export class World implements AsyncDisposable {
         ...settings.work,
         ...changes,
       },
-      { ...settings.env, ...place?.clock?.env },
+      { ...place?.clock?.env },
       (handedOver) => this.#handOver(handedOver),
+      settings.replaced,
     );
     this.#endings.push(() => worker.kill());
     return worker;

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { workerProgram } from '../world/worker-process.js';
+import { MUTANTS } from './definitions.mjs';
+import { type Mutant, mutate } from './mutate.mjs';
+import { replacedBy } from './replaced-by.js';
+
+const mutant: Mutant = { name: 'm', what: 'is wrong', file: 'a.js', find: 'if (ok)', replace: 'if ($&)' };
+
+describe('the text of a mutant', () => {
+  it('differs in what was to be found, and in nothing else', () => {
+    expect(mutate('a; if (ok) b;', mutant)).toBe('a; if ($&) b;');
+  });
+
+  it.each([
+    ['nowhere', 'a; b;', '0 times'],
+    ['twice', 'if (ok) a; if (ok) b;', '2 times'],
+  ])('is refused where what is to be found stands %s', (_, source, times) => {
+    expect(() => mutate(source, mutant)).toThrow(times);
+  });
+
+  it('is refused where it changes nothing', () => {
+    expect(() => mutate('if (ok)', { ...mutant, replace: 'if (ok)' })).toThrow('with itself');
+  });
+
+  it.each(MUTANTS)('$name stands once in the file it is for: $what', (defined: Mutant) => {
+    const source = readFileSync(new URL(`../../../dist/esm/${defined.file}`, import.meta.url), 'utf8');
+    expect(mutate(source, defined)).not.toBe(source);
+  });
+
+  it('has a name of its own', () => {
+    expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
+  });
+});
+
+describe('the program of a worker', () => {
+  const claims = "redis.call('SET', KEYS[2], owner";
+  const forgets = MUTANTS.find(({ name }) => name === 'claim-forgets-tick')!;
+
+  it('has the broken text where it is a mutant, and what is published where it is none', () => {
+    expect(readFileSync(workerProgram(), 'utf8')).toContain(claims);
+    expect(readFileSync(workerProgram(replacedBy(forgets)), 'utf8')).not.toContain(claims);
+  });
+});

@@ -12,7 +12,7 @@ import { Ballot } from './quorum-ballot.js';
 import type { QuorumNode, QuorumTiming } from './quorum-node.js';
 import { QuorumPatience } from './quorum-patience.js';
 import { QuorumRound } from './quorum-round.js';
-import { QuorumSeat } from './quorum-seat.js';
+import { nameOf, QuorumSeat } from './quorum-seat.js';
 import { decide } from './quorum-verdict.js';
 import { type QuorumVote, stampOf, tokenOf } from './quorum-vote.js';
 import type { Random } from './random.js';
@@ -25,6 +25,8 @@ export interface QuorumWorkings extends QuorumTiming {
   readonly fencing: boolean;
   /** Tells of what was granted without having been answered. */
   readonly granted: (grant: PushedGrant) => void;
+  /** Another number each time. */
+  readonly newAttempt: () => number;
 }
 
 /**
@@ -53,8 +55,12 @@ export class QuorumContender implements Alarm {
   constructor(
     readonly ownership: Ownership,
     private readonly workings: QuorumWorkings,
+    /** Whether it was forgotten: releases of what it had may still be on their way, which must not free what it gets now. */
+    isBack = false,
   ) {
-    this.seats = workings.nodes.map((node) => new QuorumSeat(node, ownership));
+    const newName = () => ({ ...ownership, owner: nameOf(ownership.owner, workings.newAttempt()) });
+    const name = isBack ? newName() : ownership;
+    this.seats = workings.nodes.map((node) => new QuorumSeat(node, name, newName));
     this.touchedAt = workings.clock.now();
     this.#patience = new QuorumPatience(workings.random);
   }
@@ -112,11 +118,12 @@ export class QuorumContender implements Alarm {
   }
 
   /** It holds what it was given elsewhere. */
-  adopt(leaseMs: number): this {
-    this.#state = 'held';
-    this.touch(leaseMs);
-    for (const seat of this.seats) seat.isTaken = true;
-    return this;
+  static adopt(ownership: Ownership, leaseMs: number, workings: QuorumWorkings): QuorumContender {
+    const adopted = new QuorumContender(ownership, workings);
+    adopted.#state = 'held';
+    adopted.touch(leaseMs);
+    for (const seat of adopted.seats) seat.isTaken = true;
+    return adopted;
   }
 
   touch(leaseMs: number): void {
@@ -153,7 +160,7 @@ export class QuorumContender implements Alarm {
     this.#patience.yielded();
     this.seats.forEach((seat, index) => {
       if (!seat.vote) return;
-      seat.yield(this.ownership);
+      seat.yield();
       this.#ask(index, this.#queueing!.maxWaiters);
     });
   }
@@ -283,7 +290,7 @@ export class QuorumContender implements Alarm {
   /** Releases everything everywhere, also where it is not known whether there is anything. */
   #withdraw(): void {
     this.lostVotes = this.votes;
-    for (const seat of this.seats) seat.withdraw(this.ownership, this.leaseMs);
+    for (const seat of this.seats) seat.withdraw(this.leaseMs);
   }
 
   #considerYielding(): void {

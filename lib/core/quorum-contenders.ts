@@ -1,3 +1,5 @@
+import { ExpiringMap } from './expiring-map.js';
+import { LOCK_DEFAULTS } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
 import { QuorumContender, type QuorumWorkings } from './quorum-contender.js';
 
@@ -7,8 +9,12 @@ const SWEPT_AT_ONCE = 2;
 /** What is known of the owners that contend, or hold. Nobody is kept for longer than what it may have at the nodes. */
 export class QuorumContenders {
   readonly #contenders = new Map<string, QuorumContender>();
+  /** Those of whom nothing was heard for so long, as when the process stood still, and who may ask again. */
+  readonly #forgotten: ExpiringMap<true>;
 
-  constructor(private readonly workings: QuorumWorkings) {}
+  constructor(private readonly workings: QuorumWorkings) {
+    this.#forgotten = new ExpiringMap(workings.clock);
+  }
 
   get size(): number {
     return this.#contenders.size;
@@ -19,12 +25,20 @@ export class QuorumContenders {
   }
 
   open(ownership: Ownership): QuorumContender {
-    let contender = this.#contenders.get(ownership.owner);
-    if (contender === undefined || contender.isOver) {
-      this.#sweep();
-      contender = new QuorumContender(ownership, this.workings);
-      this.#contenders.set(ownership.owner, contender);
-    }
+    const contender = this.#contenders.get(ownership.owner);
+    if (contender && !contender.isOver) return contender;
+    const isBack = contender !== undefined || this.#forgotten.get(ownership.owner) !== undefined;
+    return this.#add(new QuorumContender(ownership, this.workings, isBack));
+  }
+
+  /** One that holds what it was given elsewhere. */
+  adopt(ownership: Ownership, leaseMs: number): QuorumContender {
+    return this.#add(QuorumContender.adopt(ownership, leaseMs, this.workings));
+  }
+
+  #add(contender: QuorumContender): QuorumContender {
+    this.#sweep();
+    this.#contenders.set(contender.ownership.owner, contender);
     return contender;
   }
 
@@ -40,7 +54,14 @@ export class QuorumContenders {
       const [owner, contender] = oldest;
       this.#contenders.delete(owner);
       if (now <= contender.touchedAt + contender.leaseMs) this.#contenders.set(owner, contender);
-      else contender.end();
+      else this.#forget(contender);
     }
+  }
+
+  #forget(contender: QuorumContender): void {
+    contender.end();
+    // As long as anything is released again and again that it may have had.
+    const keepMs = 2 * Math.max(contender.leaseMs, LOCK_DEFAULTS.leaseMs);
+    this.#forgotten.set(contender.ownership.owner, true, keepMs);
   }
 }

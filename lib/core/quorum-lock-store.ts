@@ -19,7 +19,7 @@ import type { QuorumContender, QuorumWorkings } from './quorum-contender.js';
 import { QuorumContenders } from './quorum-contenders.js';
 import { type QuorumMember, QuorumNode, type QuorumTiming } from './quorum-node.js';
 import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './quorum-operators.js';
-import { readName } from './quorum-seat.js';
+import { ownerOf } from './quorum-seat.js';
 import { transferAtNodes } from './quorum-transfer.js';
 import { decide, majorityOf, type YesNo } from './quorum-verdict.js';
 import type { Random } from './random.js';
@@ -59,7 +59,9 @@ export class QuorumLockStore implements LockStore {
     ({ instanceId: this.instanceId, clientId: this.clientId } = nodes[0]!.store);
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listeners.forEach((listener) => listener.granted(grant));
-    this.#workings = { ...timing, nodes: this.nodes, majority, random, fencing, granted };
+    let attempts = 0;
+    const newAttempt = () => ++attempts;
+    this.#workings = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
     this.#contenders = new QuorumContenders(this.#workings);
     this.nodes.forEach((node, index) => {
       node.store.listen({
@@ -122,11 +124,12 @@ export class QuorumLockStore implements LockStore {
   }
 
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    this.#contenders.get(ownership.owner)?.touch(leaseMs);
     return this.#decide(ownership, ({ store }, name) => store.setDepth(name, depth, leaseMs));
   }
 
   renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const holder = this.#contenders.get(ownership.owner) ?? this.#contenders.open(ownership).adopt(leaseMs);
+    const holder = this.#contenders.get(ownership.owner) ?? this.#contenders.adopt(ownership, leaseMs);
     holder.touch(leaseMs);
     const lost: number[] = [];
     let isAnswered = false;
@@ -247,7 +250,7 @@ export class QuorumLockStore implements LockStore {
 
   #hear(index: number, grant: PushedGrant): void {
     const { resource, owner } = grant;
-    const contender = this.#contenders.get(readName(owner).owner);
+    const contender = this.#contenders.get(ownerOf(owner));
     if (contender) contender.hear(index, grant);
     // It waits no more, and its release may have been lost.
     else this.nodes[index]!.withdraw({ resource, owner, mode: 'exclusive' }, LOCK_DEFAULTS.leaseMs);

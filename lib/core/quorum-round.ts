@@ -4,8 +4,9 @@ import type { Ballot } from './quorum-ballot.js';
 import type { QuorumSeat } from './quorum-seat.js';
 import { quorumError } from './quorum-verdict.js';
 
+type Granted = Extract<AcquireReply, { status: 'granted' }>;
 /** What a node answers that does not grant. */
-type Refusal = Exclude<AcquireReply, { status: 'granted' }>;
+type Refusal = Exclude<AcquireReply, Granted>;
 
 /** One attempt of a contender at all nodes, until its outcome is told. */
 export class QuorumRound {
@@ -16,7 +17,7 @@ export class QuorumRound {
   readonly wasTaken: readonly boolean[];
 
   constructor(
-    seats: readonly QuorumSeat[],
+    private readonly seats: readonly QuorumSeat[],
     readonly sentAt: number,
     /** When it was sent by the clock here. */
     readonly beganAt: number,
@@ -26,26 +27,32 @@ export class QuorumRound {
     this.wasTaken = seats.map(({ isTaken }) => isTaken);
   }
 
-  /** How many have granted in answer to this attempt. */
-  granted({ answers }: Ballot<AcquireReply>): number {
-    return answers.reduce((sum, answer) => sum + (answer?.status === 'granted' ? 1 : 0), 0);
+  /** How many have granted in answer to this attempt, and have not got their vote back since. */
+  granted(ballot: Ballot<AcquireReply>): number {
+    return this.#votes(ballot).length;
   }
 
   /** Whether a majority answers with the lease that it had, or with an earlier one: then nobody else can have held the lock since. */
-  isStillHeld({ answers }: Ballot<AcquireReply>, fencingToken: number, majority: number): boolean {
-    const kept = answers.filter((answer) => answer?.status === 'granted' && answer.fencingToken <= fencingToken);
-    return kept.length >= majority;
+  isStillHeld(ballot: Ballot<AcquireReply>, fencingToken: number, majority: number): boolean {
+    return this.#votes(ballot).filter((vote) => vote.fencingToken <= fencingToken).length >= majority;
   }
 
   /** What it comes to where no majority has granted, as a reply or as an error; nothing while that may still be known. */
   refusal(ballot: Ballot<AcquireReply>, majority: number): Refusal | Error | undefined {
     const refusals = ballot.answers.filter((answer): answer is Refusal => !!answer && answer.status !== 'granted');
     const granted = this.granted(ballot);
-    if (granted + refusals.length >= majority) return this.#summary(refusals, majority - granted, majority, ballot);
-    if (granted + refusals.length + ballot.pending >= majority) return undefined;
+    const answered = ballot.answers.filter((answer) => answer !== undefined).length;
+    if (answered >= majority) return this.#summary(refusals, majority - granted, majority, ballot);
+    if (answered + ballot.pending >= majority) return undefined;
     return asStoreError(
       quorumError(ballot, majority, granted, ({ status }) => (status === 'granted' ? undefined : status)),
     );
+  }
+
+  #votes({ answers }: Ballot<AcquireReply>): Granted[] {
+    return answers.filter((answer, index): answer is Granted => {
+      return answer?.status === 'granted' && this.seats[index]!.isCalled(this.names[index]!);
+    });
   }
 
   /** @param missing how many more would have to grant it */

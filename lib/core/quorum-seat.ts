@@ -9,14 +9,15 @@ export class QuorumSeat {
   leaving: Ownership | undefined;
   /** Whether it may be held, or waited for, there. */
   isTaken = false;
-  #attempt = 1;
   #isLeaving = false;
   #refused: Ownership | undefined;
   #ownership: Ownership;
 
+  /** @param newName one that nobody ever had: what is known to it by another name cannot be freed or held by this one */
   constructor(
     readonly node: QuorumNode,
     ownership: Ownership,
+    private readonly newName: () => Ownership,
   ) {
     this.#ownership = ownership;
   }
@@ -24,10 +25,6 @@ export class QuorumSeat {
   /** What it is called there. */
   get ownership(): Ownership {
     return this.#ownership;
-  }
-
-  get attempt(): number {
-    return this.#attempt;
   }
 
   /** Stands in the queue, or holds, as something else from now on. */
@@ -70,17 +67,16 @@ export class QuorumSeat {
    *
    * @returns the name it had
    */
-  rename(contender: Ownership): Ownership {
+  rename(): Ownership {
     const before = this.#ownership;
-    this.#attempt++;
-    this.#ownership = { ...contender, owner: nameOf(contender.owner, this.#attempt) };
+    this.#ownership = this.newName();
     this.vote = undefined;
     return before;
   }
 
   /** Hands the vote to whoever is next there, and stands in the queue again. */
-  yield(contender: Ownership): void {
-    this.leaving = this.rename(contender);
+  yield(): void {
+    this.leaving = this.rename();
   }
 
   /** A release is sent that is the end of it. */
@@ -105,12 +101,12 @@ export class QuorumSeat {
   }
 
   /** Releases what it may have there, and begins anew. */
-  withdraw(contender: Ownership, leaseMs: number): void {
+  withdraw(leaseMs: number): void {
     if (this.leaving) this.node.withdraw(this.leaving, leaseMs);
     this.leaving = undefined;
     if (!this.isTaken) return;
     this.isTaken = false;
-    this.node.withdraw(this.rename(contender), leaseMs);
+    this.node.withdraw(this.rename(), leaseMs);
   }
 
   /** @param left told whether what is handed back was still held */
@@ -127,13 +123,13 @@ export class QuorumSeat {
   }
 }
 
-/** The first attempt has the name of the contender, which other processes know as well. */
-function nameOf(owner: string, attempt: number): string {
-  return attempt === 1 ? owner : `${owner}.${attempt}`;
+/** What an owner is called in a later attempt. In the first one it has the name that other processes know as well. */
+export function nameOf(owner: string, attempt: number): string {
+  return `${owner}.${attempt}`;
 }
 
-/** Whose name it is, and of which attempt. What comes after the last slash has no dots of its own. */
-export function readName(name: string): { owner: string; attempt: number } {
+/** Whose name it is. What comes after the last slash has no dots of its own. */
+export function ownerOf(name: string): string {
   const dot = name.indexOf('.', name.lastIndexOf('/'));
-  return dot === -1 ? { owner: name, attempt: 1 } : { owner: name.slice(0, dot), attempt: Number(name.slice(dot + 1)) };
+  return dot === -1 ? name : name.slice(0, dot);
 }

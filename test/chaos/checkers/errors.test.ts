@@ -89,6 +89,12 @@ describe('errors', () => {
     expect(isLost(6020, (told) => told.hold('d', 'stock', { adopts: 'given', from: 6015, to: 6100, token: 64 }))).toBe(
       true,
     );
+    // Another one had it, and heard of that too late.
+    const late = (told: Story) =>
+      told.refused('d', 'stock', { adopts: 'given', asked: 6015, at: 7500, code: 'LEASE_LOST', queues: false });
+    expect(isLost(6020, late)).toBe(false);
+    const isStruck = { from: 6016, to: 7400, victims: ['d'] };
+    expect(isLost(6020, (told) => late(told).fault('blocked', isStruck))).toBe(true);
   });
 
   it('what nobody has heard of is explained by nothing', () => {

@@ -156,6 +156,12 @@ class Reasons {
     return waitMs === 0 && leaseMs < this.bounds.slowMs && at - invoked.at >= leaseMs * SAFE_SHARE;
   }
 
+  /** Also where it heard of it too late, and is told that the lease is lost. */
+  #mayHaveHad(call: Call): boolean {
+    const { refused, invoked } = call;
+    return refused?.type !== 'fail' || this.#isStruck(call, invoked.at, refused.at);
+  }
+
   /** What it was to take over, to enter or to add another resource to had gone. */
   #isLost(call: Call, at: number): boolean {
     const { invoked, giver, outer } = call;
@@ -165,7 +171,7 @@ class Reasons {
       const rivals = this.#adopters.get(giver)!.filter((other) => other !== call && other.invoked.at <= at);
       return (
         at >= transferCalledAt + transitMs - EARLY_MS ||
-        rivals.some(({ refused }) => this.bounds.splitsVotes || refused?.type !== 'fail')
+        rivals.some((rival) => this.bounds.splitsVotes || this.#mayHaveHad(rival))
       );
     }
     return outer?.granted !== undefined && heldUntil(outer) <= at;

@@ -60,7 +60,7 @@ interface Scale {
 
 const SCALES: Readonly<Record<Form, Scale>> = {
   short: { steady: { chapters: 2, each: 1, holds: 9_800 }, others: 1 },
-  long: { steady: { chapters: 8, each: 5, holds: 0 }, others: 40 },
+  long: { steady: { chapters: 8, each: 5, holds: 40_000 }, others: 40 },
 };
 
 /** Chapters of all kinds, the long ones first. */

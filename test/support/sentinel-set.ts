@@ -49,6 +49,7 @@ export class SentinelSet implements AsyncDisposable {
   #primary: ReplicatedRedis;
   #replica: ReplicatedRedis;
   #writes = 0;
+  #isMixedUp = false;
 
   private constructor(
     primary: ReplicatedRedis,
@@ -93,11 +94,12 @@ export class SentinelSet implements AsyncDisposable {
   /**
    * Kills the primary, with its replica up to date, or without its writes of the last 300 ms and more. Resolves when the
    * other one is the primary, and the old one its replica with the same data. Gives for how long there was no primary.
-   * @throws Error when the new primary has what it should lack, or the other way round
+   * @throws Error when the new primary has what it should lack, or the other way round; or when an earlier one has failed
    */
   async failOver({ lagging, lastWords }: FailOver): Promise<number> {
+    if (this.#isMixedUp) throw new Error('An earlier fail-over has failed: nobody knows which one is the primary');
     const [old, next] = [this.#primary, this.#replica];
-    await this.#downAfter(DOWN_AFTER_MS.failOver);
+    this.#isMixedUp = true;
     const write = String(++this.#writes);
     if (lagging) await next.stopFollowing();
     await insist(() => old.admin.set(LAST_WRITE, write));
@@ -108,6 +110,8 @@ export class SentinelSet implements AsyncDisposable {
       await insist(() => old.holdWrites());
       await next.untilCaughtUp(old);
     }
+    // Not before: where the machine stands still for so long, the sentinel would take it for dead while it lives.
+    await this.#downAfter(DOWN_AFTER_MS.failOver);
     const from = performance.now();
     await old.kill();
     await this.#untilPromoted(next);
@@ -117,6 +121,7 @@ export class SentinelSet implements AsyncDisposable {
     await old.restartFollowing(next);
     [this.#primary, this.#replica] = [next, old];
     await this.#untilReady();
+    this.#isMixedUp = false;
     await insist(() => next.admin.unlink(LAST_WRITE));
     if (hasWrite === lagging) throw new Error(`The new primary ${lagging ? 'has' : 'lacks'} the last write of the old`);
     return unavailableMs;

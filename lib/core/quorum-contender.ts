@@ -1,4 +1,3 @@
-import type { Alarm } from './alarms.js';
 import {
   type AcquireReply,
   asStoreError,
@@ -8,35 +7,19 @@ import {
   type Queueing,
 } from './lock-store.js';
 import { LOCK_DEFAULTS } from './lock-options.js';
-import { Ballot } from './quorum-ballot.js';
-import type { QuorumNode, QuorumTiming } from './quorum-node.js';
 import { QuorumPatience } from './quorum-patience.js';
-import { QuorumRound } from './quorum-round.js';
+import { QuorumRound, type RoundListener } from './quorum-round.js';
 import { nameOf, QuorumSeat } from './quorum-seat.js';
-import { decide } from './quorum-verdict.js';
+import { decide, enoughToDeny } from './quorum-verdict.js';
 import { type QuorumVote, stampOf, tokenOf } from './quorum-vote.js';
-import type { Random } from './random.js';
-
-export interface QuorumWorkings extends QuorumTiming {
-  readonly nodes: readonly QuorumNode[];
-  readonly majority: number;
-  readonly random: Random;
-  /** Whether the largest token of the votes is written back to a majority before anything is granted. */
-  readonly fencing: boolean;
-  /** Tells of what was granted without having been answered. */
-  readonly granted: (grant: PushedGrant) => void;
-  /** Another number each time. */
-  readonly newAttempt: () => number;
-}
+import type { QuorumWorkings } from './quorum-workings.js';
 
 /**
  * One owner id at all nodes: it contends for their votes, and holds the lock while a majority of them is its own. Where the
  * votes are split, whoever has too few hands them on, node by node, to those who are next there, after a pause that is
  * random, and longer the more votes it has: votes gather where most of them are. It keeps its place in all other queues.
  */
-export class QuorumContender implements Alarm {
-  dueAt = 0;
-  heapIndex = -1;
+export class QuorumContender {
   readonly seats: readonly QuorumSeat[];
   /** When it was last heard of. */
   touchedAt = 0;
@@ -47,7 +30,9 @@ export class QuorumContender implements Alarm {
   fencingToken = 0;
   #state: 'contending' | 'raising' | 'held' | 'over' = 'contending';
   #queueing: Queueing | undefined;
-  readonly #rounds = new Map<QuorumRound, Ballot<AcquireReply>>();
+  /** Those whose outcome is not told yet. */
+  readonly #rounds = new Set<QuorumRound>();
+  readonly #listener: RoundListener;
   readonly #patience: QuorumPatience;
   /** How long the nodes took to answer. */
   #roundMs = 1;
@@ -62,7 +47,13 @@ export class QuorumContender implements Alarm {
     const name = isBack ? newName() : ownership;
     this.seats = workings.nodes.map((node) => new QuorumSeat(node, name, newName));
     this.touchedAt = workings.clock.now();
-    this.#patience = new QuorumPatience(workings.random);
+    this.#listener = {
+      answered: ({ names, sentAt }, index, reply) => this.#heed(index, names[index]!, sentAt, reply),
+      failed: (round, index, error) => this.#missed(index, round, error),
+      counted: () => this.#look(),
+      late: () => this.#heard(),
+    };
+    this.#patience = new QuorumPatience(workings.alarms, workings.random, () => this.#yield());
   }
 
   get votes(): number {
@@ -72,7 +63,9 @@ export class QuorumContender implements Alarm {
   /** Those that cannot have ended since they were given. */
   get #standing(): QuorumVote[] {
     const endedBefore = this.workings.clock.now() - this.leaseMs;
-    return this.seats.flatMap(({ vote }) => (vote && vote.stamp > endedBefore ? vote : []));
+    const standing: QuorumVote[] = [];
+    for (const { vote } of this.seats) if (vote && vote.stamp > endedBefore) standing.push(vote);
+    return standing;
   }
 
   /** How long the last attempt took. */
@@ -86,24 +79,11 @@ export class QuorumContender implements Alarm {
 
   /** @param left told of each node whether what is handed back there was still held */
   acquire(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
-    const { nodes, clock } = this.workings;
-    const now = clock.now();
     this.touch(leaseMs);
     this.#queueing = queueing;
-    const round = new QuorumRound(this.seats, queueing?.sentAt ?? now, now, queueing);
-    const heed = (index: number, reply: AcquireReply) => this.#heed(index, round.names[index]!, round.sentAt, reply);
-    const ballot = new Ballot<AcquireReply>(nodes, this.workings, {
-      answered: heed,
-      failed: (index, error) => this.#missed(index, round, error),
-      late: (index, reply) => {
-        heed(index, reply);
-        this.#look();
-        this.#considerYielding();
-      },
-      counted: () => this.#look(),
-    });
-    this.#rounds.set(round, ballot);
-    ballot.send((_, index) => this.seats[index]!.ask(leaseMs, queueing, left));
+    const round = new QuorumRound(this.seats, queueing, this.workings, this.#listener);
+    this.#rounds.add(round);
+    round.send(leaseMs, left);
     return round.reply.promise;
   }
 
@@ -113,8 +93,7 @@ export class QuorumContender implements Alarm {
     const name = { ...this.ownership, owner };
     if (this.isOver || !seat.isCalled(name)) return seat.node.withdraw(name, this.leaseMs);
     seat.hear({ fencingToken, stamp: sentAt });
-    this.#look();
-    this.#considerYielding();
+    this.#heard();
   }
 
   /** It holds what it was given elsewhere. */
@@ -142,22 +121,21 @@ export class QuorumContender implements Alarm {
   abandon(): void {
     if (this.isOver) return;
     this.#state = 'contending';
-    this.workings.alarms.cancel(this);
+    this.#patience.end();
     this.#withdraw();
   }
 
   /** It contends no more, and holds nothing. What is still granted to it is given back. */
   end(): void {
     this.#state = 'over';
-    this.workings.alarms.cancel(this);
+    this.#patience.end();
     if (this.#rounds.size > 0)
       this.#reject(new LockStoreError('unknown', 'it was released before the nodes had answered'));
   }
 
   /** It has waited long enough for more votes. */
-  ring(): void {
+  #yield(): void {
     if (this.#state !== 'contending' || !this.#queueing) return;
-    this.#patience.yielded();
     this.seats.forEach((seat, index) => {
       if (!seat.vote) return;
       seat.yield();
@@ -173,8 +151,7 @@ export class QuorumContender implements Alarm {
       () => seat.ask(this.leaseMs, { sentAt, maxWaiters }),
       (reply) => {
         this.#heed(index, name, sentAt, reply);
-        this.#look();
-        this.#considerYielding();
+        this.#heard();
       },
       () => {}, // whoever asks next asks for this as well
     );
@@ -191,29 +168,34 @@ export class QuorumContender implements Alarm {
     if (seat.isCalled(names[index]!)) seat.missed(sentAt, wasTaken[index]! || error.failure === 'unknown');
   }
 
+  /** Something that no round waits for. */
+  #heard(): void {
+    this.#look();
+    this.#considerYielding();
+  }
+
   /** Whether anything is decided now. */
   #look(): void {
     const { majority } = this.workings;
     if (this.#state === 'contending') this.#win();
     if (this.#rounds.size === 0) return;
-    for (const [round, ballot] of this.#rounds) {
+    for (const round of this.#rounds) {
       if (this.#state === 'raising') return;
-      if (this.#state === 'held' && round.granted(ballot) >= majority) {
-        if (!round.isStillHeld(ballot, this.fencingToken, majority)) return this.#holdAnew();
+      if (this.#state === 'held' && round.granted >= majority) {
+        if (!round.isStillHeld(this.fencingToken)) return this.#holdAnew();
         this.#answer(round, { status: 'granted', fencingToken: this.fencingToken });
         continue;
       }
-      const votes = this.#state === 'held' ? round.granted(ballot) : this.votes;
-      if (votes + this.#pendingWithoutVote(ballot) >= majority) continue;
-      const refusal = round.refusal(ballot, majority);
+      if (this.#mayWin(round)) continue;
+      const refusal = round.refusal();
       if (refusal !== undefined) this.#lose(round, refusal);
     }
   }
 
-  #pendingWithoutVote({ answers, failures }: Ballot<AcquireReply>): number {
-    const isOpen = (index: number) => answers[index] === undefined && failures[index] === undefined;
-    if (this.#state === 'held') return answers.filter((_, index) => isOpen(index)).length;
-    return this.seats.filter(({ vote }, index) => !vote && isOpen(index)).length;
+  #mayWin(round: QuorumRound): boolean {
+    const votes =
+      this.#state === 'held' ? round.granted + round.countOpen() : this.votes + round.countOpen(({ vote }) => !vote);
+    return votes >= this.workings.majority;
   }
 
   /** It was granted once, and did not know before that lease was over. Others may have held the lock since. */
@@ -232,7 +214,7 @@ export class QuorumContender implements Alarm {
     this.#state = 'raising';
     const written = decide(nodes, this.workings, {
       send: ({ store }, index) => store.raiseToken(this.seats[index]!.ownership, fencingToken),
-      enoughNos: nodes.length - majority + 1,
+      enoughNos: enoughToDeny(nodes.length),
     });
     written.then(
       (isWritten) => {
@@ -247,8 +229,8 @@ export class QuorumContender implements Alarm {
     if (this.isOver) return;
     this.#state = 'held';
     this.fencingToken = fencingToken;
-    this.workings.alarms.cancel(this);
-    const answered = [...this.#rounds.keys()].filter(({ sentAt }) => sentAt <= stamp);
+    this.#patience.end();
+    const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
     for (const round of answered) this.#answer(round, { status: 'granted', fencingToken });
     const { resource, owner } = this.ownership;
     if (answered.length === 0) this.workings.granted({ resource, owner, fencingToken, sentAt: stamp });
@@ -263,7 +245,7 @@ export class QuorumContender implements Alarm {
   }
 
   #reject(error: LockStoreError): void {
-    for (const round of this.#rounds.keys()) round.reply.reject(error);
+    for (const round of this.#rounds) round.reply.reject(error);
     this.#rounds.clear();
   }
 
@@ -295,8 +277,7 @@ export class QuorumContender implements Alarm {
 
   #considerYielding(): void {
     const { votes } = this;
-    const { alarms } = this.workings;
-    if (this.#state !== 'contending' || !this.#queueing || votes === 0) return alarms.cancel(this);
-    alarms.setIn(this, this.#patience.nextMs(this.#roundMs, votes));
+    if (this.#state !== 'contending' || !this.#queueing || votes === 0) this.#patience.end();
+    else this.#patience.wait(this.#roundMs, votes);
   }
 }

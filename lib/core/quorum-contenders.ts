@@ -1,7 +1,8 @@
 import { ExpiringMap } from './expiring-map.js';
 import { LOCK_DEFAULTS } from './lock-options.js';
 import type { Ownership } from './lock-store.js';
-import { QuorumContender, type QuorumWorkings } from './quorum-contender.js';
+import { QuorumContender } from './quorum-contender.js';
+import type { QuorumWorkings } from './quorum-workings.js';
 
 /** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
 const SWEPT_AT_ONCE = 2;

@@ -15,13 +15,16 @@ import {
   type Transfer,
 } from './lock-store.js';
 import { pause } from './pause.js';
-import type { QuorumContender, QuorumWorkings } from './quorum-contender.js';
+import type { QuorumContender } from './quorum-contender.js';
+import type { QuorumWorkings } from './quorum-workings.js';
 import { QuorumContenders } from './quorum-contenders.js';
 import { type QuorumMember, QuorumNode, type QuorumTiming } from './quorum-node.js';
 import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './quorum-operators.js';
+import { releaseAtNodes } from './quorum-release.js';
+import { renewAtNodes } from './quorum-renewal.js';
 import { ownerOf } from './quorum-seat.js';
 import { transferAtNodes } from './quorum-transfer.js';
-import { decide, majorityOf, type YesNo } from './quorum-verdict.js';
+import { decide, enoughToDeny, majorityOf } from './quorum-verdict.js';
 import type { Random } from './random.js';
 
 export interface QuorumLockStoreOptions {
@@ -120,7 +123,7 @@ export class QuorumLockStore implements LockStore {
       if (candidate.isOver && reason.failure === 'unknown') return reason;
       throw reason;
     });
-    return { released: nos < this.#enoughToDeny, next };
+    return { released: nos < enoughToDeny(this.nodes.length), next };
   }
 
   setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
@@ -130,49 +133,14 @@ export class QuorumLockStore implements LockStore {
 
   renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
     const holder = this.#contenders.get(ownership.owner) ?? this.#contenders.adopt(ownership, leaseMs);
-    holder.touch(leaseMs);
-    const lost: number[] = [];
-    let isAnswered = false;
-    const regain = (): void => {
-      isAnswered = true;
-      for (const index of lost) holder.regain(index);
-    };
-    const answer = this.#decide(ownership, ({ store }, name) => store.renew(name, leaseMs, exactly), {
-      refuted: (index) => (isAnswered ? holder.regain(index) : lost.push(index)),
-    });
-    // Unless it is known that the lock is lost. Before the caller goes on, who may release it.
-    return answer.then(
-      (isHeld) => {
-        if (isHeld) regain();
-        return isHeld;
-      },
-      (error: unknown) => {
-        regain();
-        throw error;
-      },
-    );
+    return renewAtNodes(holder, leaseMs, exactly, this.#workings);
   }
 
-  release(ownership: Ownership, lazily?: boolean): Promise<boolean> {
+  async release(ownership: Ownership, lazily?: boolean): Promise<boolean> {
     const contender = this.#contenders.get(ownership.owner);
-    contender?.end();
-    const leaseMs = contender?.leaseMs ?? LOCK_DEFAULTS.leaseMs;
-    contender?.seats.forEach((seat) => seat.leave());
-    const released = this.#decide(ownership, ({ store }, name) => store.release(name, lazily), {
-      enoughNos: this.#enoughToDeny,
-      confirmed: (index) => contender?.seats[index]!.left(true, leaseMs),
-      refuted: (index) => contender?.seats[index]!.left(false, leaseMs),
-      missed: (index) => {
-        const seat = contender?.seats[index];
-        seat?.left(true, leaseMs);
-        if (seat?.isTaken ?? true) this.nodes[index]!.withdraw(seat?.ownership ?? ownership, leaseMs);
-      },
-    });
-    contender?.seats.forEach(({ node, leaving }) => leaving && node.withdraw(leaving, leaseMs));
-    return released.then((wasHeld) => {
-      this.#contenders.delete(ownership.owner);
-      return wasHeld;
-    });
+    const wasHeld = await releaseAtNodes(ownership, contender, lazily, this.#workings);
+    this.#contenders.delete(ownership.owner);
+    return wasHeld;
   }
 
   /** Releases what this owner may have, in the background. It may ask again: it has another name at the nodes then. */
@@ -230,20 +198,10 @@ export class QuorumLockStore implements LockStore {
     this.#workings.alarms.stop();
   }
 
-  /** With so many of them saying no, less than a majority has said, or can say, yes. */
-  get #enoughToDeny(): number {
-    return this.nodes.length - this.#workings.majority + 1;
-  }
-
   /** Asks each node about its own name of this owner. */
-  #decide(
-    ownership: Ownership,
-    send: (node: QuorumNode, name: Ownership) => Promise<boolean>,
-    how?: Omit<YesNo, 'send'>,
-  ): Promise<boolean> {
+  #decide(ownership: Ownership, send: (node: QuorumNode, name: Ownership) => Promise<boolean>): Promise<boolean> {
     const seats = this.#contenders.get(ownership.owner)?.seats;
     return decide(this.nodes, this.#workings, {
-      ...how,
       send: (node, index) => send(node, seats?.[index]?.ownership ?? ownership),
     });
   }

@@ -1,3 +1,4 @@
+import type { Alarm, Alarms } from './alarms.js';
 import type { Random } from './random.js';
 
 /**
@@ -7,21 +8,39 @@ import type { Random } from './random.js';
 const PATIENCE = { least: 0.25, perVote: 2, perYield: 1.05, mostYields: 20, byNature: 8 };
 
 /** How long a contender that has some votes waits for more before it hands them on. */
-export class QuorumPatience {
+export class QuorumPatience implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
   readonly #nature: number;
   #yields = 0;
 
-  constructor(private readonly random: Random) {
+  constructor(
+    private readonly alarms: Alarms,
+    private readonly random: Random,
+    private readonly handOn: () => void,
+  ) {
     this.#nature = PATIENCE.byNature ** random.fraction();
   }
 
-  /** It has handed its votes on. */
-  yielded(): void {
-    this.#yields++;
+  /**
+   * Begins to wait, anew where it was waiting.
+   *
+   * @param roundTripMs how long the nodes take to answer
+   */
+  wait(roundTripMs: number, votes: number): void {
+    this.alarms.setIn(this, this.#nextMs(roundTripMs, votes));
   }
 
-  /** @param roundTripMs how long the nodes take to answer */
-  nextMs(roundTripMs: number, votes: number): number {
+  end(): void {
+    this.alarms.cancel(this);
+  }
+
+  ring(): void {
+    this.#yields++;
+    this.handOn();
+  }
+
+  #nextMs(roundTripMs: number, votes: number): number {
     const { least, perVote, perYield, mostYields } = PATIENCE;
     const growth = perVote ** (votes - 1) * perYield ** Math.min(this.#yields, mostYields);
     return roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#nature;

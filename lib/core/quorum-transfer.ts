@@ -1,6 +1,7 @@
 import type { Ownership, Transfer } from './lock-store.js';
 import { decide } from './quorum-verdict.js';
-import type { QuorumContender, QuorumWorkings } from './quorum-contender.js';
+import type { QuorumContender } from './quorum-contender.js';
+import type { QuorumWorkings } from './quorum-workings.js';
 
 /**
  * Makes another owner id the holder at a majority. What is left of the first one elsewhere would stand in the way of the votes for the

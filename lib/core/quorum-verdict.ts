@@ -8,6 +8,11 @@ export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1;
 }
 
+/** With so many of them saying no, less than a majority has said, or can say, yes. */
+export function enoughToDeny(nodes: number): number {
+  return nodes - majorityOf(nodes) + 1;
+}
+
 /** One question that is answered by yes or no. */
 export interface YesNo {
   readonly send: (node: QuorumNode, index: number) => Promise<boolean>;

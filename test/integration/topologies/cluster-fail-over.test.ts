@@ -1,5 +1,6 @@
+import { LockUnavailableError } from '../../../lib/core/errors.js';
 import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, rejection } from '../../support/eventually.js';
 import { untilQueued, useInstances } from '../../support/lock-instances.js';
 import { describeOnMachine } from '../../support/describe-on-machine.js';
 import { type ClusterNode, useRedisCluster } from '../../support/redis-cluster.js';
@@ -104,5 +105,38 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
     for (let i = 0; i < 20; i++) await (await locks.acquire(other, { waitMs: 1_000 })).release();
     expect((await lease).isHeld()).toBe(true);
     await (await lease).release();
+  });
+
+  describe('with durability', () => {
+    const durably = () =>
+      start({ durability: { replicas: 1, timeoutMs: 200 }, defaults: { leaseMs: 20_000, attemptTimeoutMs: 10_000 } });
+
+    it('keeps what was just granted when the primary dies in that moment', async () => {
+      const [{ locks }, other] = [await durably(), await start()];
+      const primary = await cluster().primaryOf('lock:{x}');
+      const names: string[] = [];
+      for (let i = 0; names.length < 20; i++) {
+        if ((await cluster().primaryOf(`lock:{x${i}}`)) === primary) names.push(`x${i}`);
+      }
+      const leases = await Promise.all(names.map((name) => locks.acquire(name, PATIENT)));
+      await primary.server.kill();
+      await eventually(async () => expect(await cluster().primaryOf('lock:{x}')).not.toBe(primary), 30_000);
+      for (const lease of leases) await eventually(async () => expect(await lease.verify()).toBe(true), 10_000);
+      await (await other.locks.acquire('x', PATIENT)).release();
+      for (const name of names) expect(await other.locks.tryAcquire(name)).toBeNull();
+    });
+
+    it('grants nothing that no replica has, says so, and leaves nothing', async () => {
+      const { locks } = await durably();
+      await (await locks.acquire('x', PATIENT)).release();
+      const primary = await cluster().primaryOf('lock:{x}');
+      await (await replicaOf(primary)).server.pause();
+      const error = await rejection<LockUnavailableError>(locks.acquire('x', { waitMs: 0 }));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toContain('only 0 of 1 replicas have it after 200 ms');
+      await eventually(async () => expect(await primary.admin.exists('lock:{x}')).toBe(0));
+      // Others have their own replicas.
+      await (await locks.acquire(await elsewhere(primary), { waitMs: 5_000 })).release();
+    });
   });
 });

@@ -29,6 +29,8 @@ export class QuorumContender {
   /** The token of what it holds, or held last. */
   fencingToken = 0;
   #state: 'contending' | 'raising' | 'held' | 'over' = 'contending';
+  /** When it was seen to have a majority, by the clock here. */
+  #heldSince = -Infinity;
   #queueing: Queueing | undefined;
   /** Those whose outcome is not told yet. */
   readonly #rounds = new Set<QuorumRound>();
@@ -228,6 +230,7 @@ export class QuorumContender {
   #conclude(stamp: number, fencingToken: number): void {
     if (this.isOver) return;
     this.#state = 'held';
+    this.#heldSince = this.workings.clock.now();
     this.fencingToken = fencingToken;
     this.#patience.end();
     const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
@@ -263,6 +266,8 @@ export class QuorumContender {
       round.reply.reject(refusal);
       return;
     }
+    // Answers to what was asked before it was granted: messages may be faster than replies.
+    if (isHeld && round.beganAt <= this.#heldSince) return this.#answer(round, refusal);
     if (isHeld) this.#state = 'contending';
     if (refusal.status !== 'queued') this.#withdraw();
     this.#answer(round, refusal);

@@ -11,6 +11,7 @@ import {
   type StoreFailure,
   type Transfer,
 } from '../../lib/core/lock-store.js';
+import type { ProcessClock } from './simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */
 export interface Distance {
@@ -40,6 +41,8 @@ export class DistantStore implements LockStore {
     private readonly clock: Clock,
     private readonly distance: Distance,
     private readonly chance: () => number = () => 1,
+    /** What comes back is read when the process goes on. */
+    private readonly home: Pick<ProcessClock, 'whenAwake'> = { whenAwake: (read) => read() },
   ) {
     this.instanceId = inner.instanceId;
     this.clientId = inner.clientId;
@@ -105,7 +108,7 @@ export class DistantStore implements LockStore {
 
   listen(listener: GrantListener): void {
     this.inner.listen({
-      granted: (grant) => this.#onTheWay(() => listener.granted(grant)),
+      granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
       reconnected: () => listener.reconnected(),
     });
   }
@@ -124,8 +127,8 @@ export class DistantStore implements LockStore {
     return new Promise((resolve, reject) => {
       this.#onTheWay(() => {
         execute().then(
-          (reply) => isLost || this.#onTheWay(() => resolve(reply)),
-          (error: unknown) => this.#onTheWay(() => reject(error as Error)),
+          (reply) => isLost || this.#onTheWay(() => this.home.whenAwake(() => resolve(reply))),
+          (error: unknown) => this.#onTheWay(() => this.home.whenAwake(() => reject(error as Error))),
         );
       });
       if (isDoubled) this.#onTheWay(() => void execute().catch(() => {}));

@@ -6,6 +6,7 @@ import { QuorumLockStore } from '../../lib/core/quorum-lock-store.js';
 import { type Distance, DistantStore } from './distant-store.js';
 import { FakeClock } from './fake-clock.js';
 import { SeededRandom } from './seeded-random.js';
+import type { ProcessClock } from './simulated-process.js';
 
 export interface QuorumWorldOptions {
   readonly nodes?: number;
@@ -44,14 +45,16 @@ export class QuorumWorld {
     return Math.floor(this.servers.length / 2) + 1;
   }
 
-  client(defaults: Partial<LockDefaults> = {}): QuorumClient {
-    const { clock, random } = this;
+  /** @param process by whose clock it lives, and with which it stands still */
+  client(defaults: Partial<LockDefaults> = {}, process?: ProcessClock): QuorumClient {
+    const { random } = this;
+    const clock = process ?? this.clock;
     const { nodeTimeoutMs = 50, fencing } = this.options;
     const instanceId = `process-${this.clients.length + 1}`;
     const clientId = `${instanceId}/x`;
     const links = this.servers.map((server, index) => {
       const inner = new InMemoryLockStore({ instanceId, clientId, server });
-      return new DistantStore(inner, clock, this.distances[index]!, () => random.fraction());
+      return new DistantStore(inner, this.clock, this.distances[index]!, () => random.fraction(), process);
     });
     const nodes = links.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
     const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing: fencing ?? false });

@@ -106,3 +106,21 @@ describe('a process that stood still for longer than its places in the queues la
     expect(owner).toContain(ANNA.owner);
   });
 });
+
+describe('messages that are faster than the replies to the questions that they owe their grants to', () => {
+  it('stand: the replies are about the time before', async () => {
+    const { clock, nodes, pushed, ask, answer } = world();
+    await clock.advance(0.5);
+    const reply = ask();
+    await clock.advance(1);
+    for (const node of nodes.slice(0, 3)) node.push(Math.floor(clock.now() - 1)); // the queue counts whole milliseconds
+    expect(pushed).toHaveLength(1);
+    await answer(0, { status: 'queued', ttlMs: 100 }, 0, 1, 2);
+    expect(await reply).toMatchObject({ status: 'queued' });
+    await clock.advance(LEASE_MS);
+    // Nothing was handed on, and nothing given back.
+    expect(nodes.map(({ gotBack, released }) => ({ gotBack, released }))).toEqual(
+      nodes.map(() => ({ gotBack: false, released: [] })),
+    );
+  });
+});

@@ -24,6 +24,8 @@ export function releaseAtNodes(
   const released = decide(nodes, workings, {
     send: ({ store }, index) => store.release(seats?.[index]!.ownership ?? ownership, lazily),
     enoughNos: enoughToDeny(nodes.length),
+    // What is not answered is asked again, in the background: a lost minority is not the caller's business.
+    inDoubt: true,
     confirmed: (index) => seats?.[index]!.left(true, leaseMs),
     refuted: (index) => seats?.[index]!.left(false, leaseMs),
     missed: (index) => {

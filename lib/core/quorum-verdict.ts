@@ -25,6 +25,8 @@ export interface YesNo {
   readonly confirmed?: (index: number) => void;
   /** Told of every node of which it is not known in time whether it has done it. */
   readonly missed?: (index: number) => void;
+  /** Whether the answer is yes where it hangs on a minority of whom nobody knows what they did. @default false: that is an error */
+  readonly inDoubt?: boolean;
 }
 
 /**
@@ -33,7 +35,8 @@ export interface YesNo {
  * @throws LockStoreError when it can be neither: it says why, node by node
  */
 export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, question: YesNo): Promise<boolean> {
-  const { send, enoughNos = majorityOf(nodes.length), no = 'not the owner', refuted, confirmed, missed } = question;
+  const { send, enoughNos = majorityOf(nodes.length), no = 'not the owner', inDoubt = false } = question;
+  const { refuted, confirmed, missed } = question;
   const majority = majorityOf(nodes.length);
   const verdict = new Deferred<boolean>();
   let yes = 0;
@@ -50,7 +53,10 @@ export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, quest
       if (yes >= majority) verdict.resolve(true);
       else if (nos >= enoughNos) verdict.resolve(false);
       else if (yes + ballot.pending < majority && nos + ballot.pending < enoughNos) {
-        verdict.reject(quorumError(ballot, majority, yes, (isYes) => (isYes ? undefined : no)));
+        const unknown = nodes.length - yes - nos;
+        if (inDoubt && unknown < majority) verdict.resolve(true);
+        else if (!inDoubt || ballot.pending === 0)
+          verdict.reject(quorumError(ballot, majority, yes, (isYes) => (isYes ? undefined : no)));
       }
     },
   });

@@ -100,6 +100,22 @@ describe('where no majority can vote', () => {
     expect(world.votes('stock')).toEqual(new Map([[contender(two, 'alone').owner, 1]]));
   });
 
+  it.each([0, 1])(
+    'is none where a release hangs on a minority that does not answer, and %i more do not know it',
+    async (strangers) => {
+      const world = new QuorumWorld({ nodes: 5 });
+      const { locks } = world.client();
+      const down = strangers === 0 ? [] : [2];
+      world.down(...down);
+      const lease = await world.until(locks.acquire('stock'));
+      world.down(0, 1);
+      await world.until(lease.release());
+      world.down();
+      await world.clock.advance(1_000);
+      expect(world.isEmpty).toBe(true);
+    },
+  );
+
   it.each([
     ['refused', (world: QuorumWorld) => world.distances.slice(0, 2).forEach((each) => (each.refusal = 'NOPERM'))],
     ['notExecuted', (world: QuorumWorld) => world.down(0, 1, 2)],

@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.js';
 import { losses } from './losses.js';
 import { type Story, story } from './story.js';
 
@@ -45,6 +46,12 @@ describe('losses', () => {
     expect(losses(told.history).violations).toHaveLength(1);
     told.fault('flush', { from: 50, to: 51, victims: ['a', 'b'], breaksPromises: true });
     expect(losses(told.history)).toMatchObject({ violations: [], shown: [{ at: 100 }] });
+    const forgotten = held()
+      .lost('a', 'one', { at: 100, until: 300, reason: 'takenOver' })
+      .hold('b', 'other', { from: 0, to: 1, token: 32 })
+      .fault('kill of three', { from: 90, to: 200, victims: ['a', 'b'] });
+    expect(losses(forgotten.history).violations).toHaveLength(1);
+    expect(losses(forgotten.history, { ...BOUNDS, splitsVotes: true }).violations).toEqual([]);
     const late = held().lost('a', 'one', { at: 305, until: 300, reason: 'takenOver' });
     expect(losses(late.history).violations).toEqual([]);
   });

@@ -11,6 +11,8 @@ export class ClusterTopology {
   readonly #cluster: Cluster;
   /** What nodes have said since the table was read. */
   readonly #moved = new Map<number, string>();
+  /** The connections on which ioredis asks a node at the moment. */
+  readonly #asking = new Set<Redis>();
   #refreshedAt = -Infinity;
   #isRefreshing = false;
   #isClosed = false;
@@ -28,6 +30,7 @@ export class ClusterTopology {
       clusterRetryStrategy: reconnectPauses(leaseMs),
       shardedSubscribers: false,
     });
+    this.#cluster.on('+node', (node: Redis) => this.#watch(node));
     this.#cluster.on('node error', (error: Error) => (this.lastError = error));
     this.#cluster.on('error', (error: Error) => (this.lastError ??= error));
     this.#cluster.on('refresh', () => {
@@ -86,5 +89,20 @@ export class ClusterTopology {
   close(): void {
     this.#isClosed = true;
     this.#cluster.disconnect();
+    // ioredis would wait for the answers, and keep the process alive for so long.
+    for (const { stream } of this.#asking) stream?.destroy();
+  }
+
+  /** ioredis asks each time on a connection of its own, of which nobody is told. */
+  #watch(node: Redis): void {
+    const duplicate = node.duplicate.bind(node);
+    node.duplicate = (changes) => {
+      const copy = duplicate(changes);
+      if (changes?.connectionName?.includes('refresher')) {
+        this.#asking.add(copy);
+        copy.once('end', () => this.#asking.delete(copy));
+      }
+      return copy;
+    };
   }
 }

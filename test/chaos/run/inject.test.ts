@@ -62,7 +62,8 @@ describe('the faults of a chapter', () => {
     expect(ends.length).toBeLessThan(20);
   });
 
-  it('go on until there were enough holds', async () => {
+  it('go on until there were enough holds, and no longer', async () => {
+    expect(kindsOf(await order(1, { each: 1, holds: 11 }))).toHaveLength(6);
     expect(kindsOf(await order(1, { holds: 100 })).length).toBeGreaterThanOrEqual(50);
   });
 

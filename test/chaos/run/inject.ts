@@ -26,6 +26,7 @@ export async function inject(world: World, { faults, each, holds = 0, together, 
   const struck = new Set<Slot>();
   const others = faults.filter(({ strikes }) => strikes === 'worker');
   const order = Array.from({ length: each }, () => shuffled(faults, random)).flat();
+  let more: Fault[] = [];
   let [id, repeats] = [0, 0];
   const strike = async (fault: Fault): Promise<void> => {
     const victim = await choose(world, fault, struck);
@@ -58,10 +59,11 @@ export async function inject(world: World, { faults, each, holds = 0, together, 
     if (missed && repeats++ < MOST_REPEATS * each) order.push(fault);
   };
 
-  for (let next = 0; next < order.length || world.countHolds() < holds; next++) {
+  for (let next = 0; next < order.length || world.countHolds() < holds;) {
     if (signal?.aborted) return;
-    if (next === order.length) order.push(...shuffled(faults, random));
-    const running = [strike(order[next]!)];
+    if (next === order.length && more.length === 0) more = shuffled(faults, random);
+    // Those that did not come to pass are tried again first.
+    const running = [strike(next < order.length ? order[next++]! : more.pop()!)];
     const [isTogether, other, laterMs] = [upTo(100) < together, others[upTo(others.length)], upTo(world.leaseMs)];
     if (isTogether && other) {
       await sleep(laterMs);

@@ -3,6 +3,8 @@ import { reconnectPauses } from './safe-options.js';
 
 /** How long a node may take to say which nodes there are, before another one is asked. */
 const ANSWER_MS = 1_000;
+/** How long ioredis waits for the end of a connection on which it has asked, also where there was none: by default 2 s. */
+const GONE_MS = 50;
 /** Whoever asks more often gets what was found out last. */
 const SHORTEST_INTERVAL_MS = 100;
 
@@ -29,6 +31,7 @@ export class ClusterTopology {
       slotsRefreshTimeout: ANSWER_MS,
       clusterRetryStrategy: reconnectPauses(leaseMs),
       shardedSubscribers: false,
+      redisOptions: { ...model.options.redisOptions, disconnectTimeout: GONE_MS },
     });
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
     this.#cluster.on('node error', (error: Error) => (this.lastError = error));

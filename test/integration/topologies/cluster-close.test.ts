@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { ClusterTopology } from '../../../lib/redis/cluster-topology.js';
+import { eventually } from '../../support/eventually.js';
 
 /** How long a node may take to say where the slots are. */
 const ANSWER_MS = 1_000;
@@ -34,6 +35,21 @@ describe('a cluster whose nodes hang', () => {
     const ends = once(socket, 'close').then(() => 'at once');
     topology.close();
     expect(await Promise.race([ends, givesUp])).toBe('at once');
+    model.disconnect();
+  });
+
+  it('nor does one that is gone', async () => {
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
+    const topology = new ClusterTopology(model, 10_000, () => {});
+    topology.connect();
+    await eventually(() => expect(topology.lastError).toBeDefined());
+    topology.close();
+    // Without a limit ioredis waits until a connection has closed, also for one that was never there.
+    await eventually(() => expect(timers()).toBeLessThanOrEqual(before), 500);
     model.disconnect();
   });
 });

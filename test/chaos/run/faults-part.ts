@@ -53,13 +53,13 @@ export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
 };
 
 interface Scale {
-  /** How many chapters, and how often each of its faults comes in each. */
+  /** How many chapters, how often each of its faults comes in each, and how many grants there are at least: a few more than holds. */
   readonly steady: { readonly chapters: number; readonly each: number; readonly holds: number };
   readonly others: number;
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 2, each: 1, holds: 9_800 }, others: 1 },
+  short: { steady: { chapters: 2, each: 1, holds: 11_500 }, others: 1 },
   long: { steady: { chapters: 8, each: 5, holds: 40_000 }, others: 40 },
 };
 

@@ -21,6 +21,7 @@ interface Recipe {
 
 const FOLDER = new URL('../../node_modules/.cache/test-programs/', import.meta.url);
 const bundler = fileURLToPath(new URL('program-bundler.mjs', import.meta.url));
+const compiler = fileURLToPath(new URL('compile-typescript.mjs', import.meta.url));
 const ready = new Map<string, string>();
 
 /**
@@ -37,7 +38,8 @@ export function programOf(main: URL, replaced?: Replaced): string {
   const changes = JSON.stringify(replaced ? { file: fileURLToPath(replaced.file), text: replaced.text } : null);
   const program = fileURLToPath(new URL(`${name}.mjs`, FOLDER));
   if (ready.get(program) === changes) return program;
-  const madeOf = hash(`${readFileSync(bundler, 'utf8')}\0${changes}`);
+  const madeBy = [bundler, compiler].map((file) => readFileSync(file, 'utf8'));
+  const madeOf = hash([...madeBy, changes].join('\0'));
   if (!isUpToDate(program, madeOf)) {
     const env = { ...process.env, NODE_OPTIONS: '' };
     execFileSync(process.execPath, [bundler, path, program, changes, madeOf], { env });

@@ -2,7 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { LockStoreError } from '../core/lock-store.js';
 import { placeOf } from './address.js';
 import { toStoreError } from './failures.js';
-import { explainSentinel } from './primary-watch.js';
+import { explainSentinel, type SentinelReasons } from './sentinel-trouble.js';
 
 /** What is wrong with a connection at the moment, for whoever wants to send a command. */
 export class ConnectionTrouble {
@@ -10,7 +10,10 @@ export class ConnectionTrouble {
   /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
   #isRefused = false;
 
-  constructor(private readonly client: Redis) {
+  constructor(
+    private readonly client: Redis,
+    reasonOfSentinel?: SentinelReasons,
+  ) {
     let wasHeard = false;
     let sentinelTrouble: string | undefined;
     client.on('connect', () => {
@@ -19,7 +22,7 @@ export class ConnectionTrouble {
       if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
     });
     client.on('sentinelError', ({ message }: Error) => {
-      sentinelTrouble = explainSentinel(message, client.options.name);
+      sentinelTrouble = explainSentinel(message, client.options.name, reasonOfSentinel);
     });
     client.on('error', (error: Error) => {
       if (error.message.startsWith('All sentinels are unreachable')) {
@@ -46,6 +49,11 @@ export class ConnectionTrouble {
     return this.#isRefused;
   }
 
+  /** What went wrong last, if it has not gone right since. */
+  get reason(): string | undefined {
+    return this.#lastError?.message;
+  }
+
   /** Until it is connected again, this is why. */
   note(error: LockStoreError): void {
     this.#lastError = error;
@@ -58,14 +66,17 @@ export class ConnectionTrouble {
   }
 
   describe(): string {
-    return `not connected to Redis at ${placeOf(this.client)}${this.#lastError ? ` (${this.#lastError.message})` : ''}`;
+    return `not connected to Redis at ${placeOf(this.client)}${this.reason ? ` (${this.reason})` : ''}`;
   }
 }
 
 /** The server ends each connection before it has said a word: it expects another kind of beginning. */
-function closedAtOnce({ tls }: RedisOptions): LockStoreError {
-  const advice = tls
-    ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
-    : 'Where the port speaks TLS, use rediss:// or tls in the connection option';
+function closedAtOnce({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions): LockStoreError {
+  const isIgnored = sentinels && !enableTLSForSentinelMode;
+  const toSpeakIt = sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
+  const advice =
+    tls && !isIgnored
+      ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
+      : `Where the port speaks TLS, ${toSpeakIt} in the connection option`;
   return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
 }

@@ -1,6 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { quoteResource } from '../core/errors.js';
+import { addressOf } from './address.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
+import { ConnectionTrouble } from './connection-trouble.js';
 
 const SWITCHED = '+switch-master';
 
@@ -13,6 +14,7 @@ const SWITCHED = '+switch-master';
  */
 export class PrimaryWatch {
   readonly #sentinels: readonly Redis[];
+  readonly #troubles = new Map<string, ConnectionTrouble>();
   readonly #name: string | undefined;
   readonly #onSwitched: () => void;
   /** Where the primary was when a sentinel last said so. */
@@ -27,6 +29,11 @@ export class PrimaryWatch {
 
   start(): void {
     for (const sentinel of this.#sentinels) sentinel.connect().catch(() => {});
+  }
+
+  /** Why a sentinel cannot be listened to, for people; nothing where it can, or where it is none of those that were named. */
+  reasonOf(address: string): string | undefined {
+    return this.#troubles.get(address)?.reason;
   }
 
   close(): void {
@@ -53,8 +60,8 @@ export class PrimaryWatch {
       enableReadyCheck: false,
     });
     mendBrokenHandshake(sentinel);
-    // There are others, and whoever connects to Redis tells of what is wrong with all of them.
-    sentinel.on('error', () => {});
+    // It takes the errors: there are other sentinels, and whoever connects to Redis tells of what is wrong with all of them.
+    this.#troubles.set(addressOf(sentinel), new ConnectionTrouble(sentinel));
     sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));
     sentinel.on('message', (_channel: string, message: string) => {
       const [name, , , host, port] = message.split(' ');
@@ -79,15 +86,4 @@ export class PrimaryWatch {
     this.#address = address;
     if (!isFirst) this.#onSwitched();
   }
-}
-
-/** Why a sentinel did not name the primary, in words that help. */
-export function explainSentinel(message: string, name: string | undefined): string {
-  const [, address] =
-    /^connected to sentinel (\S+) successfully, but got an invalid reply: null$/.exec(message) ??
-    /^failed to connect to sentinel (\S+) because ERR No such master with that name$/.exec(message) ??
-    [];
-  if (address) return `the sentinel at ${address} knows no primary ${quoteResource(name ?? '')}`;
-  const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
-  return `${message.replace(/\.$/, '')}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
 }

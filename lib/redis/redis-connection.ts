@@ -6,6 +6,7 @@ import { PrimaryWatch } from './primary-watch.js';
 import { safeOptions } from './safe-options.js';
 import { reconnect } from './reconnect.js';
 import type { ScriptSender } from './script-runner.js';
+import type { SentinelReasons } from './sentinel-trouble.js';
 import { ServerConnection } from './server-connection.js';
 
 /** The connections of one instance to one primary: one for commands, one that listens, and those for what replicas have to have. */
@@ -22,7 +23,8 @@ export class RedisConnection implements Connection {
     const options = safeOptions(instanceId, leaseMs);
     // Who listens on a replica counts as dead where a lock is passed on.
     const onDemoted = (): void => reconnect(this.subscriber);
-    this.#server = new ServerConnection(model, options, { durability, onDemoted });
+    const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
+    this.#server = new ServerConnection(model, options, { durability, onDemoted, reasonOfSentinel });
     this.subscriber = model.duplicate(options);
     mendBrokenHandshake(this.subscriber);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';

@@ -9,6 +9,7 @@ import { isNotWritten, toStoreError } from './failures.js';
 import { KeyOrder } from './key-order.js';
 import { reconnect } from './reconnect.js';
 import type { ScriptSender } from './script-runner.js';
+import type { SentinelReasons } from './sentinel-trouble.js';
 
 export interface ServerTerms {
   readonly durability?: Durability | undefined;
@@ -17,6 +18,7 @@ export interface ServerTerms {
    * where others say who has the slot.
    */
   readonly onDemoted?: () => void;
+  readonly reasonOfSentinel?: SentinelReasons;
 }
 
 /**
@@ -31,7 +33,8 @@ export class ServerConnection {
   readonly #listeners: (() => void)[] = [];
 
   /** @param model whose options say where the server is */
-  constructor(model: Redis, safeOptions: RedisOptions, { durability, onDemoted }: ServerTerms = {}) {
+  constructor(model: Redis, safeOptions: RedisOptions, terms: ServerTerms = {}) {
+    const { durability, onDemoted, reasonOfSentinel } = terms;
     let isLeaving = false;
     const options: RedisOptions = {
       ...safeOptions,
@@ -47,7 +50,7 @@ export class ServerConnection {
     this.client = model.duplicate(options);
     mendBrokenHandshake(this.client);
     this.client.on('connect', () => (isLeaving = false));
-    this.#trouble = new ConnectionTrouble(this.client);
+    this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
     this.client.on('ready', () => this.#announce());
     if (!durability) return;
     // The reply to a WAIT comes so much later.

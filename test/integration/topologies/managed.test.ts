@@ -16,6 +16,7 @@ import { describeOnMachine } from '../../support/describe-on-machine.js';
 import { type RedisServer, startRedis, useRedis } from '../../support/redis-server.js';
 import { ReplicatedRedis } from '../../support/replicated-redis.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
+import { tlsArgs } from '../../support/tls-args.js';
 
 /** Nothing in it may stand in a URL as it is. */
 const USER = 'app@eu/1';
@@ -62,10 +63,8 @@ describeOnMachine('Redis behind TLS', () => {
 
   const startWithTls = async (authClients: 'yes' | 'no'): Promise<[RedisServer, port: number]> => {
     const tlsPort = await findFreePort();
-    const { cert, key } = server.files;
-    const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', authority.file];
     return [
-      await startRedis({ args: ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', authClients] }),
+      await startRedis({ args: tlsArgs({ authority, certificate: server, port: tlsPort, authClients }) }),
       tlsPort,
     ];
   };

@@ -1,4 +1,4 @@
-import { explainSentinel } from '../../../lib/redis/primary-watch.js';
+import { explainSentinel } from '../../../lib/redis/sentinel-trouble.js';
 
 describe('why a sentinel did not name the primary', () => {
   it.each([
@@ -21,5 +21,24 @@ describe('why a sentinel did not name the primary', () => {
     ],
   ])('%s', (message, explained) => {
     expect(explainSentinel(message, 'locks')).toBe(explained);
+  });
+
+  it.each([
+    [undefined, 'Connection is closed'],
+    ['connect ECONNREFUSED 10.0.0.1:26379', 'connect ECONNREFUSED 10.0.0.1:26379'],
+    [
+      'self-signed certificate. Give the certificate of its authority in the connection option: tls: { ca }',
+      'self-signed certificate. Give the certificate of its authority in the connection option: sentinelTLS: { ca }',
+    ],
+    [
+      'the server closes the connection at once. Where the port speaks TLS, use rediss:// or tls in the connection option',
+      'the server closes the connection at once. Where the port speaks TLS, give sentinelTLS in the connection option',
+    ],
+  ])('a connection that is closed because of: %s', (reason, explained) => {
+    const message = 'failed to connect to sentinel 10.0.0.1:26379 because Connection is closed.';
+    const reasons = (address: string) => (address === '10.0.0.1:26379' ? reason : 'of another one');
+    expect(explainSentinel(message, 'locks', reasons)).toBe(
+      `failed to connect to sentinel 10.0.0.1:26379 because ${explained}`,
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-export const USAGE = `npm run bench                        everything (12 to 14 minutes); writes the results and docs/benchmarks.md
+export const USAGE = `npm run bench                        everything (15 to 17 minutes); writes the results and docs/benchmarks.md
 npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
 npm run bench -- --scenario <name>   only this one (may be repeated); writes results/partial.json
   --rounds <n>     rounds of each scenario (default 5; 1 with --quick)

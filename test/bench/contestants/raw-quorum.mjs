@@ -7,7 +7,6 @@ const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call
 
 export async function connect(url, where = {}) {
   const servers = openServers(url, where);
-  if (where.cluster) await servers[0].ping();
   const sha = await loadScript(servers, RELEASE);
   const take = async (redis, key, value) => {
     if ((await redis.set(key, value, 'PX', 30_000, 'NX')) !== 'OK') throw new Error(`${key} is busy`);

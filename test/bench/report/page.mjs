@@ -13,7 +13,7 @@ How fast locks are, beside a bare round trip, beside what one writes without a l
 your own machine, where only the comparison within one run means something:
 
 \`\`\`sh
-npm run bench                                    # everything: 12 to 14 minutes, on a quiet machine
+npm run bench                                    # everything: 15 to 17 minutes, on a quiet machine
 npm run bench -- --quick                         # a smoke run
 npm run bench -- --scenario handover --rounds 9  # one of them
 \`\`\`

@@ -7,6 +7,7 @@ import { scenario as handover } from './handover.mjs';
 import { scenario as held } from './held-10000.mjs';
 import { scenario as cluster1 } from './cluster-1.mjs';
 import { scenario as cluster8 } from './cluster-8.mjs';
+import { scenario as cluster64 } from './cluster-64.mjs';
 import { scenario as quorum1 } from './quorum-1.mjs';
 import { scenario as quorum8 } from './quorum-8.mjs';
 import { scenario as readMostly } from './read-mostly.mjs';
@@ -35,6 +36,7 @@ export const SCENARIOS = [
   reentry,
   cluster1,
   cluster8,
+  cluster64,
   quorum1,
   quorum8,
 ];

@@ -12,7 +12,6 @@ export const scenario = {
   compare: [{ metric: 'leasesPerSecond', better: 'more' }],
   targets: [
     { text: 'leases/s, of the best peer', of: toBestQuorum, atLeast: 1.2 },
-
     { text: 'leases/s, of the raw pair', of: toContestant('raw-quorum', 'leasesPerSecond'), atLeast: 0.8 },
   ],
   run: (bench) => runQuorum(bench, 'quorum-8', 8),

@@ -35,7 +35,10 @@ describe('sharers that stand still for longer than their lease', () => {
     await eventually(async () => expect(await admin().exists('x-witness')).toBe(1));
     reports.push(second.ask('hold', 'x', next));
     first.suspend();
+    const written = await admin().get('x-witness');
     await untilHeldBy(second);
+    // The witness refuses what is older than what it has seen.
+    await eventually(async () => expect(await admin().get('x-witness')).not.toBe(written));
     first.resume();
     // It goes on as if it had the lock, and lets go in the end.
     await new Promise((resolve) => setTimeout(resolve, 150));

@@ -1,4 +1,6 @@
 // Jest runs TypeScript as ES modules, because Nest 12 is ESM only. Needs NODE_OPTIONS=--experimental-vm-modules.
+import { COMPILER_OPTIONS } from './test/support/compile-typescript.mjs';
+
 /** @type {import('jest').Config} */
 const shared = {
   testEnvironment: 'node',
@@ -10,19 +12,7 @@ const shared = {
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2022',
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
+    '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],
   },
 };
 

@@ -1,5 +1,5 @@
-/** What the compiler is told. Nest needs the metadata of decorators. */
-const OPTIONS = {
+/** What the compiler is told, also by Jest. Nest needs the metadata of decorators. */
+export const COMPILER_OPTIONS = {
   jsc: {
     parser: { syntax: 'typescript', decorators: true },
     transform: { legacyDecorator: true, decoratorMetadata: true },
@@ -19,6 +19,6 @@ const OPTIONS = {
 export async function compileTypescript(text, filename) {
   // Whoever finds everything compiled does without the compiler.
   const { transform } = await import('@swc/core');
-  const { code } = await transform(text, { ...OPTIONS, filename });
+  const { code } = await transform(text, { ...COMPILER_OPTIONS, filename });
   return code;
 }

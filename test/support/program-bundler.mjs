@@ -1,10 +1,11 @@
 // `node <this file> <main> <program> <JSON of what is replaced, or null> <changes>`: makes one JavaScript file, the program, of a
 // TypeScript file and of all that it imports, and writes beside it what it is made of. See program.ts.
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { compileTypescript } from './compile-typescript.mjs';
+import { publishFile } from './publish-file.mjs';
 
 /** What Nest loads where it is there. It would bring a second Nest with it: the one that is not in the bundle. */
 const EXTERNAL = [
@@ -58,17 +59,9 @@ const { outputFiles, metafile } = await build({
 const inputs = Object.keys(metafile.inputs).map((path) => resolve(path));
 if (replaced && !inputs.includes(replaced.file)) throw new Error(`${main} loads nothing from ${replaced.file}`);
 
-mkdirSync(dirname(program), { recursive: true });
-publish(program, outputFiles[0].text);
+publishFile(program, outputFiles[0].text);
 const stats = inputs.map((path) => [path, statSync(path).size, statSync(path).mtimeMs]);
 // What has changed meanwhile may be in it or not.
 if (stats.every(([, , mtimeMs]) => mtimeMs < startedAt)) {
-  publish(`${program}.json`, JSON.stringify({ changes, inputs: stats }));
-}
-
-/** Whoever makes the same at the same time sees all of it or nothing. */
-function publish(path, content) {
-  const unfinished = `${path}.${process.pid}`;
-  writeFileSync(unfinished, content);
-  renameSync(unfinished, path);
+  publishFile(`${program}.json`, JSON.stringify({ changes, inputs: stats }));
 }

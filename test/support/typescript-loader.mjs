@@ -2,10 +2,11 @@
 // What a source was compiled to is kept by its contents: a test may start a hundred processes, and for most of them the
 // compiler takes longer than all the rest of the start.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { compileTypescript } from './compile-typescript.mjs';
+import { publishFile } from './publish-file.mjs';
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);
 
@@ -28,10 +29,6 @@ export async function load(url, context, next) {
   const known = new URL(`${name}.mjs`, compiled);
   if (existsSync(known)) return { format: 'module', source: readFileSync(known, 'utf8'), shortCircuit: true };
   const source = await compileTypescript(text, filename);
-  mkdirSync(compiled, { recursive: true });
-  // Whoever compiles the same at the same time sees all of it or nothing.
-  const unfinished = new URL(`${name}.${process.pid}`, compiled);
-  writeFileSync(unfinished, source);
-  renameSync(unfinished, known);
+  publishFile(fileURLToPath(known), source);
   return { format: 'module', source, shortCircuit: true };
 }

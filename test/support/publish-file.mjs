@@ -1,0 +1,15 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Writes a file, and its folder. Whoever writes or reads the same at the same time sees all of it or nothing.
+ *
+ * @param {string} path
+ * @param {string} content
+ */
+export function publishFile(path, content) {
+  mkdirSync(dirname(path), { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, content);
+  renameSync(unfinished, path);
+}

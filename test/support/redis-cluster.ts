@@ -116,7 +116,9 @@ export class RedisCluster implements AsyncDisposable {
       for (const { admin } of this.nodes) {
         const info = (await admin.call('CLUSTER', 'INFO')) as string;
         const known = Number(/cluster_known_nodes:(\d+)/.exec(info)?.[1]);
-        if (!info.includes('cluster_state:ok') || known !== this.nodes.length) throw new Error(info);
+        // Not the state alone, which is 'ok' for a moment while a node has been met, and its slots are not known.
+        const isServed = info.includes('cluster_state:ok') && info.includes(`cluster_slots_ok:${SLOTS}`);
+        if (!isServed || known !== this.nodes.length) throw new Error(info);
       }
     }, PATIENCE_MS);
   }

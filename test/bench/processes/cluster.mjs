@@ -25,7 +25,9 @@ export async function startCluster(primaries) {
     }
     const isReady = async (client) => {
       const info = await client.call('CLUSTER', 'INFO');
-      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${primaries}`);
+      return [`slots_ok:${SLOTS}`, 'state:ok', `known_nodes:${primaries}`].every((each) =>
+        info.includes(`cluster_${each}`),
+      );
     };
     while (!(await Promise.all(clients.map(isReady))).every(Boolean)) await sleep(50);
   } finally {

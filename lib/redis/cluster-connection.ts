@@ -57,8 +57,9 @@ export class ClusterConnection implements Connection {
 
   run<T>(call: ScriptCall<T>): Promise<T> {
     try {
-      const address = this.#topology.addressOf(slotOf(call.keys[0]!));
-      if (address === undefined) throw this.#unknown();
+      const slot = slotOf(call.keys[0]!);
+      const address = this.#topology.addressOf(slot);
+      if (address === undefined) throw this.#unknown(slot);
       return this.#send(this.#servers.at(address), atOnce(call), MAX_REDIRECTIONS);
     } catch (error) {
       this.#topology.refresh();
@@ -110,12 +111,14 @@ export class ClusterConnection implements Connection {
     return server.run(ASKING, call, (error) => this.#failed(server, call, error, redirections));
   }
 
-  #unknown(): LockStoreError {
-    const { lastError } = this.#topology;
-    return new LockStoreError(
-      'notExecuted',
-      `the nodes of the Redis Cluster are not known${lastError ? ` (${lastError.message})` : ' yet'}`,
-    );
+  /** @param slot of which nobody knows who has it, where others are known */
+  #unknown(slot?: number): LockStoreError {
+    const { lastError, isKnown } = this.#topology;
+    const what =
+      slot !== undefined && isKnown
+        ? `no node of the Redis Cluster is known to have slot ${slot}`
+        : 'the nodes of the Redis Cluster are not known';
+    return new LockStoreError('notExecuted', `${what}${lastError ? ` (${lastError.message})` : ' yet'}`);
   }
 }
 

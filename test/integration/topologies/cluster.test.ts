@@ -121,6 +121,17 @@ describeOnMachine('locks on a cluster of three', () => {
     await (await lease).release();
   });
 
+  it('name the slot that no node has', async () => {
+    await using own = await RedisCluster.start();
+    const slot = slotOf('lock:{x}');
+    for (const { admin } of own.nodes) await admin.call('CLUSTER', 'DELSLOTS', slot);
+    const { locks } = await start({ connection: own.connection });
+    const error = await rejection<LockUnavailableError>(locks.acquire('x', { waitMs: 300 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toMatch(new RegExp(`no node of the Redis Cluster is known to have slot ${slot}`));
+    await locks.shutdown(0);
+  });
+
   it('need no more rights than the documented user has, and two for the cluster', async () => {
     const { name, password, rules } = documentedUser();
     await using own = await RedisCluster.start({

@@ -3,7 +3,6 @@ import { Deferred } from './deferred.js';
 import { type LockHolder, type LockState, LockStoreError } from './lock-store.js';
 import { Ballot } from './quorum-ballot.js';
 import type { QuorumNode, QuorumTiming } from './quorum-node.js';
-import { mostFrequent } from './quorum-transfer.js';
 import { majorityOf, quorumError } from './quorum-verdict.js';
 
 /** The same holder, as one node and another know it. */
@@ -125,12 +124,15 @@ function mayBeMajority(
 
 function asOneHolder(seen: readonly Sighting[], nodes: readonly unknown[]): LockHolder {
   const holders = seen.map(({ holder }) => holder);
+  const last = Math.min(majorityOf(nodes.length), holders.length) - 1;
   // The lock is held for as long as the last node runs that a majority needs.
   const ttls = holders.map(({ ttlMs }) => ttlMs).sort((a, b) => b - a);
+  // The lease has the largest token of the votes that decided. Nodes that have voted later have larger ones.
+  const tokens = holders.map(({ fencingToken }) => fencingToken).sort((a, b) => a - b);
   return {
     instanceId: holders[0]!.instanceId,
-    fencingToken: mostFrequent(holders.map(({ fencingToken }) => fencingToken)),
-    ttlMs: ttls[Math.min(majorityOf(nodes.length), ttls.length) - 1]!,
+    fencingToken: tokens[last]!,
+    ttlMs: ttls[last]!,
     depth: Math.max(...holders.map(({ depth }) => depth)),
   };
 }

@@ -52,7 +52,7 @@ export async function transferAtNodes(
 }
 
 /** The token that most nodes know; the largest of those. */
-export function mostFrequent(tokens: readonly number[]): number {
+function mostFrequent(tokens: readonly number[]): number {
   const countOf = (token: number): number => tokens.filter((other) => other === token).length;
   return tokens.toSorted((a, b) => countOf(b) - countOf(a) || b - a)[0]!;
 }

@@ -223,6 +223,19 @@ describe('what it keeps in mind', () => {
 });
 
 describe('an operator', () => {
+  it.each([
+    ['the largest of the three votes there were', [0, 0, 1_000, 0, 0], [3, 4]],
+    ['that of the first three, which decided', [0, 0, 0, 1_000, 1_000], []],
+  ])('inspect shows the token of the lease: %s', async (_what, skewsMs, down) => {
+    const world = new QuorumWorld({ nodes: 5, skewsMs });
+    const { locks } = world.client();
+    world.down(...down);
+    const lease = await world.until(locks.acquire('stock'));
+    const { holders } = await world.until(locks.inspect('stock'));
+    expect(holders).toMatchObject([{ fencingToken: lease.fencingToken }]);
+    await world.until(lease.release());
+  });
+
   it('sees what a majority knows, and ends it by the token shown, or by that of the lease', async () => {
     for (const byLease of [true, false]) {
       const world = new QuorumWorld({ nodes: 3, skewsMs: [0, 70_000, -70_000] });

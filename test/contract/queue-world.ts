@@ -67,6 +67,13 @@ export class QueueWorld {
     for (const { owner } of waiters) expect((await peer.grants.next()).owner).toBe(owner);
   }
 
+  /** The same, by messages in any order. */
+  async grantedInAnyOrder(peer: Peer, ...waiters: Ownership[]): Promise<void> {
+    const granted: string[] = [];
+    while (granted.length < waiters.length) granted.push((await peer.grants.next()).owner);
+    expect(granted.sort()).toEqual(waiters.map(({ owner }) => owner).sort());
+  }
+
   /** Nobody was granted anything that no test has waited for. */
   async nobodyElseIsGranted(): Promise<void> {
     for (const peer of [this.holder, this.a, this.b]) expect(await this.grantBeforeNow(peer)).toBeUndefined();

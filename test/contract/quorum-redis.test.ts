@@ -8,6 +8,6 @@ describe('a quorum of three Redis servers', () => {
   const onRedis = useQuorumOnRedis(3);
   describeLockStore(onRedis);
   describe('grants', () => describeGrants(onRedis));
-  describe('a read/write lock', () => describeReadWrite(onRedis));
+  describe('a read/write lock', () => describeReadWrite(onRedis, { semaphores: false, oneQueue: false }));
   describe('the tick ledger', () => describeTickLedger(onRedis));
 });

@@ -16,7 +16,8 @@ import { describeTickLedger } from './tick-ledger.contract.js';
 import { describeTransfer } from './transfer.contract.js';
 import { describeWriter } from './writer.contract.js';
 
-const FEATURES = { semaphores: false };
+/** On a clock that stands still all nodes do the same. */
+const FEATURES = { semaphores: false, oneQueue: true };
 
 async function inMemory(): Promise<Subject> {
   const clock = new FakeClock();

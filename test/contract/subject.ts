@@ -39,9 +39,14 @@ export const WRITE: Wish = { mode: 'write' };
 /** What a place has beside locks and read/write locks. */
 export interface Features {
   readonly semaphores: boolean;
+  /**
+   * Whether there is one queue, and one that mints the tokens. Where nodes have their own, those who are granted together have tokens in
+   * any order, and one who had too few votes for a moment may hold the lock and stand in the queue of a node.
+   */
+  readonly oneQueue: boolean;
 }
 
-export const EVERYTHING: Features = { semaphores: true };
+export const EVERYTHING: Features = { semaphores: true, oneQueue: true };
 
 /** Those of the wishes that can come true there. */
 export function possible({ semaphores }: Features, ...wishes: Wish[]): Wish[] {

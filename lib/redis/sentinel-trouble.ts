@@ -1,8 +1,7 @@
 import { quoteResource } from '../core/errors.js';
 
-/** What ioredis says of a sentinel. It says of every broken connection that it is closed, and of none why. */
-const NOT_CONNECTED = /^failed to connect to sentinel (\S+) because (.*?)\.?$/;
-const CLOSED = 'Connection is closed';
+/** What ioredis says of every broken connection to a sentinel, whatever the reason. */
+const CLOSED = /^(failed to connect to sentinel (\S+) because) (Connection is closed)\.?$/;
 
 /** Who knows why a connection to the sentinel at "host:port" fails, if anybody does. */
 export type SentinelReasons = (address: string) => string | undefined;
@@ -14,10 +13,8 @@ export function explainSentinel(message: string, name: string | undefined, reaso
     /^failed to connect to sentinel (\S+) because ERR No such master with that name$/.exec(message) ??
     [];
   if (address) return `the sentinel at ${address} knows no primary ${quoteResource(name ?? '')}`;
-  const [, unreached, reason] = NOT_CONNECTED.exec(message) ?? [];
-  if (unreached && reason === CLOSED) {
-    return `failed to connect to sentinel ${unreached} because ${forSentinels(reasonOf?.(unreached) ?? CLOSED)}`;
-  }
+  const [, what, unreached, closed] = CLOSED.exec(message) ?? [];
+  if (unreached) return `${what} ${forSentinels(reasonOf?.(unreached) ?? closed!)}`;
   const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
   return `${message.replace(/\.$/, '')}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
 }

@@ -23,9 +23,11 @@ export class Bench {
    * @param {number} options.rounds
    * @param {boolean} options.quick a smoke run: everything is shorter
    * @param {(line: string) => void} options.say
+   * @param {readonly import('./contestants/index.mjs').Contestant[]} [options.everyone] takes part, in place of those a
+   *   scenario asks for
    */
-  constructor({ url, rounds, quick, say }) {
-    Object.assign(this, { url, rounds, quick, say, fleets: new Fleets(url) });
+  constructor({ url, rounds, quick, say, everyone }) {
+    Object.assign(this, { url, rounds, quick, say, everyone, fleets: new Fleets(url) });
   }
 
   /** `usual`, or much less in a smoke run. */
@@ -39,6 +41,7 @@ export class Bench {
 
   /** @param {...('ours' | 'variant' | 'peer' | 'baseline')} kinds */
   contestants(...kinds) {
+    if (this.everyone) return this.everyone;
     return contestants(...kinds).filter(({ name }) => !this.quick || SMOKE.includes(name));
   }
 

@@ -3,10 +3,14 @@ import { parseArgs } from 'node:util';
 export const USAGE = `npm run bench                        everything (15 to 17 minutes); writes the results and docs/benchmarks.md
 npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
 npm run bench -- --scenario <name>   only this one (may be repeated); writes results/partial.json
-  --rounds <n>     rounds of each scenario (default 5; 1 with --quick)
+npm run bench -- --against <commit>  this tree beside an earlier commit, and that one beside itself (7 minutes); writes nothing
+  --rounds <n>     rounds of each scenario (default 5; 1 with --quick; 15 with --against)
   --write-docs     after a part: put its results into latest.json and docs/benchmarks.md, beside those that are there
   --docs-only      measure nothing, write docs/benchmarks.md from latest.json and the notes
 `;
+
+/** The scenarios in which two builds can take turns. */
+const COMPARABLE = ['uncontended-1', 'uncontended-64', 'contended-empty', 'contended-2ms'];
 
 /**
  * @param {string[]} args
@@ -17,6 +21,7 @@ export function readOptions(args, known) {
     args,
     options: {
       rounds: { type: 'string' },
+      against: { type: 'string' },
       scenario: { type: 'string', multiple: true, default: [] },
       quick: { type: 'boolean', default: false },
       'write-docs': { type: 'boolean', default: false },
@@ -24,20 +29,22 @@ export function readOptions(args, known) {
       help: { type: 'boolean', default: false },
     },
   });
-  const { quick, help } = values;
-  const rounds = Number(values.rounds ?? (quick ? 1 : 5));
+  const { quick, help, against } = values;
+  const rounds = Number(values.rounds ?? (quick ? 1 : against ? 15 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds takes a whole number, not ${values.rounds}`);
   const chosen = values.scenario.flatMap((names) => names.split(','));
-  const unknown = chosen.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new Error(`No scenario is called ${unknown}. There are: ${known.join(', ')}`);
+  const choice = against === undefined ? known : known.filter((name) => COMPARABLE.includes(name));
+  const unknown = chosen.find((name) => !choice.includes(name));
+  if (unknown !== undefined) throw new Error(`No scenario is called ${unknown}. There are: ${choice.join(', ')}`);
   const isPart = chosen.length > 0;
   return {
     rounds,
     quick,
     help,
+    against,
     isPart,
-    scenarios: isPart ? known.filter((name) => chosen.includes(name)) : known,
+    scenarios: isPart ? choice.filter((name) => chosen.includes(name)) : choice,
     docsOnly: values['docs-only'],
-    writeDocs: !quick && (!isPart || values['write-docs']),
+    writeDocs: !quick && against === undefined && (!isPart || values['write-docs']),
   };
 }

@@ -25,6 +25,14 @@ describe('the command line', () => {
     assert.deepEqual(read('--scenario', 'two,one').scenarios, ['one', 'two']);
   });
 
+  it('compares with a commit for fifteen rounds, only where two builds can take turns, and writes nothing', () => {
+    const known = ['uncontended-1', 'quorum-1', 'contended-2ms'];
+    const { against, rounds, scenarios, writeDocs } = readOptions(['--against', 'HEAD~1'], known);
+    const expected = { against: 'HEAD~1', rounds: 15, scenarios: ['uncontended-1', 'contended-2ms'], writeDocs: false };
+    assert.deepEqual({ against, rounds, scenarios, writeDocs }, expected);
+    assert.throws(() => readOptions(['--against', 'HEAD', '--scenario', 'quorum-1'], known), /No scenario is called/);
+  });
+
   it('refuses what it does not know', () => {
     assert.throws(() => read('--scenario', 'four'), /No scenario is called four/);
     assert.throws(() => read('--rounds', '0'), /whole number/);

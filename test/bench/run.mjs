@@ -1,4 +1,5 @@
 // The benchmark itself; scripts/bench.mjs starts it with REDIS_URL of a Redis of its own.
+import { compareWith } from './against.mjs';
 import { Bench } from './bench.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { killAllWorkers } from './processes/worker-process.mjs';
@@ -26,8 +27,14 @@ if (options.help || options.docsOnly) {
 process.once('exit', killAllWorkers);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 
+const say = (line) => process.stderr.write(`${line}\n`);
+if (options.against !== undefined) {
+  const failures = await compareWith(options.against, { ...options, url, say });
+  process.exit(failures > 0 ? 1 : 0);
+}
+
 const startedAt = Date.now();
-const bench = new Bench({ ...options, url, say: (line) => process.stderr.write(`${line}\n`) });
+const bench = new Bench({ ...options, url, say });
 const results = {
   commandLine: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
   date: new Date().toISOString(),

@@ -123,6 +123,16 @@ export const CONTESTANTS = [
   },
 ];
 
+/**
+ * An earlier commit, twice: how far its two results lie apart is what this machine does to equal code.
+ *
+ * @type {readonly Contestant[]}
+ */
+export const BEFORE = [
+  { name: 'before', label: 'the commit before' },
+  { name: 'before-again', label: 'the same once more' },
+].map((one) => ({ ...one, kind: 'variant', configuration: 'As `nestjs-redis-lock`.', tunings: [{}], patient: {} }));
+
 /** @returns {readonly Contestant[]} */
 export function contestants(...kinds) {
   return CONTESTANTS.filter(({ kind }) => kinds.includes(kind));

@@ -1,7 +1,7 @@
 // The built package, as an application has it.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { RedisLockModule, RedisLockService } from '../../../dist/esm/index.js';
+import * as built from '../../../dist/esm/index.js';
 
 /** Nobody times out. */
 const PATIENT = { waitMs: 60_000 };
@@ -15,7 +15,12 @@ function optionsOf(url, { cluster, ...tuning }) {
 }
 
 /** @param {object} tuning options of `forRoot`, such as `cohort` */
-export async function connect(url, tuning = {}) {
+export function connect(url, tuning = {}) {
+  return connectTo(built, url, tuning);
+}
+
+/** The same for any build of the package, such as that of an earlier commit. */
+export async function connectTo({ RedisLockModule, RedisLockService }, url, tuning = {}) {
   const module = RedisLockModule.forRoot(optionsOf(url, tuning));
   // A bad option has to be an error here, not the end of the process.
   const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });

@@ -1,0 +1,2 @@
+// In processes of its own.
+export { connect } from './before.mjs';

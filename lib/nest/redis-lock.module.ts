@@ -18,6 +18,7 @@ import {
   resolveModuleOptions,
 } from './redis-lock-module-options.js';
 import { RedisLockService } from './redis-lock.service.js';
+import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobExplorer } from './singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from './tokens.js';
 
@@ -38,21 +39,26 @@ export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
-/** Distributed locks for an application. Global by default: import it once. */
+/**
+ * Distributed locks for an application. Global by default: import it once. An application with two registrations of one name does
+ * not boot.
+ */
 @Module({})
 export class RedisLockModule {
   /** @throws InvalidLockOptionsError when an option cannot be right */
   static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
     checkExtras('RedisLockModule.forRoot', options);
-    const { name, global, ...moduleOptions } = options;
+    const { name = DEFAULT_NAME, global, ...moduleOptions } = options;
     const useValue = resolveModuleOptions(moduleOptions);
-    return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }]);
+    const registration = registrationProvider(name, RedisLockModule.forRoot);
+    return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }, registration]);
   }
 
   /** Like {@link forRoot}, with options that come from other providers, such as a ConfigService. */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
     checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
-    return createModule(options, options.imports ?? [], asyncOptionsProviders(options));
+    const registration = registrationProvider(options.name ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
+    return createModule(options, options.imports ?? [], [...asyncOptionsProviders(options), registration]);
   }
 }
 
@@ -62,7 +68,7 @@ function createModule(
   optionsProviders: Provider[],
 ): DynamicModule {
   const token = getRedisLockToken(name);
-  const service = { inject: [getRedisLockOptionsToken(name)], useFactory: createLockService };
+  const service = onlyRegistration(name, getRedisLockOptionsToken(name), createLockService);
   // The decorators ask for the token. The default service is provided by its class too, so that it is injected by type,
   // and overriding the class in a test overrides it for the decorators.
   const providers: Provider[] =

@@ -14,3 +14,7 @@ export function getRedisLockToken(name: string = DEFAULT_NAME): string {
 export function getRedisLockOptionsToken(name: string = DEFAULT_NAME): string {
   return `RedisLockModuleOptions:${name}`;
 }
+
+export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): string {
+  return `RedisLockModuleRegistration:${name}`;
+}

@@ -1,9 +1,11 @@
-import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, type ModuleMetadata } from '@nestjs/common';
+import { LazyModuleLoader, NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import {
   DistributedLock,
   getRedisLockToken,
   InjectRedisLock,
+  InvalidLockOptionsError,
   LockHandler,
   RedisLockModule,
   type RedisLockModuleOptions,
@@ -127,31 +129,116 @@ describe('RedisLockModule is registered', () => {
     expect(await app.get(Orders, { strict: false }).all()).toBe('orders');
   });
 
-  it('with global: false by two modules: methods and handlers of each lock in their own', async () => {
+  it('with global: false by two modules, by name: methods and handlers of each lock in their own', async () => {
     const events: string[] = [];
-    const observedBy = (who: string) =>
+    const observedBy = (name: string) =>
       inMemory({
+        name,
         global: false,
-        observers: [(event) => event.type === 'acquired' && events.push(`${who} ${event.resource}`)],
+        observers: [(event) => event.type === 'acquired' && events.push(`${name} ${event.resource}`)],
       });
-    const controllerFor = (path: string) => {
+    const controllerFor = (path: string, lockService: string) => {
       @Controller(path)
       class SomeController {
         @Get()
-        @LockHandler({ key: `handler:${path}` })
-        @DistributedLock(`method:${path}`)
+        @LockHandler({ key: `handler:${path}`, lockService })
+        @DistributedLock({ key: `method:${path}`, lockService })
         async get(): Promise<void> {}
       }
       return SomeController;
     };
-    @Module({ imports: [observedBy('A')], controllers: [controllerFor('a')] })
+    @Module({ imports: [observedBy('A')], controllers: [controllerFor('a', 'A')] })
     class A {}
-    @Module({ imports: [observedBy('B')], controllers: [controllerFor('b')] })
+    @Module({ imports: [observedBy('B')], controllers: [controllerFor('b', 'B')] })
     class B {}
     const { url } = await start({ imports: [A, B] });
     await fetch(`${url}/a`);
     await fetch(`${url}/b`);
     expect(events).toEqual(['A handler:a', 'A method:a', 'B handler:b', 'B method:b']);
+  });
+});
+
+describe('RedisLockModule is registered twice under one name', () => {
+  const start = useApps();
+  const here = 'module-registration.test.ts';
+  const memory = { connection: 'memory:', shutdown: { drainMs: 0 } };
+  const refusal = async (
+    imports: ModuleMetadata['imports'] = [],
+    options?: { moduleIdGeneratorAlgorithm: 'deep-hash' },
+  ) => {
+    @Module({ imports })
+    class Root {}
+    const made = NestFactory.createApplicationContext(Root, { logger: false, abortOnError: false, ...options });
+    const error = await rejection(made.then((app) => app.close()));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect((error as InvalidLockOptionsError).option).toBe('name');
+    return error.message;
+  };
+
+  it('which refuses to boot and says where: by the root module and by one of its own modules', async () => {
+    @Module({ imports: [RedisLockModule.forRoot({ ...memory, keyPrefix: 'orders' })], providers: [Orders] })
+    class OrdersModule {}
+    const message = await refusal([RedisLockModule.forRoot(memory), OrdersModule]);
+    expect(message).toContain('RedisLockModule is registered 2 times as "default" in one application');
+    expect([...message.matchAll(new RegExp(`${here}:\\d+:\\d+`, 'g'))]).toHaveLength(2);
+    expect(new Set(message.match(new RegExp(`${here}:\\d+`, 'g'))).size).toBe(2);
+    expect(message).toContain('another name');
+  });
+
+  it('whichever way, and however alike', async () => {
+    const registered = (global = true) => RedisLockModule.forRoot({ ...memory, global, instanceId: 'alike' });
+    const asynchronously = (global = true) => RedisLockModule.forRootAsync({ global, useFactory: () => memory });
+    const pairs = [
+      [registered(), registered()],
+      [asynchronously(), asynchronously()],
+      [registered(), asynchronously()],
+      [registered(false), registered()],
+      [registered(false), asynchronously(false)],
+    ];
+    for (const pair of pairs) expect(await refusal(pair)).toContain('2 times as "default"');
+    const alike = { moduleIdGeneratorAlgorithm: 'deep-hash' } as const;
+    expect(await refusal([registered(), registered()], alike)).toContain('2 times as "default"');
+    const billing = () => RedisLockModule.forRoot({ ...memory, name: 'billing' });
+    expect(await refusal([registered(), billing(), billing(), billing()])).toContain('3 times as "billing"');
+  });
+
+  it('by a module that is loaded later: that one is refused, the others go on', async () => {
+    const { app } = await start({ imports: [inMemory()], providers: [Orders] });
+    @Module({ imports: [inMemory()] })
+    class LateModule {}
+    const error = await rejection(app.get(LazyModuleLoader).load(() => LateModule));
+    expect(error.message).toContain('2 times as "default"');
+    expect(await app.get(Orders).all()).toBe('orders');
+  });
+
+  it('is one service where it is the same dynamic module, in as many modules as want it', async () => {
+    const locks = inMemory({ global: false });
+    @Module({ imports: [locks], providers: [Orders] })
+    class A {}
+    @Module({ imports: [locks] })
+    class B {}
+    const { app } = await start({ imports: [A, B, locks] });
+    expect(app.get(Orders, { strict: false }).byType).toBe(app.get(RedisLockService, { strict: false }));
+  });
+
+  it('is two services where it is by two applications of one process, also of one dynamic module', async () => {
+    const locks = inMemory();
+    const apps = [await start({ imports: [locks] }), await start({ imports: [locks] })];
+    const [first, second] = apps.map(({ app }) => app.get(RedisLockService));
+    expect(first).not.toBe(second);
+  });
+
+  it('is one service where a test puts another module in the place of one of them', async () => {
+    const ofOrders = inMemory();
+    @Module({ imports: [ofOrders], providers: [Orders] })
+    class OrdersModule {}
+    @Module({})
+    class Nothing {}
+    const { app } = await start({
+      imports: [inMemory(), OrdersModule],
+      override: (builder) => builder.overrideModule(ofOrders).useModule(Nothing),
+    });
+    expect(await app.get(Orders, { strict: false }).all()).toBe('orders');
   });
 });
 

@@ -1,10 +1,12 @@
-import { applyDecorators, type ExecutionContext, SetMetadata, UseInterceptors } from '@nestjs/common';
+import { type ExecutionContext, UseInterceptors } from '@nestjs/common';
+import 'reflect-metadata';
 import type { ResourceNames } from '../core/resource.js';
+import { InterceptedCall } from './intercepted-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import { type LockDecoratorOptions, readLockDecoration } from './lock-decorator-options.js';
 import { declareLockService } from './lock-service-property.js';
-import { LOCK_HANDLER, lockInterceptorFor } from './lock.interceptor.js';
-import { describeMethod } from './method-wrapping.js';
+import { handlerDecorationsOf, LOCK_HANDLER, lockInterceptorFor } from './lock.interceptor.js';
+import { describeMethod, wrapMethod } from './method-wrapping.js';
 import { readSemaphoreDecoration, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
 /** What `@LockHandler` takes in place of a key. */
@@ -16,8 +18,12 @@ export type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: Execut
 type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | LockHandlerOptions;
 
 /**
- * Holds a lock while a handler of a controller, resolver or gateway runs: from before its pipes until its Observable or
- * Promise completes, fails, or is unsubscribed. A client that goes away while it waits for the lock stops waiting.
+ * Holds a lock while a handler of a controller, resolver or gateway runs: from before its pipes until its promise settles,
+ * whoever has stopped waiting for it, such as a timeout interceptor. A stream (an Observable) ends when it is unsubscribed. A
+ * client that goes away while it waits for the lock stops waiting.
+ *
+ * Where the method has a `@DistributedLock` of the same resource, the intercepted call locks once. Calls from inside are a
+ * `LockReentryError`, or enter again with `mode: 'reentrant'`.
  *
  * ```ts
  * @LockHandler({ key: (context) => `order:${context.switchToHttp().getRequest().params.id}` })
@@ -36,12 +42,21 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
       : readLockDecoration(given, where);
     // Only so that an application without the module says what is missing; the interceptor has the service itself.
     declareLockService(target, decoration.lockService);
-    const interceptor = lockInterceptorFor(decoration.lockService);
-    applyDecorators(SetMetadata(LOCK_HANDLER, decoration), UseInterceptors(interceptor))(
-      target,
-      propertyKey,
+    const handler = { declaredBy: target, name: String(propertyKey) };
+    // Not for a lock: so that the call of the interceptor sees how long the handler works.
+    wrapMethod(
       descriptor,
+      where,
+      (original) =>
+        function (this: object, ...args: unknown[]) {
+          const call = InterceptedCall.comingTo(handler, decoration);
+          const work = (): unknown => original.apply(this, args);
+          return call ? call.run(decoration, work) : work();
+        },
     );
+    const method = descriptor.value as unknown as object;
+    Reflect.defineMetadata(LOCK_HANDLER, [decoration, ...handlerDecorationsOf(method)], method);
+    UseInterceptors(lockInterceptorFor(decoration.lockService))(target, propertyKey, descriptor);
   };
 }
 

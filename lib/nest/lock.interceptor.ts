@@ -11,7 +11,7 @@ import { Observable, type Subscriber, Subscription } from 'rxjs';
 import { LockAbortedError } from '../core/errors.js';
 import type { Lease } from '../core/lease.js';
 import { onDisconnect } from './client-disconnect.js';
-import { isLockedByInterceptor, markHandlerLease } from './handler-leases.js';
+import { handlerOf, InterceptedCall } from './intercepted-call.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
@@ -20,7 +20,12 @@ import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
 /** The metadata key of `@LockHandler`. */
 export const LOCK_HANDLER = 'nestjs-redis-lock:handler';
 
-/** Holds the lock that `@LockHandler` names while the handler's stream is subscribed to. */
+/** What the `@LockHandler` of a method say, from the top down. */
+export function handlerDecorationsOf(method: object): readonly LockDecoration<[ExecutionContext]>[] {
+  return (Reflect.getMetadata(LOCK_HANDLER, method) as LockDecoration<[ExecutionContext]>[] | undefined) ?? [];
+}
+
+/** Holds the lock that `@LockHandler` names until the handler has ended. */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
   readonly #service: RedisLockService;
@@ -32,11 +37,12 @@ export class LockInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const decoration = Reflect.getMetadata(LOCK_HANDLER, context.getHandler()) as
-      LockDecoration<[ExecutionContext]> | undefined;
+    const decorations = handlerDecorationsOf(context.getHandler()).filter(
+      ({ lockService = DEFAULT_NAME }) => lockService === this.serviceName,
+    );
     // Bound to a whole controller or application: the methods without @LockHandler are none of its business.
-    if (!decoration || (decoration.lockService ?? DEFAULT_NAME) !== this.serviceName) return next.handle();
-    const call = { service: this.#service, decoration, context, next };
+    if (decorations.length === 0) return next.handle();
+    const call = { service: this.#service, decorations, context, next };
     return new Observable((subscriber) => lockStream(call, subscriber));
   }
 }
@@ -62,39 +68,47 @@ export function lockInterceptorFor(serviceName: string = DEFAULT_NAME): Type<Loc
 /** One call of a handler that is to run under a lock. */
 interface HandlerCall {
   readonly service: RedisLockService;
-  readonly decoration: LockDecoration<[ExecutionContext]>;
+  /** Of this service. The interceptor is called once for each, or more often. */
+  readonly decorations: readonly LockDecoration<[ExecutionContext]>[];
   readonly context: ExecutionContext;
   readonly next: CallHandler;
 }
 
-/** Subscribes to the handler under the lock. Gives what ends both. */
-function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
-  const { service, decoration, context, next } = call;
-  const handler = { type: context.getClass(), name: context.getHandler().name };
+/** Subscribes to the handler under the lock. Gives what ends the subscription, and the lock when the handler has ended. */
+function lockStream({ service, decorations, context, next }: HandlerCall, subscriber: Subscriber<unknown>): () => void {
+  const handler = handlerOf(context.getClass(), context.getHandler().name);
+  const outer = InterceptedCall.of(handler);
   const leaving = new AbortController();
   const stream = new Subscription();
   const stopWatching = onDisconnect(context, () => leaving.abort());
   let began = false;
 
-  /** Settles when the handler's stream completes, fails, or is unsubscribed, so that the lease ends before they see it. */
-  const subscribe = (lease?: Lease): Promise<void> =>
+  /** Settles when the handler has ended, so that in most cases the lease ends before the subscriber sees the end. */
+  const subscribe = (decoration: LockDecoration<[ExecutionContext]>, lease?: Lease): Promise<void> =>
     new Promise((resolve, reject) => {
       began = true;
       stopWatching();
-      stream.add(() => resolve());
+      const running = new InterceptedCall(handler, decoration, lease, outer);
+      // Unsubscribed, by itself or because the subscriber has seen the end: the handler may work on.
+      stream.add(() => running.end(resolve));
       if (stream.closed) return;
       const fail = (error: unknown): void => {
         reject(error);
         stream.unsubscribe();
       };
-      if (lease) markHandlerLease(lease, handler, decoration);
       if (lease && decoration.onLost === 'throw') {
         const lost = (): void => fail(lease.signal.reason);
         lease.signal.addEventListener('abort', lost, { once: true });
         stream.add(() => lease.signal.removeEventListener('abort', lost));
       }
       stream.add(
-        next.handle().subscribe({ next: (value) => subscriber.next(value), error: fail, complete: () => resolve() }),
+        running.enter(() =>
+          next.handle().subscribe({
+            next: (value) => subscriber.next(value),
+            error: (error: unknown) => (running.isIdle ? fail(error) : subscriber.error(error)),
+            complete: () => (running.isIdle ? running.end(resolve) : subscriber.complete()),
+          }),
+        ),
       );
     });
 
@@ -104,15 +118,30 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   };
 
   const run = async (): Promise<void> => {
-    const resources = decoration.resources(undefined, [context]);
-    // Bound twice, to the handler and to the whole application: it locks once.
-    if (isLockedByInterceptor(service, decoration, resources, handler)) return subscribe();
-    const running = runLocked<unknown>(service, decoration, resources, subscribe, leaving.signal);
-    const fallback = await running.catch(ignoreLeaver);
-    // Where the handler did not run: Nest needs a value.
-    if (!began) subscriber.next(fallback);
+    for (const decoration of decorations) {
+      // The interceptor is bound once for each @LockHandler, and perhaps to the whole application too.
+      if (outer?.holds(decoration)) continue;
+      const resources = decoration.resources(undefined, [context]);
+      if (outer?.covers(decoration, resources)) continue;
+      const work = (lease: Lease): Promise<void> => subscribe(decoration, lease);
+      const running = runLocked<unknown>(service, decoration, resources, work, leaving.signal);
+      const fallback = await running.catch(ignoreLeaver);
+      // Where the handler did not run: Nest needs a value.
+      if (!began) subscriber.next(fallback);
+      return;
+    }
+    stopWatching();
+    await new Promise<void>((resolve, reject) => {
+      stream.add(() => resolve());
+      if (stream.closed) return;
+      const values = { next: (value: unknown) => subscriber.next(value), error: reject, complete: resolve };
+      stream.add(next.handle().subscribe(values));
+    });
   };
-  run().then(
+  const running = run();
+  // The outer lock is released after this one.
+  outer?.track(running);
+  running.then(
     () => subscriber.complete(),
     (error: unknown) => subscriber.error(error),
   );

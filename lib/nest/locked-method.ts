@@ -1,4 +1,4 @@
-import { isLockedByInterceptor } from './handler-leases.js';
+import { InterceptedCall } from './intercepted-call.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import { declareLockService } from './lock-service-property.js';
@@ -43,6 +43,7 @@ export function lockMethod<A extends readonly unknown[]>(
     const where = describeMethod(target, propertyKey);
     const decoration = read(where);
     const lockServiceOf = declareLockService(target, decoration.lockService);
+    const handler = { declaredBy: target, name: String(propertyKey) };
     wrapMethod(
       descriptor,
       where,
@@ -50,9 +51,10 @@ export function lockMethod<A extends readonly unknown[]>(
         async function (this: object, ...args: unknown[]) {
           const service = lockServiceOf(this, where);
           const resources = decoration.resources(this, args as unknown as A);
-          const handler = { type: this.constructor, name: String(propertyKey) };
-          if (isLockedByInterceptor(service, decoration, resources, handler)) return original.apply(this, args);
-          return runLocked(service, decoration, resources, () => original.apply(this, args));
+          const call = InterceptedCall.comingTo(handler, decoration);
+          const work = (): unknown =>
+            call ? call.pass(decoration, () => original.apply(this, args)) : original.apply(this, args);
+          return call?.covers(decoration, resources) ? work() : runLocked(service, decoration, resources, work);
         },
     );
   };

@@ -12,7 +12,7 @@ export type AsyncMethod = (...args: never[]) => Promise<unknown>;
 export function wrapMethod(
   descriptor: PropertyDescriptor | undefined,
   where: string,
-  wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => Promise<unknown>,
+  wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => unknown,
 ): void {
   const original = descriptor?.value as unknown;
   // A property, even one with an arrow function in it, has no descriptor.

@@ -9,16 +9,22 @@ import {
   quoteResource,
 } from './errors.js';
 import type { ResolvedLockOptions } from './lock-options.js';
-import type { FoundInUse } from './lock-store.js';
+import { type FoundInUse, LockStoreError } from './lock-store.js';
 
-/** `waitMs` is over. */
+/**
+ * `waitMs` is over. The last thing known at that moment is what ended the wait: that somebody holds the resource, or that Redis
+ * could not be asked.
+ *
+ * @param attempts how many were sent for this call
+ */
 export function waitedTooLong(
   resource: string,
   waitedMs: number,
   log: AttemptLog,
+  attempts = log.attempts,
 ): LockTimeoutError | LockUnavailableError {
-  if (!log.wasBusy && log.last !== 'busy') return unavailable(resource, log);
-  return new LockTimeoutError(resource, waitedMs, log.attempts, log.last, log.holderTtlMs);
+  if (log.last !== 'busy') return unavailable(resource, log);
+  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs);
 }
 
 /** There is no further attempt. */
@@ -28,7 +34,7 @@ export function exhausted(resource: string, log: AttemptLog): LockBusyError | Lo
 }
 
 export function unavailable(resource: string, log: AttemptLog, operation = 'acquire'): LockUnavailableError {
-  const cause = log.lastError ?? new Error(`no usable answer in ${log.attempts} attempts`);
+  const cause = log.lastError ?? new LockStoreError('unknown', 'Redis has not answered yet');
   return new LockUnavailableError(resource, operation, log.last, cause);
 }
 

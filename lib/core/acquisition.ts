@@ -1,6 +1,13 @@
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './depth.js';
-import { type LeaseLossReason, LeaseLostError, LockError, LockShutdownError, LockUnavailableError } from './errors.js';
+import {
+  type LeaseLossReason,
+  LeaseLostError,
+  LockError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './errors.js';
 import { LockReentryError } from './reentry-error.js';
 import { HeldLease } from './held-lease.js';
 import { type Grant, Hold } from './hold.js';
@@ -65,9 +72,11 @@ export class Acquisition {
     const leases: HeldLease[] = [];
     try {
       for (const name of names) {
-        const waitMs = options.waitMs === 0 ? 0 : Math.max(1, giveUpAt - this.workings.clock.now());
+        const leftMs = Math.max(1, giveUpAt - this.workings.clock.now());
         // Its token is the largest of them: whoever follows on a part of it has to get one from Redis, which is larger still.
-        leases.push(await this.#acquireOne(name, { ...options, waitMs, cohort: 0 }));
+        const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0 };
+        const lease = this.#acquireOne(name, part);
+        leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
       return new CompositeLease(leases);
@@ -75,6 +84,19 @@ export class Acquisition {
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }
+  }
+
+  /**
+   * The wait for the resources before it has left this one too little time: what ended it is whoever held those, and not a Redis
+   * that has just answered. It is told how long the whole of it has waited.
+   */
+  #late(error: unknown, { waitMs, attemptTimeoutMs }: ResolvedLockOptions, whole: ResolvedLockOptions): never {
+    const isCutShort =
+      error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
+    const isBusy = error instanceof LockTimeoutError;
+    if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
+    const { attempts, retryAfterMs } = isBusy ? error : { attempts: 1, retryAfterMs: 0 };
+    throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs);
   }
 
   /** @throws LockReentryError when this context holds the resource and cannot enter again */

@@ -1,7 +1,7 @@
 import { exhausted, unavailable } from './acquire-errors.js';
 import type { Acquisition } from './acquisition.js';
 import { answerWithin } from './answer.js';
-import { AttemptLog } from './attempt-log.js';
+import { AttemptLog, grantedTooLate } from './attempt-log.js';
 import { failurePause } from './attempt-pauses.js';
 import { CompositeLease } from './composite-lease.js';
 import { LeaseLostError, LockShutdownError } from './errors.js';
@@ -75,7 +75,7 @@ export class Adoption {
         if (closing.aborted) throw new LockShutdownError(resource);
         const sentAt = clock.now();
         const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
-        log.attempts++;
+        log.sent(sentAt);
         const command = store.transfer(part, { to: next.owner, leaseMs: options.leaseMs });
         const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
@@ -88,7 +88,9 @@ export class Adoption {
         }
         if (answer.outcome === 'failed') log.failed(answer.error);
         else {
-          log.unanswered(answer.outcome === 'timeout' ? answer.error : undefined, false);
+          if (answer.outcome !== 'timeout') log.unanswered(grantedTooLate());
+          else if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
+          else log.unanswered(answer.error);
           // It may be executed after others that were sent later.
           withdrawals.refuseLateGrant(command.then(asReply), next, options, isWanted);
         }

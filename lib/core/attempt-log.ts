@@ -1,7 +1,10 @@
 import type { AttemptOutcome } from './errors.js';
-import type { LockStoreError } from './lock-store.js';
+import { LockStoreError } from './lock-store.js';
 
-/** What the attempts of one call to acquire came to. */
+/**
+ * What is known of a resource from attempts to acquire it. The calls of this process that wait for it in line share one log:
+ * whichever of them asks, the answer counts for all of them. The last thing known when a wait ends is what ended it.
+ */
 export class AttemptLog {
   /** How many were sent. */
   attempts = 0;
@@ -11,45 +14,60 @@ export class AttemptLog {
   last: AttemptOutcome = 'timeout';
   lastError: LockStoreError | undefined;
   holderTtlMs = 0;
-  /** Whether Redis ever said that somebody else holds it. */
-  wasBusy = false;
   /** One may have been, or may still be, executed without our knowing. */
   isAmbiguous = false;
   #isConcluded = false;
+  /** When the first attempt was sent since which nothing was heard. */
+  #silentSince: number | undefined;
 
-  /** Starts from what the one before in line found out. */
-  inherit(log: AttemptLog): void {
-    const { last, lastError, holderTtlMs } = log;
-    Object.assign(this, { last, lastError, holderTtlMs, wasBusy: last === 'busy' });
-    this.#isConcluded = log.#isConcluded;
+  sent(now: number): void {
+    this.attempts++;
+    this.#silentSince ??= now;
   }
 
-  /** It waited until now for a holder of this process: the resource was busy, whatever Redis has no time to say. */
-  stoodBehindHolder(): void {
-    this.#conclude('busy', undefined);
-  }
-
+  /** Somebody holds it, or it is not the turn of the one who asked. */
   busy(holderTtlMs: number): void {
     this.#conclude('busy', undefined);
+    this.#silentSince = undefined;
     this.failures = 0;
-    this.wasBusy = true;
     this.holderTtlMs = holderTtlMs;
   }
 
   failed(error: LockStoreError): void {
     this.#conclude('failed', error);
+    this.#silentSince = undefined;
     this.failures++;
     if (error.failure === 'unknown') this.isAmbiguous = true;
   }
 
-  /**
-   * No reply in time, or one that came when the lease it grants was already over. `cutShort`: it had less time than an
-   * attempt should have, because the wait was ending, and says nothing that an attempt before it has not said better.
-   */
-  unanswered(error: LockStoreError | undefined, cutShort: boolean): void {
+  /** No reply in time, or one that came when the lease that it grants was already over. */
+  unanswered(error: LockStoreError): void {
+    this.#conclude('timeout', error);
     this.failures++;
     this.isAmbiguous = true;
-    if (!cutShort || !this.#isConcluded) this.#conclude('timeout', error);
+  }
+
+  /** The wait has ended before an attempt had its time. */
+  cutShort(now: number, attemptTimeoutMs: number): void {
+    this.failures++;
+    this.isAmbiguous = true;
+    this.checkSilence(now, attemptTimeoutMs);
+  }
+
+  /**
+   * Whether Redis has been silent for so long that this is the last thing known of it: for the time of an attempt, however many
+   * calls that took. Less than that says nothing that an answer before it has not said better.
+   */
+  checkSilence(now: number, attemptTimeoutMs: number): void {
+    if (this.#silentSince === undefined || this.last === 'failed') return;
+    const silentMs = now - this.#silentSince;
+    if (this.#isConcluded && (this.last === 'timeout' || silentMs < attemptTimeoutMs)) return;
+    this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
+  }
+
+  /** What the connection says before anything is sent, where it says anything. What an attempt failed with says more. */
+  notice(trouble: LockStoreError | undefined): void {
+    if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
   }
 
   #conclude(last: AttemptOutcome, error: LockStoreError | undefined): void {
@@ -57,4 +75,9 @@ export class AttemptLog {
     this.last = last;
     this.lastError = error;
   }
+}
+
+/** For a grant that nobody may trust. */
+export function grantedTooLate(): LockStoreError {
+  return new LockStoreError('unknown', 'the answer came when the lease that it grants was over');
 }

@@ -1,5 +1,4 @@
 import type { Alarm, Alarms } from './alarms.js';
-import { AttemptLog } from './attempt-log.js';
 import type { Grant } from './hold.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { Tenure } from './tenure.js';
@@ -13,7 +12,8 @@ export interface CallOutcome {
 /** One call to acquire that may wait, until it is granted or fails. */
 export class Call implements Alarm {
   readonly giveUpAt: number;
-  readonly log = new AttemptLog();
+  /** How many attempts were sent for it. */
+  attempts = 0;
   dueAt = 0;
   heapIndex = -1;
   #onGivingUp: (() => void) | undefined;
@@ -55,7 +55,7 @@ export class Call implements Alarm {
 
   grant(tenure: Tenure, now: number): void {
     this.#end();
-    this.outcome.granted({ tenure, attempts: this.log.attempts, waitedMs: this.waitedMs(now) });
+    this.outcome.granted({ tenure, attempts: this.attempts, waitedMs: this.waitedMs(now) });
   }
 
   fail(error: Error): void {

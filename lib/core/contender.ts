@@ -1,5 +1,6 @@
 import type { Alarm, Alarms } from './alarms.js';
 import { failurePause, heartbeatPause } from './attempt-pauses.js';
+import { type AttemptLog, grantedTooLate } from './attempt-log.js';
 import type { Call } from './call.js';
 import type { Clock } from './clock.js';
 import {
@@ -25,6 +26,8 @@ export interface ContenderWorkings {
 
 /** What a contender tells the line it asks for. */
 export interface ContenderListener {
+  /** What it and those before it have found out. */
+  readonly log: AttemptLog;
   granted(fencingToken: number, sentAt: number): void;
   /** Its call's time is over. */
   outOfTime(): void;
@@ -118,7 +121,6 @@ export class Contender implements Alarm {
 
   /** It asks for another call from now on. */
   passTo(heir: Call): void {
-    heir.log.inherit(this.call.log);
     heir.stopWatching();
     this.call = heir;
     this.#setAlarm(this.#nextAt);
@@ -147,8 +149,9 @@ export class Contender implements Alarm {
     const now = workings.clock.now();
     const isDue = now >= this.#nextAt;
     if (this.#isAsking) {
-      const triedMs = call.options.attemptTimeoutMs - (isDue ? 0 : this.#nextAt - now);
-      this.#unanswered(new LockStoreError('unknown', `no answer within ${Math.round(triedMs)} ms`), !isDue);
+      const { attemptTimeoutMs } = call.options;
+      if (isDue) this.#unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
+      else this.#cutShort(now, attemptTimeoutMs);
     } else if (isDue && now < call.giveUpAt) this.ask();
     if (now >= call.giveUpAt) this.line.outOfTime();
   }
@@ -164,9 +167,10 @@ export class Contender implements Alarm {
   }
 
   #begin() {
-    const { options, log } = this.call;
+    const { options } = this.call;
     const sentAt = this.workings.clock.now();
-    log.attempts++;
+    this.call.attempts++;
+    this.line.log.sent(sentAt);
     this.#isAsking = true;
     this.#outstanding++;
     this.#setAlarm(sentAt + options.attemptTimeoutMs);
@@ -184,10 +188,10 @@ export class Contender implements Alarm {
     if (reply.status === 'granted') {
       const { leaseMs } = call.options;
       if (workings.clock.now() < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt);
-      else if (attempt === this.#latest) this.#unanswered(undefined, false);
+      else if (attempt === this.#latest) this.#unanswered(grantedTooLate());
       return;
     }
-    call.log.busy(reply.ttlMs);
+    this.line.log.busy(reply.ttlMs);
     const isOutside = reply.status === 'full' || reply.status === 'mismatch';
     if (isOutside) this.#outstanding--;
     if (attempt !== this.#latest) return;
@@ -201,15 +205,22 @@ export class Contender implements Alarm {
     if (error.failure !== 'unknown') this.#outstanding--;
     if (this.#isOver || attempt !== this.#latest) return;
     this.#isAsking = false;
-    this.call.log.failed(error);
+    this.line.log.failed(error);
     if (error.failure === 'refused') this.line.refused();
-    else this.#askLater(failurePause(this.call.log, this.workings.random));
+    else this.#askLater(failurePause(this.line.log, this.workings.random));
   }
 
-  #unanswered(error: LockStoreError | undefined, cutShort: boolean): void {
-    this.call.log.unanswered(error, cutShort);
+  #unanswered(error: LockStoreError): void {
+    this.line.log.unanswered(error);
     this.#isAsking = false;
-    this.#askLater(failurePause(this.call.log, this.workings.random));
+    this.#askLater(failurePause(this.line.log, this.workings.random));
+  }
+
+  /** The time of its call is over while it asks. Another call may go on with it. */
+  #cutShort(now: number, attemptTimeoutMs: number): void {
+    this.line.log.cutShort(now, attemptTimeoutMs);
+    this.#isAsking = false;
+    this.#askLater(failurePause(this.line.log, this.workings.random));
   }
 
   #askLater(pauseMs: number): void {

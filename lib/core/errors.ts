@@ -60,23 +60,25 @@ export class LockBusyError extends LockError {
   }
 }
 
-/** The resource stayed locked for all of `waitMs`. */
+/**
+ * `waitMs` is over, and as far as was known at that moment the resource was held. Where Redis could not be asked at the end, it is
+ * a {@link LockUnavailableError}, also when it was held before.
+ */
 export class LockTimeoutError extends LockError {
   override readonly code = 'LOCK_TIMEOUT';
+  readonly lastAttempt: AttemptOutcome = 'busy';
 
   constructor(
     resource: string,
     readonly waitedMs: number,
+    /** How many times Redis was asked for this call; 0 where it waited behind others of its process. */
     readonly attempts: number,
-    /** What the last attempt that Redis answered, or failed to answer, came to. */
-    readonly lastAttempt: AttemptOutcome,
     /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
     /** What was waited for, where it is not a lock. */
     message?: string,
   ) {
-    const how =
-      attempts > 0 ? `asked ${attempts} times, last attempt: ${lastAttempt}` : 'behind others of this process';
+    const how = attempts > 0 ? `asked ${attempts} time${attempts === 1 ? '' : 's'}` : 'behind others of this process';
     super(
       message ??
         `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
@@ -152,7 +154,9 @@ export class LockModeMismatchError extends LockError {
   }
 }
 
-/** Redis cannot be reached, did not answer, or refuses. The cause says which. */
+/**
+ * Redis cannot be reached, did not answer, or refuses. The cause says which. After a wait: it was so when the wait ended.
+ */
 export class LockUnavailableError extends LockError {
   override readonly code = 'LOCK_UNAVAILABLE';
 

@@ -32,6 +32,8 @@ export class InMemoryLatchStore implements LatchStore {
     return stateOf(server, terms, server.latches.get(terms.name) ?? created(terms));
   }
 
+  trouble(): undefined {}
+
   listen(listener: LatchListener): void {
     this.store.listenForLatches(listener);
   }

@@ -129,6 +129,8 @@ export class InMemoryLockStore implements LockStore {
     return true;
   }
 
+  trouble(): undefined {}
+
   async inspect(resource: string): Promise<LockState> {
     return readState(this.connected(), resource);
   }

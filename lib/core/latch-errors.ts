@@ -1,4 +1,3 @@
-import type { AttemptLog } from './attempt-log.js';
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from './errors.js';
 import type { LatchState, LatchTerms } from './latch-store.js';
 
@@ -16,16 +15,15 @@ export function notOpened(
   { name, count }: LatchTerms,
   remaining: number,
   waitedMs: number,
-  log: AttemptLog,
+  attempts: number,
+  ttlMs: number,
 ): LockTimeoutError {
-  const { attempts, last, holderTtlMs } = log;
   return new LockTimeoutError(
     name,
     waitedMs,
     attempts,
-    last,
-    holderTtlMs,
-    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} are missing ` +
-      `(last attempt: ${last}). Raise waitMs, or find out who has not counted down.`,
+    ttlMs,
+    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} are missing. ` +
+      `Raise waitMs, or find out who has not counted down.`,
   );
 }

@@ -1,3 +1,5 @@
+import type { LockStoreError } from './lock-store.js';
+
 /** A latch as one caller states it. */
 export interface LatchTerms {
   readonly name: string;
@@ -36,5 +38,7 @@ export interface LatchStore {
   wait(terms: LatchTerms, placeMs: number): Promise<LatchState>;
   /** Looks, and changes nothing. */
   read(terms: LatchTerms): Promise<LatchState>;
+  /** Why nothing can be asked about a latch at this moment, where the store knows that without asking. */
+  trouble(name: string): LockStoreError | undefined;
   listen(listener: LatchListener): void;
 }

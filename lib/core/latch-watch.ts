@@ -31,7 +31,6 @@ export class LatchWatch implements Alarm {
   /** Of all attempts, for whomever they were. */
   readonly #log = new AttemptLog();
   #remaining: number;
-  #answeredAt = -Infinity;
   /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
@@ -58,9 +57,9 @@ export class LatchWatch implements Alarm {
   }
 
   ask(): void {
-    const { store, alarms, defaults } = this.workings;
+    const { store, clock, alarms, defaults } = this.workings;
     const attempt = ++this.#latest;
-    this.#log.attempts++;
+    this.#log.sent(clock.now());
     this.#isAsking = true;
     alarms.setIn(this, defaults.attemptTimeoutMs);
     store.wait(this.terms, LATCH_PLACE_MS).then(
@@ -73,7 +72,7 @@ export class LatchWatch implements Alarm {
   ring(): void {
     if (!this.#isAsking) return this.ask();
     const { attemptTimeoutMs } = this.workings.defaults;
-    this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`), false);
+    this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
     this.#askLater(failurePause(this.#log, this.workings.random));
   }
 
@@ -91,7 +90,6 @@ export class LatchWatch implements Alarm {
       this.#end((waiter) => waiter.open());
     } else {
       this.#log.busy(state.ttlMs);
-      this.#answeredAt = this.workings.clock.now();
       this.#remaining = state.remaining;
       if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.workings.random));
     }
@@ -110,13 +108,15 @@ export class LatchWatch implements Alarm {
     this.workings.alarms.setIn(this, pauseMs);
   }
 
+  /** As for a lock: the last thing known is what ended the wait. */
   #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
-    const log = new AttemptLog();
-    log.inherit(this.#log);
-    log.attempts = this.#log.attempts - attemptsBefore;
-    const wasAnswered = log.wasBusy || this.#answeredAt >= startedAt;
-    if (!wasAnswered) return unavailable(this.terms.name, log, 'wait for');
-    return notOpened(this.terms, this.#remaining, this.workings.clock.now() - startedAt, log);
+    const { terms, workings } = this;
+    const log = this.#log;
+    log.checkSilence(workings.clock.now(), workings.defaults.attemptTimeoutMs);
+    log.notice(workings.store.trouble(terms.name));
+    if (log.last !== 'busy') return unavailable(terms.name, log, 'wait for');
+    const waitedMs = workings.clock.now() - startedAt;
+    return notOpened(terms, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
   }
 
   #dismiss(waiter: LatchWaiter, error: Error): void {

@@ -66,11 +66,11 @@ export class Latches implements LatchListener {
     const giveUpAt = clock.now() + defaults.waitMs;
     const log = new AttemptLog();
     for (;;) {
-      log.attempts++;
+      log.sent(clock.now());
       const answer = await answerWithin(alarms, store.countDown(terms, id), defaults.attemptTimeoutMs);
       if (answer.outcome === 'answered') return agreed(terms, answer.value).remaining;
       if (answer.outcome === 'failed') log.failed(answer.error);
-      else if (answer.outcome === 'timeout') log.unanswered(answer.error, false);
+      else if (answer.outcome === 'timeout') log.unanswered(answer.error);
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
       // A last one is sent when the shutdown begins: work that is drained may count until then.
       if (closing.aborted) throw new LockShutdownError(terms.name);
@@ -101,10 +101,10 @@ export class Latches implements LatchListener {
 
   /** Does not wait. */
   async #look(terms: LatchTerms, own: AbortSignal | undefined): Promise<void> {
-    const { alarms, defaults, closing, store } = this.#workings;
+    const { clock, alarms, defaults, closing, store } = this.#workings;
     const { signal, dispose } = mergeSignals(closing, own);
     const log = new AttemptLog();
-    log.attempts++;
+    log.sent(clock.now());
     const answer = await answerWithin(alarms, store.read(terms), defaults.attemptTimeoutMs, signal);
     dispose();
     if (answer.outcome === 'aborted') throw aborted(terms.name, closing, own);
@@ -112,10 +112,10 @@ export class Latches implements LatchListener {
       const { remaining, ttlMs } = agreed(terms, answer.value);
       if (remaining === 0) return;
       log.busy(ttlMs);
-      throw notOpened(terms, remaining, 0, log);
+      throw notOpened(terms, remaining, 0, log.attempts, ttlMs);
     }
     if (answer.outcome === 'failed') log.failed(answer.error);
-    else log.unanswered(answer.error, false);
+    else log.unanswered(answer.error);
     throw unavailable(terms.name, log, 'wait for');
   }
 

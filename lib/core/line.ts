@@ -1,9 +1,10 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
+import { AttemptLog } from './attempt-log.js';
 import type { Call } from './call.js';
 import { Contender, type ContenderListener, type ContenderWorkings } from './contender.js';
 import { LockQueueFullError, LockShutdownError } from './errors.js';
 import type { Hold } from './hold.js';
-import type { FoundInUse, Ownership, PushedGrant } from './lock-store.js';
+import { type FoundInUse, LockStoreError, type Ownership, type PushedGrant } from './lock-store.js';
 import { createContender } from './owner-id.js';
 import { LocalTenures } from './local-tenures.js';
 import { Tenure } from './tenure.js';
@@ -21,6 +22,7 @@ export interface LineWorkings extends ContenderWorkings {
  * read beside one another.
  */
 export class Line implements ContenderListener {
+  readonly log = new AttemptLog();
   /** Those who wait, but for the one that the contender asks for. */
   readonly #waiting = new WaitingCalls();
   #contender: Contender | undefined;
@@ -40,9 +42,7 @@ export class Line implements ContenderListener {
     if (tenure) return this.#enter(tenure, call);
     const isFirst = this.#mayContend(call);
     if (!isFirst && this.#size >= maxWaiters) {
-      this.#findOut(call);
-      call.fail(new LockQueueFullError(this.resource, maxWaiters, 'process', call.log.holderTtlMs));
-      return;
+      return call.fail(this.#fullHere(call));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
     if (isFirst) return this.#contend(call).ask();
@@ -77,10 +77,7 @@ export class Line implements ContenderListener {
     }
     this.#tenures.delete(tenure);
     const next = this.#contender ? undefined : this.#waiting.next();
-    if (next) {
-      next.log.stoodBehindHolder();
-      return this.#contend(next).askInPlaceOf(ownership);
-    }
+    if (next) return this.#contend(next).askInPlaceOf(ownership);
     this.#checkIdle();
     return this.workings.store.release(ownership, backgroundRelease);
   }
@@ -109,7 +106,11 @@ export class Line implements ContenderListener {
   }
 
   /** A holder has lost the lock. */
-  lost({ tenure }: Hold): void {
+  lost(hold: Hold): void {
+    const { tenure } = hold;
+    if (tenure.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
+      this.log.unanswered(new LockStoreError('unknown', 'no renewal of the lease before was confirmed in time'));
+    }
     this.#tenures.delete(tenure);
     this.#goOn();
   }
@@ -159,6 +160,8 @@ export class Line implements ContenderListener {
     const { call, ownership, hasAskedAgain } = this.#contender!;
     const { clock } = this.workings;
     this.#contender = undefined;
+    // Whoever waits from now on waits for this holder.
+    this.log.busy(0);
     const tenure = new Tenure(ownership, fencingToken, sentAt, call.options, clock);
     tenure.mayComeBack = hasAskedAgain;
     this.#tenures.add(tenure);
@@ -173,7 +176,7 @@ export class Line implements ContenderListener {
   full(): void {
     const { call } = this.#contender!;
     const { maxWaiters } = call.options;
-    this.#dismissFirst(call, new LockQueueFullError(this.resource, maxWaiters, 'redis', call.log.holderTtlMs));
+    this.#dismissFirst(call, new LockQueueFullError(this.resource, maxWaiters, 'redis', this.log.holderTtlMs));
   }
 
   mismatched(found: FoundInUse): void {
@@ -183,7 +186,7 @@ export class Line implements ContenderListener {
 
   refused(): void {
     const { call } = this.#contender!;
-    this.#dismissFirst(call, unavailable(this.resource, call.log));
+    this.#dismissFirst(call, unavailable(this.resource, this.log));
   }
 
   /** How many wait. */
@@ -209,15 +212,25 @@ export class Line implements ContenderListener {
   }
 
   #outOfTime(call: Call): void {
-    if (call !== this.#contender?.call) this.#findOut(call);
-    this.#dismiss(call, waitedTooLong(this.resource, call.waitedMs(this.workings.clock.now()), call.log));
+    this.#findOut(call);
+    const waitedMs = call.waitedMs(this.workings.clock.now());
+    this.#dismiss(call, waitedTooLong(this.resource, waitedMs, this.log, call.attempts));
   }
 
-  /** Whom a call waits for that has not asked by itself. */
-  #findOut({ log }: Call): void {
+  /** One call more than may wait: for the holder, or for a Redis that is away. */
+  #fullHere(call: Call): Error {
+    this.#findOut(call);
+    if (this.log.lastError) return unavailable(this.resource, this.log);
+    return new LockQueueFullError(this.resource, call.options.maxWaiters, 'process', this.log.holderTtlMs);
+  }
+
+  /** What is known at this moment without asking: a holder of this process has what it has, whatever became of Redis. */
+  #findOut({ options }: Call): void {
+    const { clock, store } = this.workings;
     const { first: tenure } = this.#tenures;
-    if (this.#contender) log.inherit(this.#contender.call.log);
-    else if (tenure) log.busy(Math.max(0, tenure.deadline - this.workings.clock.now()));
+    if (tenure && !this.#contender) return this.log.busy(Math.max(0, tenure.deadline - clock.now()));
+    this.log.checkSilence(clock.now(), options.attemptTimeoutMs);
+    this.log.notice(store.trouble(this.resource));
   }
 
   /** The call ends ungranted. If the contender asks for it, the next call takes its place, in the store's queue too. */

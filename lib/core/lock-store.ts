@@ -166,6 +166,8 @@ export interface LockStore {
    * something else.
    */
   resize(resource: string, total: number): Promise<boolean>;
+  /** Why nothing can be asked about a resource at this moment, where the store knows that without asking. */
+  trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
   /** The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal` aborts. */
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;

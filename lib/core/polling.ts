@@ -1,6 +1,6 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { answerWithin } from './answer.js';
-import { AttemptLog } from './attempt-log.js';
+import { AttemptLog, grantedTooLate } from './attempt-log.js';
 import type { Grant } from './hold.js';
 import type { LineWorkings } from './line.js';
 import type { ResolvedLockOptions } from './lock-options.js';
@@ -65,15 +65,18 @@ export class Polling {
   }
 
   async #poll(poller: Poller): Promise<Tenure> {
-    const { clock, closing } = this.workings;
+    const { store, clock, closing } = this.workings;
     const { ownership, options, startedAt, giveUpAt, signal, log } = poller;
+    const { resource } = ownership;
     for (;;) {
       const tenure = await this.#attempt(poller);
       if (tenure) return tenure;
       const delayMs = this.#nextPause(poller);
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
-      if (why === 'aborted') throw aborted(ownership.resource, closing, options.signal);
-      if (clock.now() >= giveUpAt) throw waitedTooLong(ownership.resource, clock.now() - startedAt, log);
+      if (why === 'aborted') throw aborted(resource, closing, options.signal);
+      if (clock.now() < giveUpAt) continue;
+      log.notice(store.trouble(resource));
+      throw waitedTooLong(resource, clock.now() - startedAt, log);
     }
   }
 
@@ -83,7 +86,7 @@ export class Polling {
     const { store, clock, alarms, withdrawals, closing } = this.workings;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
-    log.attempts++;
+    log.sent(sentAt);
     const command = store.acquire(ownership, options.leaseMs);
     const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
@@ -98,7 +101,8 @@ export class Polling {
       log.failed(answer.error);
       if (answer.error.failure === 'refused') throw unavailable(ownership.resource, log);
     } else if (answer.outcome === 'timeout') {
-      log.unanswered(answer.error, patience < options.attemptTimeoutMs);
+      if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
+      else log.unanswered(answer.error);
     } else if (answer.value.status === 'mismatch') {
       throw mismatched(ownership.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
@@ -106,7 +110,7 @@ export class Polling {
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
       return new Tenure(ownership, answer.value.fencingToken, sentAt, options, clock);
     } else {
-      log.unanswered(undefined, false);
+      log.unanswered(grantedTooLate());
     }
     return undefined;
   }

@@ -24,7 +24,7 @@ import { releaseAtNodes } from './quorum-release.js';
 import { renewAtNodes } from './quorum-renewal.js';
 import { ownerOf } from './quorum-seat.js';
 import { transferAtNodes } from './quorum-transfer.js';
-import { decide, enoughToDeny, majorityOf } from './quorum-verdict.js';
+import { decide, enoughToDeny, majorityOf, majorityTrouble } from './quorum-verdict.js';
 import type { Random } from './random.js';
 
 export interface QuorumLockStoreOptions {
@@ -175,6 +175,10 @@ export class QuorumLockStore implements LockStore {
   /** Refused: the votes for the holders of so many permits may overlap, so that there are more holders than permits. */
   resize(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
+  }
+
+  trouble(resource: string): LockStoreError | undefined {
+    return majorityTrouble(this.nodes, resource);
   }
 
   inspect(resource: string): Promise<LockState> {

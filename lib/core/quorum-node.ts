@@ -41,10 +41,9 @@ export class QuorumNode {
   /** Sends a command. What does not answer would only pile up what it was asked: then it is not sent. */
   ask<T>(command: () => Promise<T>, answered: (answer: T) => void, failed: (error: LockStoreError) => void): void {
     const now = this.timing.clock.now();
-    const silentMs = now - (this.#unansweredSince ?? now);
-    if (silentMs > this.timing.timeoutMs && now - this.#askedAt < this.timing.timeoutMs) {
-      const message = `has not answered for ${Math.round(silentMs)} ms`;
-      queueMicrotask(() => failed(new LockStoreError('notExecuted', message)));
+    const silence = this.#silence(now);
+    if (silence && now - this.#askedAt < this.timing.timeoutMs) {
+      queueMicrotask(() => failed(silence));
       return;
     }
     this.#unansweredSince ??= now;
@@ -59,6 +58,17 @@ export class QuorumNode {
         failed(asStoreError(error));
       },
     );
+  }
+
+  /** Why it is of no use to ask it about a resource at this moment, where that is known. */
+  trouble(resource: string): LockStoreError | undefined {
+    return this.#silence(this.timing.clock.now()) ?? this.store.trouble(resource);
+  }
+
+  #silence(now: number): LockStoreError | undefined {
+    const silentMs = now - (this.#unansweredSince ?? now);
+    if (silentMs <= this.timing.timeoutMs) return undefined;
+    return new LockStoreError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
   }
 
   /** Releases what this owner may have here, in the background, until it is known or its time is over. */

@@ -86,6 +86,20 @@ export function quorumError<T>(
   return new LockStoreError(overall(nodes.length, majority, failures, answers), message);
 }
 
+/** Why no majority can be asked about a resource at this moment, where that is known without asking. */
+export function majorityTrouble(nodes: readonly QuorumNode[], resource: string): LockStoreError | undefined {
+  const majority = majorityOf(nodes.length);
+  const troubles = nodes.map((node) => node.trouble(resource));
+  const reachable = troubles.filter((trouble) => !trouble).length;
+  if (reachable >= majority) return undefined;
+  const reasons = troubles.flatMap((trouble, index) => {
+    const { name } = nodes[index]!;
+    return trouble ? [`${name} ${describeFailure(trouble, name)}`] : [];
+  });
+  const message = `${majority} of ${nodes.length} needed, ${reachable} can be asked: ${reasons.join(', ')}`;
+  return new LockStoreError('notExecuted', message);
+}
+
 function describeFailure({ failure, message }: LockStoreError, name: string): string {
   // Where it is says the name.
   const reason = message.replace(` to Redis at ${name}`, '');

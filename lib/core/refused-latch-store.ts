@@ -18,6 +18,8 @@ export class RefusedLatchStore implements LatchStore {
     return this.#refuse();
   }
 
+  trouble(): undefined {}
+
   listen(): void {}
 
   #refuse(): Promise<never> {

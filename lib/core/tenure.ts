@@ -149,6 +149,11 @@ export class Tenure {
     return renewal;
   }
 
+  /** Whether renewals were sent of whom nothing was heard. */
+  get isUnconfirmed(): boolean {
+    return (this.#unanswered?.length ?? 0) > 0;
+  }
+
   /** It was executed. A confirmation that comes after the deadline revives nothing: the lock is lost. */
   confirm(renewal: Renewal): void {
     const index = this.#unanswered?.indexOf(renewal) ?? -1;

@@ -67,6 +67,12 @@ export class ClusterConnection implements Connection {
     }
   }
 
+  troubleAt(key: string): LockStoreError | undefined {
+    const slot = slotOf(key);
+    const address = this.#topology.addressOf(slot);
+    return address === undefined ? this.#unknown(slot) : this.#servers.known(address)?.trouble;
+  }
+
   servers(): readonly ServerConnection[] {
     const { primaries } = this.#servers;
     if (primaries.length === 0) throw this.#unknown();

@@ -42,6 +42,11 @@ export class ClusterServers {
     return this.#add(address, model ?? nodes[0]!);
   }
 
+  /** The one there, if there is a connection to it. */
+  known(address: string): ServerConnection | undefined {
+    return this.#servers.get(address);
+  }
+
   /** The table was read: a connection to each primary, and to nobody else for long. */
   follow(): void {
     const primaries = new Map(this.topology.nodes('master').map((node) => [addressOf(node), node]));

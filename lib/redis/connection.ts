@@ -1,3 +1,4 @@
+import type { LockStoreError } from '../core/lock-store.js';
 import type { DurableTerms } from './durability.js';
 import type { Script } from './scripts/script.js';
 import type { ServerConnection } from './server-connection.js';
@@ -40,6 +41,8 @@ export interface Connection {
   onConnected(listener: () => void): void;
   /** Runs one script where its first key is. Rejects with a `LockStoreError`. */
   run<T>(call: ScriptCall<T>): Promise<T>;
+  /** Why no script can be sent to where this key is; nothing where it can. */
+  troubleAt(key: string): LockStoreError | undefined;
   /** All servers on which locks may be. @throws LockStoreError while they are not known */
   servers(): readonly ServerConnection[];
   /** Why commands cannot be sent now, for people. */

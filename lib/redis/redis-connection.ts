@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { LockStoreError } from '../core/lock-store.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
 import type { Connection, ScriptCall } from './connection.js';
 import type { Durability } from './durability.js';
@@ -56,6 +57,10 @@ export class RedisConnection implements Connection {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  troubleAt(): LockStoreError | undefined {
+    return this.#server.trouble;
   }
 
   servers(): readonly ServerConnection[] {

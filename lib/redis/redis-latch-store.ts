@@ -1,3 +1,4 @@
+import type { LockStoreError } from '../core/lock-store.js';
 import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN } from './scripts/count-down.js';
@@ -20,6 +21,10 @@ export class RedisLatchStore implements LatchStore {
 
   read({ name, count }: LatchTerms): Promise<LatchState> {
     return this.store.run(READ_LATCH, [this.store.keys.latch(name)], [count], readState);
+  }
+
+  trouble(name: string): LockStoreError | undefined {
+    return this.store.troubleAt(this.store.keys.latch(name));
   }
 
   listen(listener: LatchListener): void {

@@ -5,6 +5,7 @@ import type {
   GrantListener,
   LockState,
   LockStore,
+  LockStoreError,
   Ownership,
   Queueing,
   RotateReply,
@@ -142,6 +143,15 @@ export class RedisLockStore implements LockStore {
 
   resize(resource: string, total: number): Promise<boolean> {
     return this.run(RESIZE, this.#lockKeys(resource), [total], isOne, CHANGE);
+  }
+
+  trouble(resource: string): LockStoreError | undefined {
+    return this.troubleAt(this.#keys.lock(resource));
+  }
+
+  /** Why no command about this key can be sent at the moment. */
+  troubleAt(key: string): LockStoreError | undefined {
+    return this.#connection.troubleAt(key);
   }
 
   inspect(resource: string): Promise<LockState> {

@@ -98,8 +98,14 @@ export class ServerConnection {
 
   /** The client for commands. @throws LockStoreError while there is no connection: the command was not sent */
   ready(): Redis {
-    if (this.client.status === 'ready' && !this.#trouble.isRefused) return this.client;
-    throw this.#trouble.error;
+    const { trouble } = this;
+    if (trouble) throw trouble;
+    return this.client;
+  }
+
+  /** Why no command can be sent; nothing where it can. */
+  get trouble(): LockStoreError | undefined {
+    return this.client.status === 'ready' && !this.#trouble.isRefused ? undefined : this.#trouble.error;
   }
 
   /** Sorts what a command was rejected with, in words that say why. */

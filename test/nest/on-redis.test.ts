@@ -30,6 +30,11 @@ class Reports {
     return 'built';
   }
 
+  @DistributedLock({ key: 'reports', waitMs: 600, onBusy: 'skip' })
+  async buildUnlessBusy(): Promise<string> {
+    return 'built';
+  }
+
   @DistributedLock({ key: 'quick', attemptTimeoutMs: 100 })
   async quick(duringWork: () => void = () => {}): Promise<string> {
     duringWork();
@@ -143,6 +148,19 @@ describe('an application on Redis', () => {
     await own.restart();
     await eventually(async () => expect(await reports.quick()).toBe('quickly'));
     await app.close();
+    await own.stop();
+  });
+
+  it("does not take a Redis that dies during the wait for a busy lock, also with onBusy: 'skip'", async () => {
+    const own = await startRedis();
+    const [one, two] = [await startReports({ connection: own.url }), await startReports({ connection: own.url })];
+    await one.app.get(RedisLockService).acquire('reports');
+    expect(await two.app.get(Reports).buildUnlessBusy()).toBeUndefined();
+    const waiting = rejection(two.app.get(Reports).buildUnlessBusy());
+    const waiters = async () => (await one.app.get(RedisLockService).inspect('reports')).waiters;
+    await eventually(async () => expect(await waiters()).toHaveLength(1));
+    await own.kill();
+    expect(await waiting).toBeInstanceOf(LockUnavailableError);
     await own.stop();
   });
 

@@ -94,6 +94,10 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.resize(resource, total));
   }
 
+  trouble(): LockStoreError | undefined {
+    return this.distance.isDown ? new LockStoreError('notExecuted', 'not connected') : undefined;
+  }
+
   inspect(resource: string): Promise<LockState> {
     return this.#send(() => this.inner.inspect(resource));
   }

@@ -1,4 +1,5 @@
 import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../../lib/core/latch-store.js';
+import type { LockStoreError } from '../../lib/core/lock-store.js';
 import { answered, type Fate } from './scripted-store.js';
 
 export type LatchVerb = 'countDown' | 'wait' | 'read';
@@ -11,6 +12,8 @@ export class ScriptedLatchStore implements LatchStore {
   readonly #next: Partial<Record<LatchVerb, Fate[]>> = {};
   /** Whether messages arrive. */
   isDeaf = false;
+  /** Whether it says that it cannot be asked, before it is asked. */
+  trouble: (name: string) => LockStoreError | undefined = () => undefined;
   readonly #listeners: LatchListener[] = [];
 
   constructor(

@@ -107,6 +107,9 @@ export class ScriptedStore implements LockStore {
   readonly #nextGrants: GrantFate[] = [];
   readonly #listeners: GrantListener[] = [];
   isClosed = false;
+  /** Whether it says that it cannot be asked, before it is asked. */
+  trouble: (resource: string) => LockStoreError | undefined = () => undefined;
+  readonly #nextFor = new Map<string, Fate>();
 
   constructor(
     private readonly inner: LockStore,
@@ -127,6 +130,11 @@ export class ScriptedStore implements LockStore {
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
   next(verb: Verb, ...fates: Fate[]): void {
     (this.#next[verb] ??= []).push(...fates);
+  }
+
+  /** What becomes of the next command about one resource; before `next`. */
+  nextFor(resource: string, fate: Fate): void {
+    this.#nextFor.set(resource, fate);
   }
 
   /** Every kind of command has this fate from now on. */
@@ -225,7 +233,9 @@ export class ScriptedStore implements LockStore {
     execute: () => Promise<T>,
   ): Promise<T> {
     this.commands.push({ verb, resource, owner, sentAt: this.now(), ...details });
-    const fate = this.#next[verb]?.shift() ?? this.fates[verb] ?? answered;
+    const meant = this.#nextFor.get(resource);
+    this.#nextFor.delete(resource);
+    const fate = meant ?? this.#next[verb]?.shift() ?? this.fates[verb] ?? answered;
     return fate(execute);
   }
 }

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { fixedInterval } from '../../../lib/core/retry.js';
 import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
@@ -78,6 +79,44 @@ describe('Redis that is down', () => {
     const error = await outcome;
     expect(error).toBeInstanceOf(LockTimeoutError);
     await redis.resume();
+  });
+
+  it.each([
+    ['that wait in the queue', {}],
+    ['that poll', { retry: fixedInterval({ intervalMs: 100 }) }],
+  ])('that dies while calls wait: those %s say so, and not that it was busy', async (_, how) => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x', { leaseMs: 60_000 });
+    const calls = [700, 3_000, 3_000].map((waitMs) => rejection(b.locks.acquire('x', { ...how, waitMs })));
+    if (!('retry' in how)) await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
+    await redis.kill();
+    for (const error of await Promise.all(calls)) {
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect((error as LockUnavailableError).message).toMatch(
+        /not connected to Redis at 127\.0\.0\.1:\d+|connection broke/,
+      );
+    }
+  });
+
+  it('that dies and comes back while a call waits: what it says in the end counts', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x');
+    const outcome = rejection(b.locks.acquire('x', { waitMs: 6_000 }));
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
+    await ask('SAVE');
+    await redis.kill();
+    await redis.restart({ keepData: true });
+    expect(await outcome).toBeInstanceOf(LockTimeoutError);
+  });
+
+  it('that is there: calls whose time ends beside others of another mode say that it was busy', async () => {
+    const [a, b] = [await start(), await start()];
+    await a.locks.acquire('x');
+    for (let round = 0; round < 3; round++) {
+      const calls = [{ waitMs: 40 }, { waitMs: 60, mode: 'read' as const }, { waitMs: 40 }];
+      const errors = await Promise.all(calls.map((options) => rejection(b.locks.acquire('x', options))));
+      for (const error of errors) expect(error).toBeInstanceOf(LockTimeoutError);
+    }
   });
 
   it('CLIENT KILL of the command connection: the lease is kept, and renewed over a new one', async () => {

@@ -4,7 +4,7 @@ import { LockReentryError } from '../../../lib/core/reentry-error.js';
 describe('errors', () => {
   const all = [
     new errors.LockBusyError('stock', 1, 900),
-    new errors.LockTimeoutError('stock', 500, 3, 'busy', 900),
+    new errors.LockTimeoutError('stock', 500, 3, 900),
     new errors.LockAbortedError('stock', undefined),
     new errors.LeaseLostError('stock', 'expired', 32),
     LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),

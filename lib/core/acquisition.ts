@@ -1,3 +1,4 @@
+import { type AsyncContext, currentContext } from './async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './depth.js';
 import {
@@ -49,13 +50,19 @@ export class Acquisition {
     // Who takes a semaphore for a lock is told so by the store.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
     if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
-    return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options));
+    // The grant may come in anybody's context: in that of the call that releases, or of a connection.
+    const caller = currentContext();
+    return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options, caller));
   }
 
-  /** Takes charge of a lock that the store has granted. */
-  hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
+  /**
+   * Takes charge of a lock that the store has granted.
+   *
+   * @param caller the async context of the call that has acquired it
+   */
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): HeldLease {
     const { tenure, waitedMs, attempts } = grant;
-    const hold = new Hold(tenure, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason));
+    const hold = new Hold(tenure, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason), caller);
     // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
     if (hold.renewable) this.workings.active.add(hold);
     this.workings.watchdog.watch(hold);

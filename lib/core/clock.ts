@@ -1,3 +1,5 @@
+import { inRootContext } from './async-contexts.js';
+
 /** A timer that a {@link Clock} has set. */
 export interface Timer {
   cancel(): void;
@@ -9,7 +11,9 @@ export interface Clock {
   now(): number;
   /** Milliseconds since the Unix epoch, by this machine's wall clock. Never used to decide who holds a lock. */
   wallNow(): number;
-  /** Calls back once, `delayMs` from now. `background` timers do not keep the process alive. */
+  /**
+   * Calls back once, `delayMs` from now, in the async context of no caller. `background` timers do not keep the process alive.
+   */
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }
 
@@ -27,7 +31,9 @@ export class SystemClock implements Clock {
 
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer {
     // Rounded up: a timer that fires a fraction early would find its deadline still ahead, and spin.
-    const timer = setTimeout(callback, Math.min(Math.max(Math.ceil(delayMs), 0), LONGEST_TIMER_MS));
+    const wholeMs = Math.min(Math.max(Math.ceil(delayMs), 0), LONGEST_TIMER_MS);
+    // One timer serves many callers: it must keep none of their contexts, nor run the others' callbacks in it.
+    const timer = inRootContext(() => setTimeout(callback, wholeMs));
     if (options?.background) timer.unref();
     return { cancel: () => clearTimeout(timer) };
   }

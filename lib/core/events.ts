@@ -1,3 +1,4 @@
+import { inRootContext } from './async-contexts.js';
 import type { LeaseLossReason, LockError } from './errors.js';
 import type { LockMode } from './lock-options.js';
 import type { NotLeaderReason } from './not-leader-error.js';
@@ -39,25 +40,47 @@ export type LockEvent =
   /** A callback of a campaign threw, or rejected. */
   | { type: 'callbackFailed'; resource: string; callback: 'onElected' | 'onDemoted'; error: unknown };
 
-/** Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. */
+/**
+ * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in the async context
+ * of no request: an `AsyncLocalStorage` of yours has no store in it.
+ */
 export type LockObserver = (event: LockEvent) => void;
+
+type LockEventType = LockEvent['type'];
+
+/** The events of some types. */
+export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
 
 /** Who listens, in the order they came. */
 export class LockObservers {
-  readonly #observers = new Set<LockObserver>();
+  /** With the types of events that each is told of; all of them where none are named. */
+  readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
+  /** What somebody listens to. Most of what happens is of interest to nobody, and shall cost nothing then. */
+  #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
 
   constructor(observers: Iterable<LockObserver> = []) {
-    for (const observer of observers) this.#observers.add(observer);
+    for (const observer of observers) this.add(observer);
   }
 
-  /** Adds a listener and gives the function that removes it. */
-  add(observer: LockObserver): () => void {
-    this.#observers.add(observer);
-    return () => void this.#observers.delete(observer);
+  /** Adds a listener, to everything or to some types of events, and gives the function that removes it. */
+  add<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void {
+    // It is told of nothing else.
+    const each = observer as LockObserver;
+    this.#observers.set(each, types);
+    this.#findWanted();
+    return () => {
+      this.#observers.delete(each);
+      this.#findWanted();
+    };
   }
 
   emit(event: LockEvent): void {
-    for (const observer of this.#observers) {
+    if (this.#wanted === 'all' || this.#wanted.has(event.type)) inRootContext(this.#tell, this, event);
+  }
+
+  #tell(event: LockEvent): void {
+    for (const [observer, types] of this.#observers) {
+      if (types && !types.includes(event.type)) continue;
       try {
         const result: unknown = observer(event);
         // An async one: TypeScript allows it where nothing is expected back.
@@ -66,5 +89,10 @@ export class LockObservers {
         // See LockObserver.
       }
     }
+  }
+
+  #findWanted(): void {
+    const types = [...this.#observers.values()];
+    this.#wanted = types.includes(undefined) ? 'all' : new Set(types.flatMap((some) => some ?? []));
   }
 }

@@ -1,4 +1,5 @@
 import { ask } from './answer.js';
+import { currentContext } from './async-contexts.js';
 import { downgrade } from './downgrade.js';
 import { InvalidLockOptionsError, LockUnavailableError } from './errors.js';
 import { LockReentryError } from './reentry-error.js';
@@ -175,9 +176,10 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     await this.end().catch(() => {});
   }
 
-  /** From now on the lease belongs to the async context it was entered in. */
+  /** From now on the lease belongs to the async context that runs: listeners of its signal see it as the current one. */
   bind(): this {
     this.#isBound = true;
+    if (this.hold.depth === 1) this.hold.context = currentContext();
     if (this.hold.isHeld()) this.workings.active.add(this.hold);
     return this;
   }

@@ -1,3 +1,4 @@
+import { type AsyncContext, currentContext } from './async-contexts.js';
 import type { Clock } from './clock.js';
 import type { Due } from './due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
@@ -31,6 +32,8 @@ export class Hold implements Due {
   writers: number;
   dueAt = 0;
   heapIndex = -1;
+  /** In which the listeners of its signal run, whoever finds that it is lost. */
+  context: AsyncContext;
 
   readonly #endsAt: number;
   #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
@@ -45,7 +48,9 @@ export class Hold implements Due {
     options: ResolvedLockOptions,
     readonly clock: Clock,
     private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
+    context = currentContext(),
   ) {
+    this.context = context;
     tenure.enter(this);
     this.writers = tenure.mode === 'write' ? 1 : 0;
     this.fencingToken = tenure.fencingToken;
@@ -108,7 +113,11 @@ export class Hold implements Due {
     this.#lossError = new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
     this.onLost(this, reason);
     this.#over();
-    this.#controller?.abort(this.#lossError);
+    if (this.#controller) this.context.runInAsyncScope(this.#abort, this);
+  }
+
+  #abort(): void {
+    this.#controller!.abort(this.#lossError);
   }
 
   /** Calls back when it ends, however it does. */

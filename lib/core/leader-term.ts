@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { inRootContext } from './async-contexts.js';
 import { Deferred } from './deferred.js';
 import { InvalidLockOptionsError, type LeaseLostError } from './errors.js';
 import type { HeldLease } from './held-lease.js';
@@ -125,7 +126,8 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   /** No new work starts in it, and what runs is told to end. */
   demote(reason: DemotionReason): void {
     if (this.#controller.signal.aborted) return;
-    this.#controller.abort(reason);
+    // Whoever resigns: what listens to the term belongs to the campaign.
+    inRootContext(() => this.#controller.abort(reason));
     this.#demoted.resolve(reason);
   }
 

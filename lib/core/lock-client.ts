@@ -151,7 +151,7 @@ export class LockClient {
   /** Runs the work in the async context of the lease, and releases it after that, whatever comes of the work. */
   async runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
-      return await this.#workings.context.run(lease.bind(), () => work(lease));
+      return await this.#workings.context.run(lease, () => work(lease.bind()));
     } finally {
       // A release that fails never replaces what the work returned or threw; the observers are told.
       await lease[Symbol.asyncDispose]();

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { inRootContext } from './async-contexts.js';
 import type { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 
@@ -30,9 +31,9 @@ export class LockContext {
     return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
   }
 
-  /** Runs the work as if nothing were held. */
+  /** Runs the work as if nothing were held, in the async context of no caller. */
   outside<T>(work: () => T): T {
-    return storage.run(undefined as never, work);
+    return inRootContext(work);
   }
 
   /** The innermost live hold of this resource. */

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from './alarms.js';
 import { answerWithin } from './answer.js';
+import { inRootContext } from './async-contexts.js';
 import type { Clock } from './clock.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import type { LockStore, Ownership } from './lock-store.js';
@@ -36,6 +37,11 @@ export class Withdrawals {
 
   start(ownership: Ownership, limits: Limits): void {
     this.#withdrawn.add(ownership);
+    // It may go on for as long as the lease lasts: the caller's data is not kept for so long.
+    inRootContext(() => this.#begin(ownership, limits));
+  }
+
+  #begin(ownership: Ownership, limits: Limits): void {
     const before = this.#pending.get(ownership.owner);
     const repeat = () => this.#repeat(ownership, limits);
     const work = (before ? before.then(repeat) : repeat()).finally(() => {

@@ -12,7 +12,7 @@ import { RedisLatchStore } from '../redis/redis-latch-store.js';
 import { RedisLockStore } from '../redis/redis-lock-store.js';
 import { RedisTickLedger } from '../redis/redis-tick-ledger.js';
 import { createOnQuorum } from './create-quorum.js';
-import { LockEventLog } from './lock-event-log.js';
+import { LOGGED_EVENTS, LockEventLog } from './lock-event-log.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './redis-lock-module-options.js';
 import { RedisLockService } from './redis-lock.service.js';
 
@@ -21,7 +21,9 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
   const { defaults, observers, drainMs } = options;
   const log = new LockEventLog();
   const stores = await createStores(options, log);
-  const client = new LockClient({ store: stores.store, defaults, observers: [log.observe, ...observers] });
+  const client = new LockClient({ store: stores.store, defaults });
+  client.observers.add(log.observe, LOGGED_EVENTS);
+  for (const observer of observers) client.observers.add(observer);
   const singletonRuns = new SingletonRuns(client, stores.ledger);
   return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs);
 }

@@ -1,12 +1,23 @@
 import { Logger } from '@nestjs/common';
 import { quoteResource } from '../core/errors.js';
-import type { LockEvent } from '../core/events.js';
+import type { LockEvent, LockEventOf } from '../core/events.js';
+
+/** What is logged. */
+export const LOGGED_EVENTS = [
+  'lost',
+  'releaseFailed',
+  'renewalFailed',
+  'elected',
+  'demoted',
+  'campaignFailed',
+  'callbackFailed',
+] as const satisfies readonly LockEvent['type'][];
 
 /** Logs what somebody should look at. Everything else is for the observers. */
 export class LockEventLog {
   readonly #logger = new Logger('RedisLock');
 
-  readonly observe = (event: LockEvent): void => {
+  readonly observe = (event: LockEventOf<(typeof LOGGED_EVENTS)[number]>): void => {
     switch (event.type) {
       case 'lost':
         this.#logger.warn(
@@ -33,8 +44,6 @@ export class LockEventLog {
           `${event.callback} of the campaign for ${quoteResource(event.resource)} threw; it goes on. ${String(event.error)}`,
           event.error instanceof Error ? event.error.stack : undefined,
         );
-        return;
-      default:
     }
   };
 

@@ -1,4 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import { inRootContext } from '../core/async-contexts.js';
 import { addressOf, parseAddress } from './address.js';
 import type { ClusterTopology } from './cluster-topology.js';
 import type { Durability } from './durability.js';
@@ -86,7 +87,7 @@ export class ClusterServers {
   }
 
   #sweepLater(): void {
-    this.#sweeping ??= setTimeout(() => this.#sweep(), GUEST_MS).unref();
+    this.#sweeping ??= inRootContext(() => setTimeout(() => this.#sweep(), GUEST_MS).unref());
   }
 
   /** Closes the connections to those that have stayed for long enough. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Redis, RedisOptions } from 'ioredis';
 import { mendBrokenHandshake } from './broken-handshake.js';
+import { connectInRootContext } from './connect-in-root-context.js';
 import type { Subscriber } from './connection.js';
 import { addressOf } from './address.js';
 
@@ -58,6 +59,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
       retryStrategy: null,
     });
     mendBrokenHandshake(client);
+    connectInRootContext(client);
     this.#client = client;
     let tried = attempt;
     client.on('error', () => {}); // the connections for commands tell about them

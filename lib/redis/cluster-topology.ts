@@ -1,4 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
+import { inRootContext } from '../core/async-contexts.js';
+import { connectInRootContext } from './connect-in-root-context.js';
 import { reconnectPauses } from './safe-options.js';
 
 /** How long a node may take to say which nodes there are, before another one is asked. */
@@ -33,6 +35,7 @@ export class ClusterTopology {
       shardedSubscribers: false,
       redisOptions: { ...model.options.redisOptions, disconnectTimeout: GONE_MS },
     });
+    connectInRootContext(this.#cluster);
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
     this.#cluster.on('node error', (error: Error) => (this.lastError = error));
     this.#cluster.on('error', (error: Error) => (this.lastError ??= error));
@@ -75,11 +78,13 @@ export class ClusterTopology {
     if (this.#isClosed || this.#isRefreshing || now < this.#refreshedAt + SHORTEST_INTERVAL_MS) return;
     this.#isRefreshing = true;
     this.#refreshedAt = now;
-    this.#cluster.refreshSlotsCache((error) => {
+    const refreshed = (error?: Error | null): void => {
       this.#isRefreshing = false;
       // No node that was known answers: begin anew with those of the options, whose names may stand for others by now.
       if (error && !this.#isClosed && this.#cluster.status === 'ready') this.#cluster.disconnect(true);
-    });
+    };
+    // A call may have found out that the table is old, and what follows outlives it.
+    inRootContext(() => this.#cluster.refreshSlotsCache(refreshed));
   }
 
   /** The address at which a node is reached that calls itself so. */

@@ -1,3 +1,4 @@
+import { inRootContext } from '../core/async-contexts.js';
 import { LockStoreError } from '../core/lock-store.js';
 import type { ScriptCall } from './connection.js';
 import type { Durability } from './durability.js';
@@ -101,7 +102,7 @@ export class DurablePool implements DurableConnectionListener {
 
   #queue(command: DurableCommand): void {
     this.#waiting.push(command);
-    this.#timer ??= setTimeout(this.#expire, this.#patienceMs);
+    this.#timer ??= inRootContext(() => setTimeout(this.#expire, this.#patienceMs));
     const resting = this.#connections.filter((connection) => connection.isConnected && !connection.isProven);
     for (const connection of resting) connection.prove();
     const isConnecting = this.#connections.some((connection) => !connection.isProven);

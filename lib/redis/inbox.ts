@@ -1,3 +1,4 @@
+import { inRootContext } from '../core/async-contexts.js';
 import type { LatchListener } from '../core/latch-store.js';
 import type { GrantListener, PushedGrant } from '../core/lock-store.js';
 import type { Connection } from './connection.js';
@@ -49,7 +50,13 @@ export class Inbox {
       if ('grant' in said) for (const listener of this.#listeners) listener.granted(said.grant);
       else for (const listener of this.#latchListeners) listener.opened(said.latch.name, said.latch.count);
     });
-    this.#opened = new Promise((resolve) => {
+    // A promise keeps the context in which it was made, too.
+    this.#opened = inRootContext(() => this.#open(connection, channel));
+  }
+
+  #open(connection: Connection, channel: string): Promise<void> {
+    const { subscriber } = connection;
+    return new Promise((resolve) => {
       let listening = false;
       const check = (): void => {
         if (listening && connection.isConnected) resolve();

@@ -1,6 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { addressOf } from './address.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
+import { connectInRootContext } from './connect-in-root-context.js';
 import { ConnectionTrouble } from './connection-trouble.js';
 
 const SWITCHED = '+switch-master';
@@ -60,6 +61,7 @@ export class PrimaryWatch {
       enableReadyCheck: false,
     });
     mendBrokenHandshake(sentinel);
+    connectInRootContext(sentinel);
     // It takes the errors: there are other sentinels, and whoever connects to Redis tells of what is wrong with all of them.
     this.#troubles.set(addressOf(sentinel), new ConnectionTrouble(sentinel));
     sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../core/lock-store.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
+import { connectInRootContext } from './connect-in-root-context.js';
 import type { Connection, ScriptCall } from './connection.js';
 import type { Durability } from './durability.js';
 import { PrimaryWatch } from './primary-watch.js';
@@ -28,6 +29,7 @@ export class RedisConnection implements Connection {
     this.#server = new ServerConnection(model, options, { durability, onDemoted, reasonOfSentinel });
     this.subscriber = model.duplicate(options);
     mendBrokenHandshake(this.subscriber);
+    connectInRootContext(this.subscriber);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
     // It has the same troubles as the other one, which tells about them.
     this.subscriber.on('error', () => {});

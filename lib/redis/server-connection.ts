@@ -1,6 +1,7 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { LockStoreError } from '../core/lock-store.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
+import { connectInRootContext } from './connect-in-root-context.js';
 import type { ScriptCall } from './connection.js';
 import { ConnectionTrouble } from './connection-trouble.js';
 import type { Durability } from './durability.js';
@@ -49,6 +50,7 @@ export class ServerConnection {
     };
     this.client = model.duplicate(options);
     mendBrokenHandshake(this.client);
+    connectInRootContext(this.client);
     this.client.on('connect', () => (isLeaving = false));
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
     this.client.on('ready', () => this.#announce());

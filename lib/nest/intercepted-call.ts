@@ -7,14 +7,7 @@ import type { Claim } from './lock-decoration.js';
 export interface Handler {
   /** The prototype that has the method: a method that overrides it is another handler. */
   readonly declaredBy: object;
-  readonly name: string;
-}
-
-/** The handler that a class inherits or declares under this name. */
-export function handlerOf(type: { readonly prototype: object }, name: string): Handler {
-  let prototype: object | null = type.prototype;
-  while (prototype && !Object.hasOwn(prototype, name)) prototype = Object.getPrototypeOf(prototype) as object | null;
-  return { declaredBy: prototype ?? type.prototype, name };
+  readonly name: string | symbol;
 }
 
 /** What an async context knows of the call that Nest makes in it. */
@@ -85,8 +78,8 @@ export class InterceptedCall {
    */
   run(wrapper: Claim, handler: () => unknown): unknown {
     if (this.#isOver) {
-      const resource = this.#lease?.resource ?? this.#handler.name;
-      throw new LockAbortedError(resource, new Error(`The request was given up before ${this.#handler.name} began`));
+      const why = new Error(`The request was given up before ${String(this.#handler.name)} began`);
+      throw new LockAbortedError(this.#lease?.resource ?? '', why);
     }
     return this.pass(wrapper, () => {
       const result = handler();

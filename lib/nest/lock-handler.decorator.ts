@@ -1,11 +1,12 @@
 import { type ExecutionContext, UseInterceptors } from '@nestjs/common';
 import 'reflect-metadata';
 import type { ResourceNames } from '../core/resource.js';
+import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from './intercepted-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import { type LockDecoratorOptions, readLockDecoration } from './lock-decorator-options.js';
 import { declareLockService } from './lock-service-property.js';
-import { handlerDecorationsOf, LOCK_HANDLER, lockInterceptorFor } from './lock.interceptor.js';
+import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { describeMethod, wrapMethod } from './method-wrapping.js';
 import { readSemaphoreDecoration, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
@@ -25,12 +26,15 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
  * Where the method has a `@DistributedLock` of the same resource, the intercepted call locks once. Calls from inside are a
  * `LockReentryError`, or enter again with `mode: 'reentrant'`.
  *
+ * Two `@LockHandler` on a method are both held, the upper one first.
+ *
  * ```ts
  * @LockHandler({ key: (context) => `order:${context.switchToHttp().getRequest().params.id}` })
  * @LockHandler({ key: 'exports', permits: 3 }) // a semaphore: at most three requests at once
  * ```
  *
- * @throws InvalidLockOptionsError when an option cannot be right
+ * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right, or on anything but a method; the
+ *   application does not boot where it stands on a field resolver of GraphQL and nothing runs interceptors for that
  */
 export function LockHandler(given: Given): MethodDecorator;
 export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;
@@ -42,7 +46,7 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
       : readLockDecoration(given, where);
     // Only so that an application without the module says what is missing; the interceptor has the service itself.
     declareLockService(target, decoration.lockService);
-    const handler = { declaredBy: target, name: String(propertyKey) };
+    const handler = { declaredBy: target, name: propertyKey };
     // Not for a lock: so that the call of the interceptor sees how long the handler works.
     wrapMethod(
       descriptor,
@@ -54,10 +58,29 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
           return call ? call.run(decoration, work) : work();
         },
     );
-    const method = descriptor.value as unknown as object;
-    Reflect.defineMetadata(LOCK_HANDLER, [decoration, ...handlerDecorationsOf(method)], method);
+    addHandlerLock(methodOf(descriptor), handler, decoration);
     UseInterceptors(lockInterceptorFor(decoration.lockService))(target, propertyKey, descriptor);
+    runUpperFirst(methodOf(descriptor));
   };
+}
+
+/** The key under which Nest keeps the interceptors of a method. */
+const INTERCEPTORS = '__interceptors__';
+
+/**
+ * Nest runs the interceptors of the lower decorators first, but who reads two `@LockHandler` takes the upper one for the outer
+ * one. They keep the places that they have among the other interceptors.
+ */
+function runUpperFirst(method: object): void {
+  const interceptors = (Reflect.getMetadata(INTERCEPTORS, method) ?? []) as unknown[];
+  const ours = interceptors.filter(isLockInterceptor);
+  ours.unshift(ours.pop());
+  const ordered = interceptors.map((each) => (isLockInterceptor(each) ? ours.shift() : each));
+  Reflect.defineMetadata(INTERCEPTORS, ordered, method);
+}
+
+function methodOf(descriptor: PropertyDescriptor): object {
+  return descriptor.value as object;
 }
 
 function isSemaphore(given: Given | SemaphoreHandlerOptions): given is SemaphoreHandlerOptions {

@@ -6,24 +6,16 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
-import 'reflect-metadata';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 import { LockAbortedError } from '../core/errors.js';
 import type { Lease } from '../core/lease.js';
 import { onDisconnect } from './client-disconnect.js';
-import { handlerOf, InterceptedCall } from './intercepted-call.js';
+import { handlerLocksOf } from './handler-locks.js';
+import { type Handler, InterceptedCall } from './intercepted-call.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
-
-/** The metadata key of `@LockHandler`. */
-export const LOCK_HANDLER = 'nestjs-redis-lock:handler';
-
-/** What the `@LockHandler` of a method say, from the top down. */
-export function handlerDecorationsOf(method: object): readonly LockDecoration<[ExecutionContext]>[] {
-  return (Reflect.getMetadata(LOCK_HANDLER, method) as LockDecoration<[ExecutionContext]>[] | undefined) ?? [];
-}
 
 /** Holds the lock that `@LockHandler` names until the handler has ended. */
 @Injectable()
@@ -37,12 +29,11 @@ export class LockInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const decorations = handlerDecorationsOf(context.getHandler()).filter(
-      ({ lockService = DEFAULT_NAME }) => lockService === this.serviceName,
-    );
+    const locks = handlerLocksOf(context.getHandler());
+    const decorations = locks?.decorations.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
     // Bound to a whole controller or application: the methods without @LockHandler are none of its business.
-    if (decorations.length === 0) return next.handle();
-    const call = { service: this.#service, decorations, context, next };
+    if (!locks || !decorations?.length) return next.handle();
+    const call = { service: this.#service, handler: locks.handler, decorations, context, next };
     return new Observable((subscriber) => lockStream(call, subscriber));
   }
 }
@@ -65,9 +56,14 @@ export function lockInterceptorFor(serviceName: string = DEFAULT_NAME): Type<Loc
   return NamedLockInterceptor;
 }
 
+export function isLockInterceptor(interceptor: unknown): boolean {
+  return interceptor === LockInterceptor || (interceptor as Type | undefined)?.prototype instanceof LockInterceptor;
+}
+
 /** One call of a handler that is to run under a lock. */
 interface HandlerCall {
   readonly service: RedisLockService;
+  readonly handler: Handler;
   /** Of this service. The interceptor is called once for each, or more often. */
   readonly decorations: readonly LockDecoration<[ExecutionContext]>[];
   readonly context: ExecutionContext;
@@ -75,8 +71,8 @@ interface HandlerCall {
 }
 
 /** Subscribes to the handler under the lock. Gives what ends the subscription, and the lock when the handler has ended. */
-function lockStream({ service, decorations, context, next }: HandlerCall, subscriber: Subscriber<unknown>): () => void {
-  const handler = handlerOf(context.getClass(), context.getHandler().name);
+function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
+  const { service, handler, decorations, context, next } = call;
   const outer = InterceptedCall.of(handler);
   const leaving = new AbortController();
   const stream = new Subscription();

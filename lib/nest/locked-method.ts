@@ -43,7 +43,7 @@ export function lockMethod<A extends readonly unknown[]>(
     const where = describeMethod(target, propertyKey);
     const decoration = read(where);
     const lockServiceOf = declareLockService(target, decoration.lockService);
-    const handler = { declaredBy: target, name: String(propertyKey) };
+    const handler = { declaredBy: target, name: propertyKey };
     wrapMethod(
       descriptor,
       where,

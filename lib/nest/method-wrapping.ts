@@ -28,7 +28,17 @@ export function wrapMethod(
   descriptor.value = wrapped;
 }
 
-/** `Class.method`, for messages. */
+/**
+ * `Class.method`, for messages.
+ *
+ * @throws InvalidLockOptionsError where a class is decorated in place of a method
+ */
 export function describeMethod(target: object, propertyKey: string | symbol): string {
+  if (propertyKey === undefined) {
+    throw new InvalidLockOptionsError(
+      `${(target as { name: string }).name} is a class, and the decorator is for methods: give each of them its own.`,
+      'decorator',
+    );
+  }
   return `${target.constructor.name}.${String(propertyKey)}`;
 }

@@ -10,6 +10,7 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer } from './leader.explorer.js';
+import { LockHandlerExplorer } from './lock-handler.explorer.js';
 import {
   checkExtras,
   type RedisLockModuleExtras,
@@ -83,11 +84,16 @@ function createModule(
     inject: [DiscoveryService, token],
     useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
   };
+  const handlerExplorer: Provider = {
+    provide: LockHandlerExplorer,
+    inject: [DiscoveryService],
+    useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
+  };
   return {
     module: RedisLockModule,
     global,
     imports: [DiscoveryModule, ...imports],
-    providers: [...optionsProviders, ...providers, SingletonJobExplorer, leaderExplorer],
+    providers: [...optionsProviders, ...providers, SingletonJobExplorer, leaderExplorer, handlerExplorer],
     exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
   };
 }

@@ -1,4 +1,5 @@
 import type { FaultSpan } from '../history/history.js';
+import { ANSWER_MS } from '../worker/settings.js';
 
 /** What is late, and what is merely slow. All in milliseconds. */
 export interface Bounds {
@@ -10,6 +11,8 @@ export interface Bounds {
   readonly lossMs: number;
   /** How slow an answer of Redis may be though nothing is struck: a call with less time than this may hear nothing. @default 500 */
   readonly slowMs: number;
+  /** For how long a worker waits for an answer, where its lease is not longer. @default {@link ANSWER_MS} */
+  readonly answerMs: number;
   /** How far the clock of Redis is moved: what it keeps for the dead may last so much longer. @default 60000 */
   readonly clockStepMs: number;
   /**
@@ -26,6 +29,7 @@ export const BOUNDS: Bounds = {
   idleMs: 1_000,
   lossMs: 250,
   slowMs: 500,
+  answerMs: ANSWER_MS,
   clockStepMs: 60_000,
   splitsVotes: false,
   losesMessages: ({ kind }) => /subscriber|message/i.test(kind),

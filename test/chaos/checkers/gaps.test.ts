@@ -16,6 +16,38 @@ describe('gaps', () => {
     expect(spreadOf(found.get('died: kill')!)).toEqual({ count: 1, medianMs: 300, maxMs: 300, maxLeases: 1 });
   });
 
+  describe('after a dead holder, and another one that would have been next', () => {
+    const between = (tell: (story: Story) => Story) =>
+      gaps(
+        tell(
+          story()
+            .hold('a', 'stock', { from: 0, to: 0, until: 290, token: 32, ends: 'never' })
+            .died('a', 101)
+            .waits('c', 'stock', { asked: 40 })
+            .hold('b', 'stock', { asked: 50, from: 601, to: 610, token: 64 }),
+        ).history,
+      ).get('died: no fault');
+
+    it.each<[string, number, (story: Story) => Story]>([
+      ['dies: from its death', 301, (told) => told.died('c', 300)],
+      [
+        'stands still: from the beginning of that',
+        351,
+        (told) => told.fault('sigstop', { from: 250, to: 800, victims: ['c'] }).stall('c', 250, 800),
+      ],
+      ['died long before', 500, (told) => told.died('c', 60)],
+      ['stands still for a moment', 500, (told) => told.stall('c', 250, 310)],
+    ])('%s', (_, ms, tell) => expect(between(tell)).toMatchObject([{ ms }]));
+
+    it.each<[string, (story: Story) => Story]>([
+      ['is cut off: not measured', (told) => told.fault('silent', { from: 250, to: 800, victims: ['c'] })],
+      [
+        'does not hear messages: not measured',
+        (told) => told.fault('subscriber hears nothing', { from: 250, to: 800, victims: ['c'] }),
+      ],
+    ])('%s', (_, tell) => expect(between(tell)).toBeUndefined());
+  });
+
   it('after one that stood still: from when its loop last ran', () => {
     const { history } = story()
       .hold('a', 'stock', { as: 'one', from: 0, to: 900, until: 290, token: 32 })

@@ -9,7 +9,10 @@ import { Struck } from './struck.js';
 /** How long a resource had no holder that works, while somebody waited for it. */
 export interface Gap {
   readonly resource: string;
-  /** When its holder died or stood still, the release was called whose message was lost, or Redis was back and it was free. */
+  /**
+   * When its holder died or stood still, or the last of those who could have been next; the release was called whose message was
+   * lost; or Redis was back and it was free.
+   */
   readonly from: number;
   /** The next grant. */
   readonly to: number;
@@ -43,8 +46,9 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
   };
   const struck = new Struck(history, { except: bounds.losesMessages });
   const adopters = adoptersOf(history);
+  const silences = new Silences(history);
   const lines = [...history.callsByResource].map(([resource, calls]) => {
-    return new ResourceLine(history, resource, calls, adopters, struck);
+    return new ResourceLine(history, resource, calls, adopters, struck, silences);
   });
   for (const line of lines) {
     for (const call of line.exclusive) {
@@ -52,9 +56,10 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
       const isEnded = (at: number) => (call.endCalledAt ?? Infinity) <= at || heldUntil(call) <= at;
       if (diedAt !== undefined && !isEnded(diedAt)) {
         const fault = faultOf(history.faults, invoked.process, diedAt);
-        note('died', fault, line.gapFrom(diedAt, call));
+        note('died', fault, line.gapAfterSilence(diedAt, call));
       } else if (lost && lost.at - lost.loopRanAt > invoked.leaseMs / 2 && !isEnded(lost.loopRanAt)) {
-        note('stopped', faultOf(history.faults, invoked.process, lost.loopRanAt), line.gapFrom(lost.loopRanAt, call));
+        const fault = faultOf(history.faults, invoked.process, lost.loopRanAt);
+        note('stopped', fault, line.gapAfterSilence(lost.loopRanAt, call));
       }
     }
     for (const fault of history.faults.filter((one) => bounds.losesMessages(one))) {
@@ -87,6 +92,38 @@ function faultOf(faults: readonly FaultSpan[], process: string, at: number): str
   return faults.findLast(({ victims, from }) => victims.includes(process) && from <= at + 50)?.kind ?? 'no fault';
 }
 
+/** When processes fell silent: they died, or stood still. */
+class Silences {
+  readonly #struck: Struck;
+
+  constructor(private readonly history: History) {
+    this.#struck = new Struck(history);
+  }
+
+  /**
+   * When the last one of these fell silent between; `from` where none did. Nothing where a network came between: what such a process
+   * sends may arrive, or be heard, at any time.
+   *
+   * @param stallMs standstills that are shorter do not count
+   */
+  lastOf(processes: readonly string[], from: number, to: number, stallMs: number): number | undefined {
+    if (this.#struck.redis.touches(from, to)) return undefined;
+    let last = from;
+    for (const process of processes) {
+      const diedAt = this.history.deaths.get(process) ?? Infinity;
+      const stalls = this.#struck.stallsOf(process, from, to).filter((stall) => stall.to - stall.from >= stallMs);
+      for (const fault of this.#struck.faultsOf(process)) {
+        if (fault.from > to || fault.to < from) continue;
+        const isDeadly = diedAt <= fault.to;
+        const isStill = stalls.some((stall) => stall.from <= fault.from + 50 && stall.to >= fault.to - 50);
+        if (!isDeadly && !isStill) return undefined;
+      }
+      for (const at of [diedAt, ...stalls.map((stall) => stall.from)]) if (at <= to) last = Math.max(last, at);
+    }
+    return last;
+  }
+}
+
 /** The grants of one resource, and who waited for it. */
 class ResourceLine {
   /** Those that nobody shared the resource with. */
@@ -99,6 +136,8 @@ class ResourceLine {
   readonly #releases: readonly Call[];
   /** When somebody may have held it. */
   readonly #taken: Spans;
+  /** Each of them may be first in the queue at some time. */
+  readonly #callers: ReadonlySet<string>;
 
   constructor(
     private readonly history: History,
@@ -106,7 +145,9 @@ class ResourceLine {
     calls: readonly Call[],
     adopters: ReadonlyMap<Call, readonly Call[]>,
     private readonly struck: Struck,
+    private readonly silences: Silences,
   ) {
+    this.#callers = new Set(calls.map(({ invoked }) => invoked.process));
     this.#taken = new Spans(calls.flatMap((call) => possession(call, adopters.get(call))));
     this.#grants = calls
       .filter((call) => call.granted && !reenters(call) && !call.giver)
@@ -145,6 +186,18 @@ class ResourceLine {
     if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
     if (this.#isPartBetween(call, next)) return undefined;
     return { resource: this.resource, from, to, ms: to - from, leaseMs: call.invoked.leaseMs };
+  }
+
+  /**
+   * From the death of its holder to the next grant. Where another one died or stood still in the meantime, who could have been first in
+   * the queue, from then on: what it was granted, not knowing it, lasts as long as what was left of its place.
+   */
+  gapAfterSilence(from: number, call: Call): Gap | undefined {
+    const gap = this.gapFrom(from, call);
+    if (!gap) return undefined;
+    const others = [...this.#callers].filter((process) => process !== call.invoked.process);
+    const silentFrom = this.silences.lastOf(others, gap.from, gap.to, gap.leaseMs / 4);
+    return silentFrom === undefined ? undefined : { ...gap, from: silentFrom, ms: gap.to - silentFrom };
   }
 
   /** From the release whose message one of these did not get to the grant that it found by itself, if nothing else was in the way. */

@@ -58,11 +58,16 @@ export class Story {
   refused(
     process: string,
     resource: string | readonly string[],
-    refused: Asked & { readonly at: number; readonly code: string | null; readonly type?: 'fail' | 'unknown' },
+    refused: Asked & {
+      readonly at: number;
+      readonly code: string | null;
+      readonly type?: 'fail' | 'unknown';
+      readonly hasCause?: boolean;
+    },
   ): this {
     const call = this.#ask(process, resource, refused, refused.at);
-    const { type = 'fail', at, code } = refused;
-    return this.add({ type, op: 'acquire', at, process, call, code });
+    const { type = 'fail', at, code, hasCause } = refused;
+    return this.add({ type, op: 'acquire', at, process, call, code, ...(hasCause !== undefined && { hasCause }) });
   }
 
   /** A call that nobody has heard of since. */
@@ -115,6 +120,10 @@ export class Story {
     const said = { ...rest, type: 'fault', process: 'chaos', id: ++this.#calls, kind, breaksPromises } as const;
     this.add({ ...said, phase: 'begin', at: from });
     return to === Infinity ? this : this.add({ ...said, phase: 'healed', at: to });
+  }
+
+  unanswered(from: number, at: number, victims: readonly string[]): this {
+    return this.add({ type: 'unanswered', process: 'chaos', from, at, victims });
   }
 
   stall(process: string, from: number, at: number): this {

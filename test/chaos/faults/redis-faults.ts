@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChaosRedis } from '../servers/chaos-redis.js';
 import type { SentinelSet } from '../../support/sentinel-set.js';
+import type { Span } from '../checkers/spans.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
@@ -17,10 +18,20 @@ export function redisFaults(redis: ChaosRedis): Fault[] {
     strikes: 'redis',
     inject,
   });
+  /** The history says from when to when nobody was answered: calls that give up meanwhile have to say so. */
+  const outage = (kind: string, silence: (world: World) => Promise<Span>): Fault =>
+    fault(kind, async (world) => {
+      const victims = world.slots.map(({ worker }) => worker.instanceId);
+      const { from, to: at } = await silence(world);
+      world.say({ type: 'unanswered', from, at, victims });
+    });
   return [
     fault('Redis: kill -9, with its data', () => crash(redis)),
     fault('Redis: SIGSTOP for less than a lease', ({ leaseMs }) => redis.pause(0.5 * leaseMs)),
     fault('Redis: SIGSTOP for more than a lease', ({ leaseMs }) => redis.pause(1.4 * leaseMs)),
+    outage('Redis: gone for three leases', ({ leaseMs }) => redis.absent(3 * leaseMs)),
+    outage('Redis: SIGSTOP for three leases', ({ leaseMs }) => redis.pause(3 * leaseMs)),
+    outage('Redis: READONLY', ({ leaseMs }) => redis.readOnly(leaseMs)),
     fault('Redis: CLIENT KILL of the command connections', async () => (await redis.killClients('normal')) > 0),
     fault('Redis: CLIENT KILL of the subscribers', async () => (await redis.killClients('pubsub')) > 0),
     fault('Redis: SCRIPT FLUSH, again and again', ({ leaseMs }) => redis.flushScripts(leaseMs / 2)),

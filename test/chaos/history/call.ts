@@ -17,6 +17,7 @@ export interface Call {
     readonly type: 'fail' | 'unknown';
     readonly code: string | null;
     readonly why?: string | undefined;
+    readonly hasCause?: boolean | undefined;
   };
   readonly looks: Looked[];
   readonly writes: Wrote[];

@@ -57,6 +57,8 @@ export interface AcquireEnded extends Said {
   readonly code: string | null;
   /** What the error said. */
   readonly why?: string;
+  /** Whether the error has a cause. */
+  readonly hasCause?: boolean;
 }
 
 /**
@@ -160,6 +162,21 @@ export interface FaultSeen extends Said {
   readonly missed?: boolean;
 }
 
+/** The longest script of the workers, as Redis measured it, of those that it has executed from `from` to `at`. */
+export interface LongScript extends Said {
+  readonly type: 'script';
+  readonly from: number;
+  readonly ms: number;
+  readonly key: string;
+}
+
+/** From `from` to `at` Redis answered none of these processes, or only that it refuses. The harness made sure of both ends. */
+export interface Unanswered extends Said {
+  readonly type: 'unanswered';
+  readonly from: number;
+  readonly victims: readonly string[];
+}
+
 /**
  * The event loop of the process stood still: it ran at `from`, and not again before `at`. Said of more than some 50 ms, whether
  * a fault is behind it or a busy machine: nothing was promised to it meanwhile, and nothing was sent.
@@ -202,6 +219,8 @@ export type Entry =
   | QueueSeen
   | Lived
   | FaultSeen
+  | Unanswered
+  | LongScript
   | Stalled
   | Crashed
   | Leftovers

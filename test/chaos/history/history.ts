@@ -122,7 +122,8 @@ function tellEnding(call: Call, entry: Extract<Entry, { op: 'acquire' }>): void 
     const tokens = new Map(call.invoked.resources.map((resource, index) => [resource, entry.tokens[index]!]));
     call.granted = { at: entry.at, tokens, until: entry.until };
   } else {
-    call.refused = { at: entry.at, type: entry.type, code: entry.code, why: entry.why };
+    const { at, type, code, why, hasCause } = entry;
+    call.refused = { at, type, code, why, hasCause };
   }
 }
 

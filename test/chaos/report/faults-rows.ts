@@ -2,6 +2,7 @@ import { heartbeatMs } from '../checkers/bounds.js';
 import { spreadOf } from '../checkers/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
+import { SHORT_SCRIPT_US } from '../world/script-watch.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
 /** How soon a resource is granted again after something. */
@@ -12,8 +13,12 @@ export interface Recovery {
   readonly boundMs: (leaseMs: number) => number;
 }
 
+/**
+ * What the dead had, the lock or the rest of a place in the queue, ends no later than a lease after its death. Who waits asks again
+ * no later than a quarter of a heartbeat after that, which is at most a twelfth of a lease: see heartbeatPause.
+ */
 export const AFTER_A_DEAD_HOLDER: Recovery = {
-  what: 'after a dead holder',
+  what: 'after a dead holder, or the last one that died or stood still and would have been next',
   kinds: /^died: /,
   target: '1.1 leases + 250 ms',
   boundMs: (leaseMs: number): number => 1.1 * leaseMs + 250,
@@ -42,6 +47,9 @@ const RECOVERIES: readonly Recovery[] = [
   },
 ];
 
+/** Redis does not get a processor of its own: what it does stands still while others have it. */
+const SCRIPT_MS = 250;
+
 /** What the chapters came to, beside what they were to come to. */
 export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTargets): Outcome {
   return {
@@ -49,6 +57,7 @@ export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTarget
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
       ...recoveries(chapters, targets, RECOVERIES),
+      longestScript(chapters),
       ...fencing(chapters),
       ...harm(chapters),
     ],
@@ -140,6 +149,17 @@ export function fencing(chapters: readonly Chapter[]): Row[] {
       `, ${grouped(refused)} refused`,
     ),
   ];
+}
+
+/** A Redis that executes a script does nothing else. Of a machine that is busy the bound has to be generous. */
+export function longestScript(chapters: readonly Chapter[]): Row {
+  const longest = chapters.reduce((most, { longestScriptMs }) => Math.max(most, longestScriptMs), 0);
+  return {
+    what: 'the longest script, by SLOWLOG, while Redis is well',
+    target: `at most ${SCRIPT_MS} ms`,
+    seen: longest === 0 ? `less than ${SHORT_SCRIPT_US / 1_000} ms` : `${longest.toFixed(1)} ms`,
+    met: longest <= SCRIPT_MS,
+  };
 }
 
 /** That the faults do harm where they can. */

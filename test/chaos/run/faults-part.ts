@@ -20,6 +20,8 @@ export const WORK: Work = {
     permits: 8,
     several: 2,
     handedOver: 2,
+    impatient: 3,
+    mixed: 1,
   },
   resources: 2,
   longHolds: 1,

@@ -32,4 +32,23 @@ describe('what came of a chapter', () => {
     expect(rowOf(['one', 'other'], 'faults of each kind')).toMatchObject({ met: false, seen: '0 (other)' });
     expect(rowOf(['one', 'missed'], 'faults of each kind')).toMatchObject({ met: false, seen: '0 (missed)' });
   });
+
+  it('has the longest script, but for those that Redis may have stood still in', () => {
+    const script = (from: number, at: number, ms: number) =>
+      ({ type: 'script', process: 'chaos', from, at, ms, key: 'lock:{stock}' }) as const;
+    const chapter = (ms: number) =>
+      judgeChapter(
+        { title: 'a chapter', seed: 1, leaseMs: 300, kinds: [], unpromised: [], splitsVotes: false },
+        told()
+          .fault('Redis: SIGSTOP', { from: 100, to: 150, victims: ['a', 'b'] })
+          .add(script(10, 60, ms), script(60, 110, 900)).history,
+      );
+    const row = (ms: number) => {
+      const { rows } = faultsOutcome([chapter(ms)], targets);
+      return rows.find(({ what }) => what.startsWith('the longest script'));
+    };
+    expect(row(12.34)).toMatchObject({ seen: '12.3 ms', met: true });
+    expect(row(300)).toMatchObject({ seen: '300.0 ms', met: false });
+    expect(row(0)).toMatchObject({ seen: 'less than 1 ms', met: true });
+  });
 });

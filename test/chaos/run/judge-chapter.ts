@@ -36,6 +36,8 @@ export interface Chapter {
   readonly losses: number;
   /** How long after the deadline, and after the loop ran, the latest loss was told. */
   readonly latestLossMs: number;
+  /** Of those that no fault of Redis fell into; 0 where all were shorter than what is noted. */
+  readonly longestScriptMs: number;
   readonly leaseMs: number;
   readonly gaps: Readonly<Record<string, readonly Gap[]>>;
 }
@@ -64,6 +66,7 @@ export function judgeChapter(
     staleWrites: staleWrites(witnessed),
     losses: history.of('lost').length,
     latestLossMs: latestLossMs(history),
+    longestScriptMs: longestScriptMs(history),
     leaseMs,
     gaps: Object.fromEntries(gaps(history)),
   };
@@ -117,6 +120,14 @@ function latestLossMs(history: History): number {
     // What stood still could not tell.
     const stillUntil = Math.max(until, ...struck.stallsOf(process, until, at).map(({ to }) => to));
     return Math.max(latest, at - stillUntil);
+  }, 0);
+}
+
+function longestScriptMs(history: History): number {
+  const { redis } = new Struck(history);
+  return history.of('script').reduce((longest, { from, at, ms }) => {
+    // What stood still in the middle of a script took as long.
+    return redis.touches(from, at) ? longest : Math.max(longest, ms);
   }, 0);
 }
 

@@ -3,6 +3,8 @@ import type { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { documentedUser, documentedUserArgs } from '../../support/lock-user.js';
 import { connectAdmin, insist } from '../../support/admin-client.js';
+import { machineNow } from '../../support/machine-now.js';
+import type { Span } from '../checkers/spans.js';
 import { restartLoading } from './loading-fault.js';
 import { evict, type EvictingPolicy, refuseMemory } from './memory-faults.js';
 
@@ -29,6 +31,14 @@ local from = tonumber(redis.call('TIME')[1])
 repeat local spun = tonumber(redis.call('TIME')[1]) - from until spun < 0 or spun > tonumber(ARGV[1])
 `;
 const SPIN_AT_MOST_S = 20;
+/** Nobody listens there. */
+const NOBODYS_PORT = 1;
+
+async function spanOf(ms: number): Promise<Span> {
+  const from = machineNow();
+  await sleep(ms);
+  return { from, to: machineNow() };
+}
 
 /**
  * One Redis that can be mistreated. Each fault is a promise that is kept when the fault is over and the server as it
@@ -76,11 +86,28 @@ export class ChaosRedis implements AsyncDisposable {
     return this.#server.restart({ keepData: this.#keepsData });
   }
 
-  /** SIGSTOP, then SIGCONT: connections stay open and nothing answers. */
-  async pause(ms: number): Promise<void> {
+  /** SIGKILL, and for so long nobody is there: connections are refused. Gives when that certainly was so. */
+  async absent(ms: number): Promise<Span> {
+    await this.kill();
+    const span = await spanOf(ms);
+    await this.restart();
+    return span;
+  }
+
+  /** SIGSTOP, then SIGCONT: connections stay open and nothing answers. Gives when that certainly was so. */
+  async pause(ms: number): Promise<Span> {
     await this.#server.pause();
-    await sleep(ms);
+    const span = await spanOf(ms);
     await this.#server.resume();
+    return span;
+  }
+
+  /** It becomes the replica of nobody: all that could write is answered with READONLY. Gives when that certainly was so. */
+  async readOnly(ms: number): Promise<Span> {
+    await insist(() => this.admin.replicaof('127.0.0.1', NOBODYS_PORT));
+    const span = await spanOf(ms);
+    await insist(() => this.admin.replicaof('NO', 'ONE'));
+    return span;
   }
 
   /** Closes all connections of a type but the one of {@link admin}. Gives how many. */

@@ -8,15 +8,12 @@ import { WitnessClient } from '../witness/witness-client.js';
 import { Bench } from './bench.js';
 import { campaign } from './candidate.js';
 import { observe } from './observer.js';
-import type { Command, WorkerSettings } from './settings.js';
+import { ANSWER_MS, type Command, type WorkerSettings } from './settings.js';
 import { tick } from './ticker.js';
 import { adopt, call } from './ways.js';
 
 const settings = JSON.parse(process.env['CHAOS_WORKER']!) as WorkerSettings;
 const log = new HistoryLog(settings.history, settings.instanceId);
-
-/** How long an answer may take on a busy machine. */
-const ANSWER_MS = 600;
 
 let isReady = false;
 for (const event of ['unhandledRejection', 'uncaughtException', 'warning'] as const) {

@@ -51,7 +51,8 @@ export class Section {
     const { call } = this;
     if (!(error instanceof LockError)) return this.#crash(error, 'acquire');
     const { code, message: why } = error;
-    this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op: 'acquire', call, code, why });
+    const hasCause = error.cause !== undefined;
+    this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op: 'acquire', call, code, why, hasCause });
   }
 
   /** What was lost by itself. */

@@ -1,5 +1,8 @@
 import type { ServerOptions } from '../world/server.js';
 
+/** For how long a worker waits for an answer of Redis, where its lease is not longer: an answer takes long on a busy machine. */
+export const ANSWER_MS = 600;
+
 /** The ways to lock that a caller chooses from. */
 export type Way =
   | 'exclusive'
@@ -13,7 +16,9 @@ export type Way =
   | 'write'
   | 'permits'
   | 'several'
-  | 'handedOver';
+  | 'handedOver'
+  | 'impatient'
+  | 'mixed';
 
 /** What a worker is told when it starts (the environment variable CHAOS_WORKER, as JSON). */
 export interface WorkerSettings {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exponentialBackoff, type Lease, type LockOptions } from 'nestjs-redis-lock';
 import type { Bench } from './bench.js';
 import { Section } from './section.js';
-import type { HandedOver, Way } from './settings.js';
+import { ANSWER_MS, type HandedOver, type Way } from './settings.js';
 
 /** How many permits each semaphore has. */
 const PERMITS = 3;
@@ -23,6 +23,27 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
 
   /** Gives up so soon that its time is often over when the grant comes. */
   hasty: (bench) => lock(bench, { kind: 'stock', waitMs: 1 + bench.upTo(30) }),
+
+  /** Waits so long that it hears how Redis is, and gives up soon. */
+  impatient: (bench) => lock(bench, { kind: 'stock', waitMs: ANSWER_MS + bench.upTo(2_000) }),
+
+  /** Calls of several modes give up in the same moment, or a moment later: what one knows the next one has to know. */
+  mixed: async (bench) => {
+    const resource = bench.pick('notes');
+    const waitMs = ANSWER_MS + bench.upTo(ANSWER_MS);
+    const asked = [
+      { mode: 'write', waitMs },
+      { mode: 'read', waitMs: waitMs + bench.upTo(200) },
+      { mode: 'write', waitMs },
+    ] as const;
+    await Promise.all(
+      asked.map(async ({ mode, waitMs }) => {
+        const section = new Section(bench, { resources: [resource], mode, queues: true, waitMs });
+        const lease = await section.acquire(() => bench.locks.acquire(resource, { mode, waitMs }));
+        await work(bench, section, lease, mode !== 'read');
+      }),
+    );
+  },
 
   aborted: async (bench) => {
     const resource = bench.pick('stock');

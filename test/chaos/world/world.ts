@@ -13,6 +13,7 @@ import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { HandedOver, WorkerSettings } from '../worker/settings.js';
 import { WitnessProcess } from '../witness/witness-process.js';
 import { whatIsLeft } from './leftovers.js';
+import { ScriptWatch } from './script-watch.js';
 import type { ChaosServer } from './server.js';
 import type { Slot } from './slot.js';
 import { WorkerProcess } from './worker-process.js';
@@ -156,6 +157,8 @@ export class World implements AsyncDisposable {
     // The networks of the workers are in this process: while it stands still, nothing arrives anywhere.
     const loop = new LoopWatch(this.#log);
     this.#endings.push(() => loop.end());
+    const scripts = new ScriptWatch(() => this.redis.admins, this.#log);
+    this.#endings.push(() => scripts.end());
     const witness = await WitnessProcess.start(this.#socket, this.#folder.fileOf('witness'));
     void witness.ended.then(() => this.say({ type: 'crash', error: 'The witness has ended' }));
     this.#endings.push(() => witness[Symbol.asyncDispose]());

@@ -148,10 +148,18 @@ export class LockClient {
     return this.runUnder(await this.acquire(resource, options), work);
   }
 
-  /** Runs the work in the async context of the lease, and releases it after that, whatever comes of the work. */
+  /**
+   * Runs the work in the async context of the lease, and releases it after that, whatever comes of the work.
+   *
+   * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
+   */
   async runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
-      return await this.#workings.context.run(lease, () => work(lease.bind()));
+      return await this.#workings.context.run(lease, () => {
+        // The process may have stood still since it was granted.
+        lease.assertHeld();
+        return work(lease.bind());
+      });
     } finally {
       // A release that fails never replaces what the work returned or threw; the observers are told.
       await lease[Symbol.asyncDispose]();

@@ -140,10 +140,10 @@ export class SingletonRuns {
     const { job, tick } = options;
     const tenure = new Tenure(ownership, fencingToken, sentAt, lock, client.clock);
     const lease = client.hold({ tenure, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
-    client.observers.emit({ type: 'tickStarted', job, tick, rerun });
-    const began = client.clock.now();
-    const cutOff = this.#finishBeforeCutOff(candidate, lease);
     return client.runUnder(lease, async () => {
+      client.observers.emit({ type: 'tickStarted', job, tick, rerun });
+      const began = client.clock.now();
+      const cutOff = this.#finishBeforeCutOff(candidate, lease);
       let failed = true;
       try {
         const result = await work(lease, { job, tick, rerun, lease });

@@ -64,7 +64,7 @@ export class RedisLockService implements BeforeApplicationShutdown {
    * Does the work under a lease and releases it afterwards. What the work returns or throws passes through untouched; a
    * release that fails is told to the observers.
    *
-   * @throws the errors of {@link acquire}; then the work was not called
+   * @throws the errors of {@link acquire}, or LeaseLostError when the lease was lost before the work began; then the work was not called
    */
   using<T>(resource: ResourceNames, work: LockedWork<T>): Promise<T>;
   using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T>;

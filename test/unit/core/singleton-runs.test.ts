@@ -77,6 +77,29 @@ describe('a tick that fires on every instance', () => {
     expect(fleet.runs).toHaveLength(0);
   });
 
+  it.each(['skip', 'retry'] as const)(
+    'does not begin under a lease that is lost by then (onCrash: %s)',
+    async (onCrash) => {
+      let stood = false;
+      anna.instance.locks.observers.add(({ type }) => {
+        if (type !== 'acquired' || stood) return;
+        stood = true;
+        fleet.clock.standStill(LEASE_MS);
+      });
+      const lock = { leaseMs: LEASE_MS, maxHoldMs: 10 * LEASE_MS };
+      const call = anna.fire('09:00', 5, { onCrash, lock });
+      await fleet.clock.advance(LEASE_MS / 2);
+      expect(call.error).toBeInstanceOf(LeaseLostError);
+      expect(fleet.runs).toHaveLength(0);
+      expect(eventsOf(anna.instance, 'tickStarted')).toHaveLength(0);
+      // Nobody has begun it: it is run where ticks of runners that died are.
+      await fleet.clock.advance(20 * LEASE_MS);
+      ben.fire('09:00', 5, { onCrash });
+      await fleet.clock.advance(LEASE_MS);
+      expect(fleet.runs).toHaveLength(onCrash === 'retry' ? 1 : 0);
+    },
+  );
+
   it('keeps jobs apart, and ticks', async () => {
     anna.fire('09:00', 5_000);
     ben.fire('09:00', 5_000, { job: 'draw' });

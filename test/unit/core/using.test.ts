@@ -1,3 +1,4 @@
+import { LOCK_DEFAULTS } from '../../../lib/core/lock-options.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/scripted-store.js';
 import { track } from '../../support/tracked.js';
@@ -34,6 +35,18 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
         throw error;
       }),
     ).rejects.toBe(error);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('does not begin the work when the process stood still for longer than the lease before it', async () => {
+    // Between the grant and the work: here in an observer.
+    a.locks.observers.add(({ type }) => {
+      if (type === 'acquired') world.clock.standStill(LOCK_DEFAULTS.leaseMs);
+    });
+    let began = false;
+    const work = run(async () => void (began = true));
+    await expect(work).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'notRenewed', resource: 'stock' });
+    expect(began).toBe(false);
     expect(world.server.isEmpty).toBe(true);
   });
 

@@ -78,6 +78,11 @@ export class Contention implements GrantListener {
     return this.#lines.get(resource)?.firstWaiting?.options;
   }
 
+  /** The lock may be about to end in the store, whoever has it. */
+  doubt(resource: string): void {
+    this.#lines.get(resource)?.doubt();
+  }
+
   granted(grant: PushedGrant): void {
     const { resource, owner } = grant;
     if (this.#lines.get(resource)?.hear(grant)) return;
@@ -86,7 +91,7 @@ export class Contention implements GrantListener {
   }
 
   reconnected(): void {
-    for (const line of this.#lines.values()) line.askNow();
+    for (const line of this.#lines.values()) line.reconnected();
   }
 
   #line(resource: string): Line {

@@ -140,9 +140,15 @@ export class Line implements ContenderListener {
     return this.#tenures.holds(ownership);
   }
 
-  /** Grants may have been missed. */
-  askNow(): void {
+  /** The connection is new: grants may have been missed, and the store may have lost its data. */
+  reconnected(): void {
+    this.doubt();
     this.#contender?.ask();
+  }
+
+  /** What is held here may have been ended in the store: the next call has to ask. */
+  doubt(): void {
+    this.#tenures.doubt();
   }
 
   /** The application shuts down: nobody waits any more. */

@@ -24,6 +24,11 @@ export class LocalTenures {
     this.#tenures = isOnly ? NONE : this.#tenures.filter((other) => other !== tenure);
   }
 
+  /** The store may have forgotten them. */
+  doubt(): void {
+    for (const tenure of this.#tenures) tenure.isInDoubt = true;
+  }
+
   has(tenure: Tenure): boolean {
     return this.#tenures.includes(tenure);
   }

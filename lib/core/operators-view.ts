@@ -73,6 +73,8 @@ export class OperatorsView {
       );
     }
     checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
+    // Before it is sent: what it ends may be held here, and the next one in memory would get a smaller token than whoever is granted then.
+    this.contention.doubt(name);
     return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }
 

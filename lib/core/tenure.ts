@@ -40,6 +40,11 @@ export class Tenure {
   nextRenewalAt: number;
   /** Transfers that may have been executed, or may still be: nobody joins what may be somebody else's. */
   departures = 0;
+  /**
+   * Whether the store may have forgotten it, as far as this process has heard: then nobody follows on it unasked. Another process
+   * may have a larger token already.
+   */
+  isInDoubt = false;
   /** Whether an attempt to acquire it may still be executed, and grant its owner what it has handed on by then. */
   mayComeBack = false;
   #passedOn = 0;
@@ -99,14 +104,15 @@ export class Tenure {
   }
 
   /**
-   * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, and
-   * a tick has numbers for 32 leases.
+   * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, a tick has
+   * numbers for 32 leases, and where the store has forgotten this one unnoticed, the next token is smaller than those it granted since.
    */
   mayPassTo(next: Terms): boolean {
     const { terms } = this;
     const now = this.clock.now();
     return (
       this.departures === 0 &&
+      !this.isInDoubt &&
       this.#passedOn < Math.min(terms.cohort, next.cohort) &&
       now - this.beganAt < Math.min(terms.cohortMs, next.cohortMs) &&
       now < this.#deadline &&

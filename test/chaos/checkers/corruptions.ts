@@ -149,6 +149,24 @@ export const corruptions: Readonly<Record<string, Corruption>> = {
       { ...LATE_CALL, type: 'fail', at: closing.at, code: 'LOCK_UNAVAILABLE' },
     ];
   },
+  'an outage is told as a busy resource'(entries) {
+    const closing = entries.find(({ type }) => type === 'closing')!;
+    const [from, to] = [closing.at + 1, closing.at + 5_000];
+    return [
+      ...entries,
+      { type: 'unanswered', process: 'chaos', from, at: to, victims: [LATE_CALL.process] },
+      { ...LATE_CALL, ...LATE_ASKS, waitMs: to - from - 1, at: from },
+      { ...LATE_CALL, type: 'fail', at: to - 1, code: 'LOCK_TIMEOUT' },
+    ];
+  },
+  'a busy resource is told as an outage'(entries) {
+    const closing = entries.find(({ type }) => type === 'closing')!;
+    return [
+      ...entries,
+      { ...LATE_CALL, ...LATE_ASKS, waitMs: 1_000, at: closing.at + 1 },
+      { ...LATE_CALL, type: 'fail', at: closing.at + 1_001, code: 'LOCK_UNAVAILABLE' },
+    ];
+  },
   'a key is left'(entries) {
     return entries.map((entry) => (entry.type === 'leftovers' ? { ...entry, keys: ['lock:{stock}'] } : entry));
   },

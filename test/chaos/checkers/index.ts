@@ -8,6 +8,7 @@ import { fifo } from './fifo.js';
 import { leftovers } from './leftovers.js';
 import { liveness } from './liveness.js';
 import { losses } from './losses.js';
+import { outcomes } from './outcomes.js';
 import { permits } from './permits.js';
 import { reentry } from './reentry.js';
 import { tokens } from './tokens.js';
@@ -30,6 +31,7 @@ export const checkers: ReadonlyMap<string, Checker> = new Map<string, Checker>([
   ['liveness', liveness],
   ['losses', losses],
   ['errors', errors],
+  ['outcomes', outcomes],
   ['leftovers', leftovers],
   ['crashes', crashes],
 ]);

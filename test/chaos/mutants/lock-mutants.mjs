@@ -2,7 +2,7 @@
  * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
  *
  * @typedef {import('./mutate.mjs').Mutant & {
- *   readonly scenario: 'rush' | 'standstill' | 'cut off' | 'deaf' | 'patient' | 'queue' | 'killed' | 'all killed',
+ *   readonly scenario: 'rush' | 'standstill' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'crowd' | 'queue' | 'killed' | 'all killed',
  *   readonly work?: Partial<import('../world/world.js').Work>,
  *   readonly lastsMs?: number,
  *   readonly caughtBy: readonly string[],
@@ -210,5 +210,23 @@ export const LOCK_MUTANTS = [
     scenario: 'rush',
     work: { ways: { exclusive: 1, hasty: 2 } },
     caughtBy: ['errors'],
+  },
+  {
+    name: 'outage-told-as-busy',
+    what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
+    file: 'core/attempt-log.js',
+    find: 'this.#isConcluded = true;',
+    replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
+    scenario: 'outage',
+    caughtBy: ['outcomes'],
+  },
+  {
+    name: 'line-forgets',
+    what: 'whoever asks next for a line knows nothing of what the one before has heard',
+    file: 'core/line.js',
+    find: 'return (this.#contender = new Contender(',
+    replace: 'this.log = new AttemptLog();\n        return (this.#contender = new Contender(',
+    scenario: 'crowd',
+    caughtBy: ['outcomes'],
   },
 ];

@@ -1,6 +1,6 @@
 import type { WorldSettings } from '../world/world.js';
 import type { LockMutant } from './lock-mutants.mjs';
-import { diesOfGrant, hearsNothing, killsAll, sendsLate, stops, type Trouble } from './troubles.js';
+import { answersNobody, diesOfGrant, hearsNothing, killsAll, sendsLate, stops, type Trouble } from './troubles.js';
 
 /** A small world in which some kinds of mutants do harm. */
 export interface Scenario {
@@ -72,6 +72,23 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     lastsMs: 15_000,
     enoughMs: 5_000,
     trouble: hearsNothing(4_000),
+  },
+  /** Redis answers nobody for a while, again and again, while calls wait and give up. */
+  outage: {
+    settings: {
+      ...PAIR,
+      leaseMs: 250,
+      work: { ...QUIET, callers: 4, ways: { impatient: 4, polled: 1, tried: 1 } },
+    },
+    lastsMs: 15_000,
+    enoughMs: 6_000,
+    trouble: answersNobody(2_000),
+  },
+  /** Many give up in the same moment. */
+  crowd: {
+    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 3, longHolds: 70, ways: { mixed: 1 } } },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
   },
   /** Those who wait are looked at. */
   queue: {

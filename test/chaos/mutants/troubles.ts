@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { machineNow } from '../../support/machine-now.js';
 import type { Fault } from '../faults/fault.js';
 import { processFaults } from '../faults/process-faults.js';
 import { inject } from '../run/inject.js';
@@ -74,6 +75,23 @@ export function hearsNothing(forMs: number): Trouble {
     };
     return again(fault)(world, signal);
   };
+}
+
+/** Redis lives, and all commands wait. */
+export function answersNobody(forMs: number): Trouble {
+  const fault: Fault = {
+    kind: 'Redis: CLIENT PAUSE',
+    strikes: 'redis',
+    async inject({ redis, slots, say }) {
+      const sentAt = machineNow();
+      await redis.admins[0]!.call('CLIENT', 'PAUSE', forMs, 'ALL');
+      const from = machineNow();
+      await sleep(forMs);
+      say({ type: 'unanswered', from, at: sentAt + forMs, victims: slots.map(({ worker }) => worker.instanceId) });
+      await redis.admins[0]!.ping();
+    },
+  };
+  return again(fault);
 }
 
 /** How long it takes to be sure that a free lock is given to nobody, with the lease of the dead. */

@@ -1,7 +1,7 @@
 import type { HeldLease } from './held-lease.js';
 import type { EnteredLease } from './lock-context.js';
 import { PrintableLease } from './printable-lease.js';
-import { notAmong } from './resource.js';
+import { notAmong, severalOrders } from './resource.js';
 import type { TransferOptions } from './transfer-options.js';
 import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
 
@@ -24,7 +24,10 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     return this.leases[0]!.mode;
   }
 
+  /** @throws InvalidLockOptionsError when the tokens are of several orders: the largest may exceed that of the next holder of another */
   get fencingToken(): number {
+    const { fence } = this.leases[0]!;
+    if (this.leases.some((lease) => lease.fence !== fence)) throw severalOrders(this.resources);
     return Math.max(...this.leases.map(({ fencingToken }) => fencingToken));
   }
 
@@ -32,6 +35,10 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     const lease = this.leases.find((part) => part.resource === resource);
     if (!lease) throw notAmong(this.resources, resource);
     return lease.fencingToken;
+  }
+
+  protected override get printedToken() {
+    return { fencingTokens: Object.fromEntries(this.leases.map((lease) => [lease.resource, lease.fencingToken])) };
   }
 
   get holds() {

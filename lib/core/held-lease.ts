@@ -49,6 +49,11 @@ export class HeldLease extends PrintableLease implements EnteredLease {
     return this.hold.fencingToken;
   }
 
+  /** What numbers the leases of its resource. */
+  get fence(): string {
+    return this.workings.store.fenceOf(this.resource);
+  }
+
   fencingTokenOf(resource: string): number {
     if (resource !== this.resource) throw notAmong(this.resources, resource);
     return this.fencingToken;

@@ -129,6 +129,10 @@ export class InMemoryLockStore implements LockStore {
     return true;
   }
 
+  fenceOf(): string {
+    return 'fence';
+  }
+
   trouble(): undefined {}
 
   async inspect(resource: string): Promise<LockState> {

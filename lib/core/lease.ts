@@ -17,7 +17,10 @@ export interface Lease extends AsyncDisposable {
   /**
    * Grows with every lease of a resource that excludes those before it; readers beside one another, and holders of permits, have
    * different ones in no certain order. Send it with each write and let the receiver refuse a token smaller than the largest it
-   * has seen. Of several resources: the largest of their tokens.
+   * has seen. Of several resources: the largest of their tokens, which the next holder of any of them exceeds.
+   *
+   * @throws InvalidLockOptionsError of several resources on a Redis Cluster whose slots differ: each slot numbers its leases by itself,
+   * so that the largest token could exceed the next holder's. Take {@link fencingTokenOf}
    */
   readonly fencingToken: number;
   /**

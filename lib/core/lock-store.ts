@@ -166,6 +166,8 @@ export interface LockStore {
    * something else.
    */
   resize(resource: string, total: number): Promise<boolean>;
+  /** What numbers the leases of a resource. The tokens of all resources with the same one grow in one order. */
+  fenceOf(resource: string): string;
   /** Why nothing can be asked about a resource at this moment, where the store knows that without asking. */
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;

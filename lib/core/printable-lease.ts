@@ -1,11 +1,18 @@
 import { inspect, type InspectOptions } from 'node:util';
 import type { Lease } from './lease.js';
 
-/** How a lease looks in a log: what somebody wants to know of it, and never its owner id, which is a secret. */
+/** How a lease looks in a log: what a reader wants to know of it, and never its owner id, which is a secret. */
 export abstract class PrintableLease {
+  abstract readonly fencingToken: number;
+
+  /** One token, or one for each of several resources. Never throws. */
+  protected get printedToken(): object {
+    return { fencingToken: this.fencingToken };
+  }
+
   toJSON(this: Lease & PrintableLease) {
-    const { resource, mode, fencingToken } = this;
-    return { resource, mode, fencingToken, isHeld: this.isHeld(), remainingMs: Math.round(this.remainingMs()) };
+    const { resource, mode, printedToken } = this;
+    return { resource, mode, ...printedToken, isHeld: this.isHeld(), remainingMs: Math.round(this.remainingMs()) };
   }
 
   [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {

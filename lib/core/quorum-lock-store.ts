@@ -177,6 +177,10 @@ export class QuorumLockStore implements LockStore {
     return Promise.reject(semaphoreRefused());
   }
 
+  fenceOf(resource: string): string {
+    return this.nodes[0]!.store.fenceOf(resource);
+  }
+
   trouble(resource: string): LockStoreError | undefined {
     return majorityTrouble(this.nodes, resource);
   }

@@ -67,3 +67,12 @@ export function notAmong(held: readonly string[], resource: string): InvalidLock
     'resource',
   );
 }
+
+/** One token was asked for of resources that are not numbered together. */
+export function severalOrders(held: readonly string[]): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `The tokens of ${held.map(describeValue).join(', ')} are of several orders: Redis Cluster keeps one for each slot. Send the token of the ` +
+      'resource that a write concerns: fencingTokenOf(resource).',
+    'fencingToken',
+  );
+}

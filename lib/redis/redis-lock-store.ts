@@ -145,6 +145,10 @@ export class RedisLockStore implements LockStore {
     return this.run(RESIZE, this.#lockKeys(resource), [total], isOne, CHANGE);
   }
 
+  fenceOf(resource: string): string {
+    return this.#keys.fence(this.#keys.lock(resource));
+  }
+
   trouble(resource: string): LockStoreError | undefined {
     return this.troubleAt(this.#keys.lock(resource));
   }

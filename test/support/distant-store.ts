@@ -94,6 +94,10 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.resize(resource, total));
   }
 
+  fenceOf(resource: string): string {
+    return this.inner.fenceOf(resource);
+  }
+
   trouble(): LockStoreError | undefined {
     return this.distance.isDown ? new LockStoreError('notExecuted', 'not connected') : undefined;
   }

@@ -109,6 +109,8 @@ export class ScriptedStore implements LockStore {
   isClosed = false;
   /** Whether it says that it cannot be asked, before it is asked. */
   trouble: (resource: string) => LockStoreError | undefined = () => undefined;
+  /** Whose tokens are of one order. */
+  fenceOf: (resource: string) => string = (resource) => this.inner.fenceOf(resource);
   readonly #nextFor = new Map<string, Fate>();
 
   constructor(

@@ -66,7 +66,13 @@ describeOnMachine('locks on a cluster of three', () => {
     const names = [await nameOn(0), await nameOn(1), await nameOn(2)];
     const lease = await locks.acquire(names);
     expect([...lease.resources].sort()).toEqual([...names].sort());
-    for (const name of names) expect((await locks.operators.inspect(name)).holders).toHaveLength(1);
+    for (const name of names) {
+      const { holders } = await locks.operators.inspect(name);
+      expect(holders).toMatchObject([{ fencingToken: lease.fencingTokenOf(name) }]);
+    }
+    // The largest of them may exceed that of the next holder of another, whose node has a clock of its own.
+    expect(() => lease.fencingToken).toThrow('fencingTokenOf(resource)');
+    expect(Object.keys(JSON.parse(JSON.stringify(lease)).fencingTokens as object)).toEqual(lease.resources);
     expect(await locks.operators.list({ prefix: 'name' })).toHaveLength(3);
     await lease.release();
     expect(await locks.operators.list()).toEqual([]);

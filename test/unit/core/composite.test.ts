@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing } from '../../support/scripted-store.js';
@@ -129,6 +130,43 @@ describe('several resources at once', () => {
     const lease = await a.locks.acquire(['x', 'y'], { watchdog: false, leaseMs: 1_000 });
     await lease.extend(5_000);
     expect(lease.remainingMs()).toBe(5_000 - 52);
+  });
+
+  describe('whose tokens are of several orders, as on a cluster,', () => {
+    beforeEach(() => void (a.store.fenceOf = (resource) => `fence of ${resource}`));
+
+    it('have no token in common, because it could exceed that of the next holder of one of them', async () => {
+      const lease = await a.locks.acquire(['x', 'y']);
+      expect(() => lease.fencingToken).toThrow(
+        'The tokens of "x", "y" are of several orders: Redis Cluster keeps one for each slot. Send the token of the resource that a ' +
+          'write concerns: fencingTokenOf(resource).',
+      );
+      expect(lease.fencingTokenOf('x')).toBeLessThan(lease.fencingTokenOf('y'));
+      expect((await a.locks.acquire(['single'])).fencingToken).toBeGreaterThan(0);
+    });
+
+    it('can be printed all the same, each with its token', async () => {
+      const lease = await a.locks.acquire(['x', 'y'], { leaseMs: 1_000 });
+      const fencingTokens = { x: lease.fencingTokenOf('x'), y: lease.fencingTokenOf('y') };
+      expect(JSON.parse(JSON.stringify({ lease }))).toEqual({
+        lease: { resource: 'x, y', mode: 'exclusive', fencingTokens, isHeld: true, remainingMs: 988 },
+      });
+      expect(inspect(lease)).toContain(`fencingTokens: { x: ${fencingTokens.x}, y: ${fencingTokens.y} }`);
+      await lease.release();
+      expect(eventsOf(a, 'released').map(({ resource, fencingToken }) => [resource, fencingToken])).toEqual([
+        ['y', fencingTokens.y],
+        ['x', fencingTokens.x],
+      ]);
+    });
+
+    it('can be handed on and adopted: each keeps its own', async () => {
+      const lease = await a.locks.acquire(['x', 'y']);
+      const before = ['x', 'y'].map((name) => lease.fencingTokenOf(name));
+      b.store.fenceOf = a.store.fenceOf;
+      const adopted = await b.locks.adopt(await lease.transfer());
+      expect(['x', 'y'].map((name) => adopted.fencingTokenOf(name))).toEqual(before);
+      expect(() => adopted.fencingToken).toThrow('fencingTokenOf(resource)');
+    });
   });
 
   it('of one name are a plain lease', async () => {

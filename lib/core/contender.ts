@@ -56,6 +56,10 @@ export class Contender implements Alarm {
   #isAsking = false;
   /** How many attempts may have been executed. */
   #outstanding = 0;
+  /** How many may still be executed, as far as is known here. */
+  #unsettled = 0;
+  /** The largest token that a message has named. */
+  #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
   #isOver = false;
@@ -126,8 +130,10 @@ export class Contender implements Alarm {
     this.#setAlarm(this.#nextAt);
   }
 
-  /** A message says that it was granted. */
+  /** A message says that it was granted. One that comes again, whoever has sent it, says nothing new. */
   hear(fencingToken: number, sentAt: number): void {
+    if (fencingToken <= this.#heardToken) return;
+    this.#heardToken = fencingToken;
     const { leaseMs, watchdog } = this.call.options;
     const now = this.workings.clock.now();
     // A fixed lease should be as long as was asked for; one that is nearly over should begin anew. It is this contender's in
@@ -157,8 +163,16 @@ export class Contender implements Alarm {
   }
 
   #stop(): void {
+    const { alarms, withdrawals } = this.workings;
     this.#isOver = true;
-    this.workings.alarms.cancel(this);
+    alarms.cancel(this);
+    if (this.#unsettled > 0) withdrawals.expectLate(this.ownership, this.call.options, this.#unsettled);
+  }
+
+  /** An attempt has been executed, or never will be. */
+  #settle(): void {
+    this.#unsettled--;
+    if (this.#isOver) this.workings.withdrawals.answered(this.ownership);
   }
 
   #conclude(fencingToken: number, sentAt: number): void {
@@ -173,12 +187,14 @@ export class Contender implements Alarm {
     this.line.log.sent(sentAt);
     this.#isAsking = true;
     this.#outstanding++;
+    this.#unsettled++;
     this.#setAlarm(sentAt + options.attemptTimeoutMs);
     return { attempt: ++this.#latest, queueing: { sentAt, maxWaiters: options.maxWaiters } };
   }
 
   #onReply(attempt: number, sentAt: number, reply: AcquireReply): void {
     const { call, workings } = this;
+    this.#settle();
     if (this.#isOver) {
       // It may have been executed after the withdrawal, or the release, as when a script that Redis did not know was sent anew.
       const isKnown = reply.status === 'granted' || reply.status === 'queued';
@@ -202,7 +218,10 @@ export class Contender implements Alarm {
   }
 
   #onError(attempt: number, error: LockStoreError): void {
-    if (error.failure !== 'unknown') this.#outstanding--;
+    if (error.failure !== 'unknown') {
+      this.#outstanding--;
+      this.#settle();
+    }
     if (this.#isOver || attempt !== this.#latest) return;
     this.#isAsking = false;
     this.line.log.failed(error);

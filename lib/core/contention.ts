@@ -2,7 +2,7 @@ import { aborted } from './acquire-errors.js';
 import { Call } from './call.js';
 import type { Grant, Hold } from './hold.js';
 import { Line, type LineWorkings } from './line.js';
-import { LOCK_DEFAULTS, type ResolvedLockOptions } from './lock-options.js';
+import type { ResolvedLockOptions } from './lock-options.js';
 import type { GrantListener, PushedGrant } from './lock-store.js';
 import { Polling } from './polling.js';
 
@@ -84,10 +84,8 @@ export class Contention implements GrantListener {
   }
 
   granted(grant: PushedGrant): void {
-    const { resource, owner } = grant;
-    if (this.#lines.get(resource)?.hear(grant)) return;
-    // It waits no more, and its withdrawal may have been lost.
-    this.workings.withdrawals.again({ resource, owner, mode: 'exclusive' }, LOCK_DEFAULTS);
+    const line = this.#lines.get(grant.resource);
+    if (!line?.hear(grant)) this.workings.withdrawals.hear(grant, (ownership) => line?.holds(ownership) ?? false);
   }
 
   reconnected(): void {

@@ -78,7 +78,8 @@ export class InMemoryServer {
       if (isMismatch || inbox === undefined) continue;
       const fencingToken = this.take({ ...next, resource }, expiresAt - this.clock.now(), last);
       // Later, as a message over a connection would: nobody is called back inside his own call.
-      queueMicrotask(() => inbox.granted({ resource, owner, fencingToken, sentAt }));
+      const isFor = (other: string): boolean => other === owner;
+      queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
     }
   }
 

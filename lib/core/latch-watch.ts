@@ -15,6 +15,9 @@ import { asStoreError, LockStoreError } from './lock-store.js';
  */
 export const LATCH_PLACE_MS = 10_000;
 
+/** Messages are not a reason to ask more often than this: a latch opens once, and whoever may use the channels can write more of them. */
+const LOOK_EVERY_MS = 100;
+
 /** The workings of a client that latches need. */
 export type LatchWorkings = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
   readonly store: LatchStore;
@@ -34,6 +37,10 @@ export class LatchWatch implements Alarm {
   /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
+  /** When a message was the reason to ask. */
+  #lookedAt = -Infinity;
+  /** Whether there was another message since. */
+  #isLookDue = false;
   #isOver = false;
 
   constructor(
@@ -56,11 +63,25 @@ export class LatchWatch implements Alarm {
     if (this.#waiters.size === 1) this.ask();
   }
 
+  /** A message says that it is open. Only asked, not believed: it may be about an earlier latch of this name, or made up. */
+  hear(): void {
+    const { clock, alarms } = this.workings;
+    const lookAt = this.#lookedAt + LOOK_EVERY_MS;
+    if (clock.now() >= lookAt) {
+      this.#lookedAt = clock.now();
+      return this.ask();
+    }
+    this.#isLookDue = true;
+    if (!this.#isAsking && lookAt < this.dueAt) alarms.set(this, lookAt);
+  }
+
   ask(): void {
     const { store, clock, alarms, defaults } = this.workings;
     const attempt = ++this.#latest;
     this.#log.sent(clock.now());
     this.#isAsking = true;
+    if (this.#isLookDue) this.#lookedAt = clock.now();
+    this.#isLookDue = false;
     alarms.setIn(this, defaults.attemptTimeoutMs);
     store.wait(this.terms, LATCH_PLACE_MS).then(
       (state) => this.#onReply(attempt, state),
@@ -104,8 +125,11 @@ export class LatchWatch implements Alarm {
   }
 
   #askLater(pauseMs: number): void {
+    const { clock, alarms } = this.workings;
+    const now = clock.now();
+    const askAt = now + pauseMs;
     this.#isAsking = false;
-    this.workings.alarms.setIn(this, pauseMs);
+    alarms.set(this, this.#isLookDue ? Math.max(now, Math.min(askAt, this.#lookedAt + LOOK_EVERY_MS)) : askAt);
   }
 
   /** As for a lock: the last thing known is what ended the wait. */

@@ -52,8 +52,7 @@ export class Latches implements LatchListener {
   }
 
   opened(name: string, count: number): void {
-    // Only asked, not believed: the message may be about an earlier latch of this name.
-    this.#watches.get(watchKey({ name, count }))?.ask();
+    this.#watches.get(watchKey({ name, count }))?.hear();
   }
 
   reconnected(): void {

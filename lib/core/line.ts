@@ -127,13 +127,12 @@ export class Line implements ContenderListener {
     this.#goOn();
   }
 
-  /** Whether a grant is for somebody in this line. */
-  hear({ owner, fencingToken, sentAt }: PushedGrant): boolean {
-    if (this.#contender?.ownership.owner === owner) {
-      this.#contender.hear(fencingToken, sentAt);
-      return true;
-    }
-    return this.#tenures.isOwner(owner);
+  /** Whether a grant is for the one who asks the store. */
+  hear(grant: PushedGrant): boolean {
+    const contender = this.#contender;
+    if (!contender || !grant.isFor(contender.ownership.owner)) return false;
+    contender.hear(grant.fencingToken, grant.sentAt);
+    return true;
   }
 
   holds(ownership: Ownership): boolean {

@@ -37,10 +37,6 @@ export class LocalTenures {
     return this.#tenures.some((tenure) => tenure.ownership === ownership);
   }
 
-  isOwner(owner: string): boolean {
-    return this.#tenures.some((tenure) => tenure.ownership.owner === owner);
-  }
-
   /** One that a reader may read beside, without a word to the store. */
   sharableWith(options: ResolvedLockOptions): Tenure | undefined {
     return this.#tenures.find((tenure) => tenure.mayShareWith(options));

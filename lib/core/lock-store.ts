@@ -46,16 +46,20 @@ export interface RotateReply {
   readonly next: AcquireReply | LockStoreError;
 }
 
-/** The store has granted a resource to a contender in its queue. */
+/**
+ * The store has granted a resource to a contender in its queue. It does not say to which: an owner id is a secret, and others
+ * may listen.
+ */
 export interface PushedGrant {
   readonly resource: string;
-  readonly owner: string;
   readonly fencingToken: number;
   /**
    * When the command was sent to which this grant owes its length: the lease counts from there. `-Infinity`: it does not count
    * before it was asked for once more.
    */
   readonly sentAt: number;
+  /** Whether it was granted to this owner, with this very token and stamp. Only the store and the owner can tell. */
+  readonly isFor: (owner: string) => boolean;
 }
 
 /** Who hears of grants. */
@@ -175,7 +179,7 @@ export interface LockStore {
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
   /** Ends the lease with this fencing token, whoever holds it, and grants whoever is next. `false`: there is none. */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
-  /** Tells the listener of grants to contenders of this instance. */
+  /** Tells the listener of grants to contenders of this instance, and of whatever else may look like one. */
   listen(listener: GrantListener): void;
   /** Stops using its connections. Calls after this reject. */
   close(): Promise<void>;

@@ -7,6 +7,7 @@ import {
   type Queueing,
 } from './lock-store.js';
 import { LOCK_DEFAULTS } from './lock-options.js';
+import { NotAskedError } from './quorum-node.js';
 import { QuorumPatience } from './quorum-patience.js';
 import { QuorumRound, type RoundListener } from './quorum-round.js';
 import { nameOf, QuorumSeat } from './quorum-seat.js';
@@ -89,13 +90,13 @@ export class QuorumContender {
     return round.reply.promise;
   }
 
-  /** A node says that it has granted. */
-  hear(index: number, { owner, fencingToken, sentAt }: PushedGrant): void {
+  /** A node says that it has granted. Whether to this one, by the name it has there now. */
+  hear(index: number, grant: PushedGrant): boolean {
     const seat = this.seats[index]!;
-    const name = { ...this.ownership, owner };
-    if (this.isOver || !seat.isCalled(name)) return seat.node.withdraw(name, this.leaseMs);
-    seat.hear({ fencingToken, stamp: sentAt });
-    this.#heard();
+    // A release under that name is under way.
+    if (this.isOver || !seat.mayHear(grant)) return false;
+    if (seat.hear({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
+    return true;
   }
 
   /** It holds what it was given elsewhere. */
@@ -127,10 +128,15 @@ export class QuorumContender {
     this.#withdraw();
   }
 
-  /** It contends no more, and holds nothing. What is still granted to it is given back. */
-  end(): void {
+  /**
+   * It contends no more, and holds nothing. What is still granted to it is given back.
+   *
+   * @param isForgotten whether nothing is released
+   */
+  end(isForgotten = false): void {
     this.#state = 'over';
     this.#patience.end();
+    for (const seat of this.seats) seat.end(this.leaseMs, isForgotten);
     if (this.#rounds.size > 0)
       this.#reject(new LockStoreError('unknown', 'it was released before the nodes had answered'));
   }
@@ -140,7 +146,7 @@ export class QuorumContender {
     if (this.#state !== 'contending' || !this.#queueing) return;
     this.seats.forEach((seat, index) => {
       if (!seat.vote) return;
-      seat.yield();
+      seat.yield(this.leaseMs);
       this.#ask(index, this.#queueing!.maxWaiters);
     });
   }
@@ -155,19 +161,26 @@ export class QuorumContender {
         this.#heed(index, name, sentAt, reply);
         this.#heard();
       },
-      () => {}, // whoever asks next asks for this as well
+      (error) => this.#settle(seat, name, error), // whoever asks next asks for this as well
     );
   }
 
   #heed(index: number, name: Ownership, stamp: number, reply: AcquireReply): void {
     const seat = this.seats[index]!;
+    seat.answered(name);
     if (!this.isOver && seat.isCalled(name)) seat.heed(reply, stamp);
     else if (reply.status === 'granted' || reply.status === 'queued') seat.refuse(name, this.leaseMs);
   }
 
   #missed(index: number, { wasTaken, sentAt, names }: QuorumRound, error: LockStoreError): void {
     const seat = this.seats[index]!;
+    this.#settle(seat, names[index]!, error);
     if (seat.isCalled(names[index]!)) seat.missed(sentAt, wasTaken[index]! || error.failure === 'unknown');
+  }
+
+  /** What has failed like this will not be executed, unless that is not known. What was not sent was not counted. */
+  #settle(seat: QuorumSeat, name: Ownership, error: LockStoreError): void {
+    if (error.failure !== 'unknown' && !(error instanceof NotAskedError)) seat.answered(name);
   }
 
   /** Something that no round waits for. */
@@ -236,7 +249,9 @@ export class QuorumContender {
     const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
     for (const round of answered) this.#answer(round, { status: 'granted', fencingToken });
     const { resource, owner } = this.ownership;
-    if (answered.length === 0) this.workings.granted({ resource, owner, fencingToken, sentAt: stamp });
+    if (answered.length > 0) return this.#look();
+    const isFor = (other: string): boolean => other === owner;
+    this.workings.granted({ resource, fencingToken, sentAt: stamp, isFor });
     this.#look();
   }
 

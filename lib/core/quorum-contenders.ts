@@ -10,6 +10,7 @@ const SWEPT_AT_ONCE = 2;
 /** What is known of the owners that contend, or hold. Nobody is kept for longer than what it may have at the nodes. */
 export class QuorumContenders {
   readonly #contenders = new Map<string, QuorumContender>();
+  readonly #byResource = new Map<string, Set<QuorumContender>>();
   /** Those of whom nothing was heard for so long, as when the process stood still, and who may ask again. */
   readonly #forgotten: ExpiringMap<true>;
 
@@ -25,6 +26,11 @@ export class QuorumContenders {
     return this.#contenders.get(owner);
   }
 
+  /** All that want this resource, or hold it. */
+  of(resource: string): Iterable<QuorumContender> {
+    return this.#byResource.get(resource) ?? NONE;
+  }
+
   open(ownership: Ownership): QuorumContender {
     const contender = this.#contenders.get(ownership.owner);
     if (contender && !contender.isOver) return contender;
@@ -38,13 +44,24 @@ export class QuorumContenders {
   }
 
   #add(contender: QuorumContender): QuorumContender {
+    const { resource, owner } = contender.ownership;
     this.#sweep();
-    this.#contenders.set(contender.ownership.owner, contender);
+    this.delete(owner);
+    this.#contenders.set(owner, contender);
+    const others = this.#byResource.get(resource);
+    if (others) others.add(contender);
+    else this.#byResource.set(resource, new Set([contender]));
     return contender;
   }
 
   delete(owner: string): void {
+    const contender = this.#contenders.get(owner);
+    if (contender === undefined) return;
+    const { resource } = contender.ownership;
+    const others = this.#byResource.get(resource);
     this.#contenders.delete(owner);
+    others?.delete(contender);
+    if (others?.size === 0) this.#byResource.delete(resource);
   }
 
   #sweep(): void {
@@ -53,16 +70,20 @@ export class QuorumContenders {
       const [oldest] = this.#contenders;
       if (oldest === undefined) return;
       const [owner, contender] = oldest;
-      this.#contenders.delete(owner);
-      if (now <= contender.touchedAt + contender.leaseMs) this.#contenders.set(owner, contender);
-      else this.#forget(contender);
+      if (now <= contender.touchedAt + contender.leaseMs) {
+        this.#contenders.delete(owner);
+        this.#contenders.set(owner, contender);
+      } else this.#forget(contender);
     }
   }
 
   #forget(contender: QuorumContender): void {
-    contender.end();
+    contender.end(true);
+    this.delete(contender.ownership.owner);
     // As long as anything is released again and again that it may have had.
     const keepMs = 2 * Math.max(contender.leaseMs, LOCK_DEFAULTS.leaseMs);
     this.#forgotten.set(contender.ownership.owner, true, keepMs);
   }
 }
+
+const NONE: readonly QuorumContender[] = [];

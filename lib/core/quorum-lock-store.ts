@@ -1,6 +1,5 @@
 import { Alarms } from './alarms.js';
 import type { Clock } from './clock.js';
-import { LOCK_DEFAULTS } from './lock-options.js';
 import {
   type AcquireReply,
   type GrantListener,
@@ -22,7 +21,6 @@ import { type QuorumMember, QuorumNode, type QuorumTiming } from './quorum-node.
 import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './quorum-operators.js';
 import { releaseAtNodes } from './quorum-release.js';
 import { renewAtNodes } from './quorum-renewal.js';
-import { ownerOf } from './quorum-seat.js';
 import { transferAtNodes } from './quorum-transfer.js';
 import { decide, enoughToDeny, majorityOf, majorityTrouble } from './quorum-verdict.js';
 import type { Random } from './random.js';
@@ -215,11 +213,8 @@ export class QuorumLockStore implements LockStore {
   }
 
   #hear(index: number, grant: PushedGrant): void {
-    const { resource, owner } = grant;
-    const contender = this.#contenders.get(ownerOf(owner));
-    if (contender) contender.hear(index, grant);
-    // It waits no more, and its release may have been lost.
-    else this.nodes[index]!.withdraw({ resource, owner, mode: 'exclusive' }, LOCK_DEFAULTS.leaseMs);
+    for (const contender of this.#contenders.of(grant.resource)) if (contender.hear(index, grant)) return;
+    this.nodes[index]!.hear(grant);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Alarms } from './alarms.js';
 import type { Clock } from './clock.js';
-import { asStoreError, type LockStore, LockStoreError, type Ownership } from './lock-store.js';
+import { asStoreError, type LockStore, LockStoreError, type Ownership, type PushedGrant } from './lock-store.js';
 import { Withdrawals } from './withdrawals.js';
 
 /** A store that votes, and how it is called in messages. */
@@ -16,6 +16,9 @@ export interface QuorumTiming {
   /** How long a node may take for an answer before it counts as one that does not answer, in milliseconds. */
   readonly timeoutMs: number;
 }
+
+/** Nothing was sent to a node that has fallen silent. */
+export class NotAskedError extends LockStoreError {}
 
 /** One of the nodes of a quorum. One that has fallen silent is asked no more than now and then, until it is heard of again. */
 export class QuorumNode {
@@ -68,12 +71,27 @@ export class QuorumNode {
   #silence(now: number): LockStoreError | undefined {
     const silentMs = now - (this.#unansweredSince ?? now);
     if (silentMs <= this.timing.timeoutMs) return undefined;
-    return new LockStoreError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
+    return new NotAskedError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
   }
 
   /** Releases what this owner may have here, in the background, until it is known or its time is over. */
   withdraw(ownership: Ownership, leaseMs: number): void {
     this.#withdrawals.again(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
+  }
+
+  /** The owner waits no more, and so many of its questions may still be executed here. */
+  expectLate(ownership: Ownership, leaseMs: number, unanswered: number): void {
+    this.#withdrawals.expectLate(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
+  }
+
+  /** One question is answered of an owner that waits no more. */
+  answered(ownership: Ownership): void {
+    this.#withdrawals.answered(ownership);
+  }
+
+  /** A message says that somebody was granted something here who does not wait for it. */
+  hear(grant: PushedGrant): void {
+    this.#withdrawals.hear(grant, () => false);
   }
 
   /** How many releases are not answered yet. */

@@ -1,4 +1,4 @@
-import { type AcquireReply, LockStoreError, type Ownership, type Queueing } from './lock-store.js';
+import { type AcquireReply, LockStoreError, type Ownership, type PushedGrant, type Queueing } from './lock-store.js';
 import type { QuorumNode } from './quorum-node.js';
 import type { QuorumVote } from './quorum-vote.js';
 
@@ -11,6 +11,9 @@ export class QuorumSeat {
   isTaken = false;
   #isLeaving = false;
   #refused: Ownership | undefined;
+  /** How many questions may still be executed that were asked under the name it has. */
+  #unanswered = 0;
+  #isOver = false;
   #ownership: Ownership;
 
   /** @param newName one that nobody ever had: what is known to it by another name cannot be freed or held by this one */
@@ -40,15 +43,47 @@ export class QuorumSeat {
   /** @param stamp when the command was sent that this is the answer to */
   heed(reply: AcquireReply, stamp: number): void {
     if (reply.status === 'granted') {
-      return this.hear({ fencingToken: reply.fencingToken, stamp });
+      this.hear({ fencingToken: reply.fencingToken, stamp });
+      return;
     }
     this.#forgetBefore(stamp);
     this.isTaken = reply.status === 'queued' || this.vote !== undefined;
   }
 
-  /** It has the vote, by a reply or by a message. */
-  hear(vote: QuorumVote): void {
-    if (!this.vote || this.vote.stamp < vote.stamp) this.vote = vote;
+  /** Whether a grant is for the name it has there now. */
+  mayHear(grant: PushedGrant): boolean {
+    return grant.isFor(this.#ownership.owner);
+  }
+
+  /** It has the vote, by a reply or by a message. Whether that is new: whoever may use the channels can repeat a message. */
+  hear(vote: QuorumVote): boolean {
+    if (this.vote && this.vote.stamp >= vote.stamp) return false;
+    this.vote = vote;
+    return true;
+  }
+
+  /** A question has been executed that was asked under this name, or never will be. */
+  answered(name: Ownership): void {
+    if (!this.#isOver && this.isCalled(name)) this.#unanswered--;
+    else this.node.answered(name);
+  }
+
+  /**
+   * It asks no more.
+   *
+   * @param isForgotten whether its place there is not released
+   */
+  end(leaseMs: number, isForgotten: boolean): void {
+    if (this.#isOver) return;
+    if (isForgotten && this.isTaken) this.#unanswered++;
+    this.#depart(leaseMs);
+    this.#isOver = true;
+  }
+
+  /** Nobody has its name any more. What is granted to that all the same is given back. */
+  #depart(leaseMs: number): void {
+    if (this.#unanswered > 0) this.node.expectLate(this.#ownership, leaseMs, this.#unanswered);
+    this.#unanswered = 0;
   }
 
   /** No answer came, and nobody knows how long an earlier grant will go on to last. */
@@ -67,16 +102,17 @@ export class QuorumSeat {
    *
    * @returns the name it had
    */
-  rename(): Ownership {
+  rename(leaseMs: number): Ownership {
     const before = this.#ownership;
+    this.#depart(leaseMs);
     this.#ownership = this.newName();
     this.vote = undefined;
     return before;
   }
 
   /** Hands the vote to whoever is next there, and stands in the queue again. */
-  yield(): void {
-    this.leaving = this.rename();
+  yield(leaseMs: number): void {
+    this.leaving = this.rename(leaseMs);
   }
 
   /** A release is sent that is the end of it. */
@@ -106,13 +142,14 @@ export class QuorumSeat {
     this.leaving = undefined;
     if (!this.isTaken) return;
     this.isTaken = false;
-    this.node.withdraw(this.rename(), leaseMs);
+    this.node.withdraw(this.rename(leaseMs), leaseMs);
   }
 
   /** @param left told whether what is handed back was still held */
   ask(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
     const { leaving, ownership, node } = this;
     this.isTaken = true;
+    this.#unanswered++;
     if (!leaving || !queueing) return node.store.acquire(ownership, leaseMs, queueing);
     return node.store.rotate(leaving, ownership, leaseMs, queueing).then(({ released, next }) => {
       left?.(released);
@@ -126,10 +163,4 @@ export class QuorumSeat {
 /** What an owner is called in a later attempt. In the first one it has the name that other processes know as well. */
 export function nameOf(owner: string, attempt: number): string {
   return `${owner}.${attempt}`;
-}
-
-/** Whose name it is. What comes after the last slash has no dots of its own. */
-export function ownerOf(name: string): string {
-  const dot = name.indexOf('.', name.lastIndexOf('/'));
-  return dot === -1 ? name : name.slice(0, dot);
 }

@@ -3,15 +3,12 @@ import type { Alarms } from './alarms.js';
 import { answerWithin } from './answer.js';
 import { inRootContext } from './async-contexts.js';
 import type { Clock } from './clock.js';
-import type { ResolvedLockOptions } from './lock-options.js';
-import type { LockStore, Ownership } from './lock-store.js';
+import { LateGrants, type Limits } from './late-grants.js';
+import type { LockStore, Ownership, PushedGrant } from './lock-store.js';
 import { pause } from './pause.js';
 
 /** First and longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };
-
-/** How long the lock may live, and how long one command may take. */
-type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
 /**
  * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
@@ -21,6 +18,7 @@ export class Withdrawals {
   /** By owner. */
   readonly #pending = new Map<string, Promise<void>>();
   readonly #withdrawn = new WeakSet<Ownership>();
+  readonly #late: LateGrants;
   readonly #stop = new AbortController();
 
   constructor(
@@ -29,10 +27,16 @@ export class Withdrawals {
     private readonly alarms: Alarms,
   ) {
     setMaxListeners(0, this.#stop.signal);
+    this.#late = new LateGrants(clock);
   }
 
   get size(): number {
     return this.#pending.size;
+  }
+
+  /** Of how many resources something may be granted here that nobody wants any more. */
+  get departed(): number {
+    return this.#late.size;
   }
 
   start(ownership: Ownership, limits: Limits): void {
@@ -50,7 +54,26 @@ export class Withdrawals {
     this.#pending.set(ownership.owner, work);
   }
 
-  /** A message says that the store knows this owner still. Nothing more is sent where a release is under way: it comes after that. */
+  /** The owner waits no more, and so many of its questions may still be executed. What they are granted is given back. */
+  expectLate(ownership: Ownership, limits: Limits, unanswered: number): void {
+    this.#late.expect(ownership, limits, unanswered);
+  }
+
+  /** One question is answered of an owner that waits no more. */
+  answered(ownership: Ownership): void {
+    this.#late.answered(ownership);
+  }
+
+  /**
+   * A message says that somebody was granted something who does not wait for it here. It changes nothing unless that is one of
+   * this client's: whoever may use the channels can repeat in one inbox what was said in another.
+   */
+  hear(grant: PushedGrant, isHeld: (ownership: Ownership) => boolean): void {
+    const departed = this.#late.claim(grant);
+    if (departed && !isHeld(departed.ownership)) this.start(departed.ownership, departed.limits);
+  }
+
+  /** Releases it once more. Nothing more is sent where a release is under way: it comes after that. */
   again(ownership: Ownership, limits: Limits): void {
     if (!this.#pending.has(ownership.owner)) this.start(ownership, limits);
   }

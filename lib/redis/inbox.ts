@@ -3,19 +3,23 @@ import type { LatchListener } from '../core/latch-store.js';
 import type { GrantListener, PushedGrant } from '../core/lock-store.js';
 import type { Connection } from './connection.js';
 import { toStoreError } from './failures.js';
+import { sealOf } from './grant-seal.js';
 import { decodeResource } from './keys.js';
 
 const RETRY_PAUSE_MS = 250;
 
-/** "owner token sentAt resource", as the scripts write it. The rest of the line is the resource: it may contain spaces. */
-const GRANT_MESSAGE = /^(\S+) (\d+) (\d+) (.+)$/s;
-/** "latch count name": a latch is open. No owner is called so: it contains a slash. */
-const LATCH_MESSAGE = /^latch (\d+) (.+)$/s;
+/** "seal token sentAt resource", as the scripts write it. The rest of the line is the resource: it may contain spaces. */
+const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
+/** "latch count name": a latch is open. */
+const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
+/** Longer than the longest message of ours, whose resource has 512 bytes, all of them encoded. */
+const TOO_LONG = 2_000;
 
 type InboxMessage = { readonly grant: PushedGrant } | { readonly latch: { name: string; count: number } };
 
 /** What a message says; nothing where it is not from a script of ours. */
 export function readMessage(message: string): InboxMessage | undefined {
+  if (message.length > TOO_LONG) return undefined;
   if (message.startsWith('latch ')) return readLatch(message);
   const grant = readGrant(message);
   return grant && { grant };
@@ -31,8 +35,14 @@ function readLatch(message: string): InboxMessage | undefined {
 function readGrant(message: string): PushedGrant | undefined {
   const parts = GRANT_MESSAGE.exec(message);
   if (!parts) return undefined;
-  const [, owner, token, sentAt, resource] = parts as unknown as [string, string, string, string, string];
-  return { owner, fencingToken: Number(token), sentAt: Number(sentAt), resource: decodeResource(resource) };
+  const [seal, terms, token, sentAt, resource] = parts.slice(1) as [string, string, string, string, string];
+  return {
+    resource: decodeResource(resource),
+    fencingToken: Number(token),
+    sentAt: Number(sentAt),
+    // Not before somebody asks: most of what strangers write is about nothing that is waited for here.
+    isFor: (owner) => sealOf(terms, owner) === seal,
+  };
 }
 
 /** The channel on which this instance learns of its grants, and of latches that open: one subscription, made at start-up, whatever it waits for. */

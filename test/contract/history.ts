@@ -1,12 +1,6 @@
 import { strict as assert } from 'node:assert';
-import {
-  type AcquireReply,
-  type LockStore,
-  LockStoreError,
-  type Ownership,
-  type PushedGrant,
-} from '../../lib/core/lock-store.js';
-import { GrantLog } from '../support/grant-log.js';
+import { type AcquireReply, type LockStore, LockStoreError, type Ownership } from '../../lib/core/lock-store.js';
+import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
 import { LockModel } from '../support/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
@@ -211,7 +205,7 @@ export class History {
 }
 
 /** The next grant that a client is told of. @throws when none comes */
-async function soon(grants: GrantLog, expected: PushedGrant): Promise<PushedGrant> {
+async function soon(grants: GrantLog, expected: OwnedGrant): Promise<OwnedGrant> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const refuse = (): void => reject(new Error(`nobody was told of ${JSON.stringify(expected)}`));

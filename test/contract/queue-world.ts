@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireReply, LockStore, Ownership, PushedGrant, Queueing } from '../../lib/core/lock-store.js';
+import type { AcquireReply, LockStore, Ownership, Queueing } from '../../lib/core/lock-store.js';
 import type { TickLedger } from '../../lib/core/tick-ledger.js';
-import { GrantLog } from '../support/grant-log.js';
+import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
 import { instancesOf } from '../support/instances-of.js';
 import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
 
@@ -105,7 +105,7 @@ export class QueueWorld {
    * The next grant that the instance is told of, though one is sent to it now that is known to come. Messages keep their
    * order: `undefined` says that nothing was sent before it.
    */
-  async grantBeforeNow({ store, grants }: Peer): Promise<PushedGrant | undefined> {
+  async grantBeforeNow({ store, grants }: Peer): Promise<OwnedGrant | undefined> {
     const resource = `known to come ${randomUUID()}`;
     const [owner, next] = [contender(store, resource), contender(store, resource)];
     await take(store, owner);

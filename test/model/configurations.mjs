@@ -18,6 +18,7 @@ const anything = {
   LOST_MESSAGES: 'ANY',
   DOUBLED: 'ANY',
   GIVE_UPS: 'ANY',
+  REPLAYS: 0, // messages that a stranger on the channels writes again, or alters
 };
 const noLoss = { CRASHES: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0, LOST_MESSAGES: 0 };
 const busy = { IDS0: 2, CALLERS0: 3, CALLERS1: 2, COHORT: 1 };
@@ -38,6 +39,19 @@ export const configurations = [
     name: 'command',
     set: { ...prompt, ...noLoss, CALLERS0: 2, CALLERS1: 1, LOST_COMMANDS: 1, MAX_IDLE: 1, CHECK: 'KNOWN+PROGRESS' },
   },
+  {
+    name: 'stranger',
+    set: {
+      IDS0: 2,
+      CALLERS0: 2,
+      ...noLoss,
+      LOST_MESSAGES: 1,
+      DEAF: 0,
+      GIVE_UPS: 1,
+      REPLAYS: 1,
+      CHECK: 'KNOWN+NOTHING',
+    },
+  },
 ].map(({ name, set }) => ({ name, set: { ...anything, ...set } }));
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
@@ -56,6 +70,9 @@ export const mutants = [
   { name: 'NO_HEARTBEAT', in: 'messages', property: 'waiter_is_served' },
   { name: 'ROTATE_ONCE', in: 'command', property: 'waiter_is_served' },
   { name: 'FULL_TTL', in: 'crash', property: 'dead_owner_is_gone' },
+  // Without KNOWN, as above.
+  { name: 'RELEASE_FOREIGN', in: 'stranger', property: 'tokens_grow', set: { CHECK: 0 } },
+  { name: 'NO_SEAL', in: 'stranger', property: 'tokens_grow', set: { CHECK: 0 } },
   { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
 ].map(({ name, in: configuration, property, set }) => ({
   name,

@@ -28,12 +28,12 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 
 /* The mutants: MUTANT is 0 or one of these. */
 mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
-  LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE };
+  LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL };
 
 mtype = { ACQUIRE, RELEASE, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
 mtype = { IDLE, WAIT, HOLD, LEAVE, DONE, CRASHED };
 byte crashes = CRASHES, lostCommands = LOST_COMMANDS, lostReplies = LOST_REPLIES, lostMessages = LOST_MESSAGES;
-byte doubled = DOUBLED, giveUps = GIVE_UPS;   /* how many are still allowed */
+byte doubled = DOUBLED, giveUps = GIVE_UPS, replays = REPLAYS; /* how many are still allowed */
 hidden byte x, y, z, who, old, head, headTtl, headStamp, ownerBefore, ttlBefore, tokenBefore; /* within one step only */
 
 /* ---- Redis ---- */
@@ -44,9 +44,10 @@ byte deaf; /* 1 + the instance whose inbox nobody listens to while this script r
 
 /* ---- The wires ---- once a command has run, its slot carries the reply; `rotated`: the owner that rotate releases */
 typedef Command { mtype command, reply; byte contender, rotated, left, token }
-typedef Message { byte contender, left, token }
+typedef Message { byte contender, left, token; bit altered }
 Command wire[WIRES];
 Message inbox[INSTANCES];
+Message heard;                                /* REPLAYS: one that a stranger on the channels keeps */
 
 /* ---- The clients ---- */
 mtype state[INSTANCES] = IDLE;
@@ -54,6 +55,7 @@ byte contender[INSTANCES], rotated[INSTANCES]; /* `rotated`: of a rotate that is
 byte left[INSTANCES], leaseToken[INSTANCES], handOvers[INSTANCES]; /* the lease */
 byte idsUsed[INSTANCES], callers[INSTANCES] = CALLERS1; /* local callers not served yet, with the present one */
 bit told[INSTANCES];                          /* PROMPT: has sent its one command of this tick */
+bit unanswered[CONTENDERS + 1];               /* a reply to an acquire or rotate of this contender was lost */
 byte lastToken;                               /* ghost: of the last lease that started */
 byte place[INSTANCES], placed;                /* ghost, IN_TURN: the order in which the waiting instances were queued */
 byte idle, unowned, dead[INSTANCES];          /* ghosts, PROGRESS: ticks */
@@ -97,7 +99,12 @@ inline takeLock(c, forTicks) { owner = c; ttl = forTicks; fence++; token = fence
 inline publish(c, echoed) { /* here an inbox holds one message: of two, one is lost, the old or the new */
   if
   :: state[INSTANCE(c)] != CRASHED && (inbox[INSTANCE(c)].contender == 0 || lostMessages == 0) ->
-     inbox[INSTANCE(c)].contender = c; inbox[INSTANCE(c)].left = echoed; inbox[INSTANCE(c)].token = token
+     inbox[INSTANCE(c)].contender = c; inbox[INSTANCE(c)].left = echoed; inbox[INSTANCE(c)].token = token;
+     inbox[INSTANCE(c)].altered = 0
+  :: else
+  fi;
+  if
+  :: replays > 0 && heard.contender == 0 -> heard.contender = c; heard.left = echoed; heard.token = token
   :: else
   fi
 }
@@ -218,16 +225,27 @@ inline onReply(k) {
      fi
   fi
 }
-inline forget(i) { inbox[i].contender = 0; inbox[i].left = 0; inbox[i].token = 0 }
+inline forget(i) { inbox[i].contender = 0; inbox[i].left = 0; inbox[i].token = 0; inbox[i].altered = 0 }
+/* Whether something that the instance has sent may still put the contender in the queue, as far as it knows. Where nobody
+ * looks for what is left (CHECK), it keeps everybody in mind. */
+#define ASKS(i, k, c) ((k) < WIRES && SENDER(k) == (i) && wire[k].contender == (c) && \
+  (wire[k].command == ACQUIRE || wire[k].command == ROTATE))
+#define MAY_BE_QUEUED(i, c) (!(CHECK & NOTHING) || unanswered[c] || ASKS(i, FIRST_WIRE(i), c) || (i) == 0 && ASKS(i, WIRES0 - 1, c))
 inline onMessage(i) {
   who = inbox[i].contender;
   printf("client %d gets the grant of %d, token %d, left %d\n", i, who, inbox[i].token, inbox[i].left);
   if :: MUTANT == NO_STAMP -> inbox[i].left = LEASE :: else fi;
   if
   :: state[i] == CRASHED || who == contender[i] && state[i] == HOLD
-  :: who == contender[i] && state[i] == WAIT ->
+  :: inbox[i].altered && MUTANT != NO_SEAL /* its seal does not fit */
+  :: INSTANCE(who) != i && MUTANT != RELEASE_FOREIGN && (!inbox[i].altered || MUTANT == NO_SEAL) /* not of this client */
+  :: who == contender[i] && state[i] == WAIT && (!inbox[i].altered || MUTANT == NO_SEAL) ->
      if :: inbox[i].left > 0 -> startLease(i, inbox[i].left, inbox[i].token) :: else fi
-  :: else -> if :: MUTANT != KEEP_LATE_GRANT -> send(i, RELEASE, who, 0, 0) :: else fi
+  :: else ->
+     if
+     :: MUTANT != KEEP_LATE_GRANT && (MAY_BE_QUEUED(i, who) || INSTANCE(who) != i) -> send(i, RELEASE, who, 0, 0)
+     :: else
+     fi
   fi;
   forget(i)
 }
@@ -258,6 +276,12 @@ proctype Client(byte i) {
 }
 
 /* ============ The wires: all may be late; lost, doubled, out of order if the configuration allows it ============ */
+inline loseReply(k) {
+  if
+  :: (CHECK & NOTHING) && (wire[k].command == ACQUIRE || wire[k].command == ROTATE) -> unanswered[wire[k].contender] = 1
+  :: else
+  fi; clear(k)
+}
 #define UNRUN(k) (wire[k].command != 0 && wire[k].reply == 0)
 #define CAN_BE_DEAF(i) (state[i] == CRASHED || DEAF) /* PUBLISH reaches nobody */
 proctype Wire(byte k) {
@@ -266,7 +290,7 @@ proctype Wire(byte k) {
        if :: true :: CAN_BE_DEAF(0) -> deaf = 1 :: CAN_BE_DEAF(1) -> deaf = 2 fi;
        d_step { execute(k); sortWires() } }
   :: d_step { UNRUN(k) && lostCommands > 0 -> USE(lostCommands); clear(k); sortWires() }
-  :: d_step { wire[k].reply != 0 && lostReplies > 0 -> USE(lostReplies); clear(k); sortWires() }
+  :: d_step { wire[k].reply != 0 && lostReplies > 0 -> USE(lostReplies); loseReply(k); sortWires() }
   :: d_step { UNRUN(k) && k < 2 && WIRES0 == 2 && wire[1 - k].command == 0 && doubled > 0 -> USE(doubled);
        wire[1 - k].command = wire[k].command; wire[1 - k].contender = wire[k].contender;
        wire[1 - k].rotated = wire[k].rotated; wire[1 - k].left = wire[k].left; sortWires() }
@@ -277,6 +301,22 @@ proctype Inbox(byte i) {
   do
   :: d_step { inbox[i].contender != 0 && FREE(i) -> onMessage(i); sortWires() }
   :: d_step { inbox[i].contender != 0 && lostMessages > 0 -> USE(lostMessages); forget(i) }
+  od
+}
+
+/* ============ A stranger who hears all inboxes and writes to all of them, but has no key ============ */
+inline replay(i, other) {                     /* or with another stamp: as if it were sent now */
+  USE(replays); printf("stranger writes to %d\n", i);
+  inbox[i].contender = heard.contender; inbox[i].token = heard.token;
+  inbox[i].left = (other -> LEASE : heard.left); inbox[i].altered = other
+}
+proctype Stranger() {
+  do
+  :: d_step { heard.contender != 0 -> heard.contender = 0; heard.left = 0; heard.token = 0 } /* keeps another one */
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 0) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 0) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 1) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 1) }
   od
 }
 
@@ -304,6 +344,9 @@ proctype Monitor() {
 #define NOT_WAITING(i) (state[i] != WAIT)
 #define NOT_VALID(i) (!VALID(i))
 #define NOT_OVERDUE(i) (dead[i] <= LEASE || owner == NOBODY || INSTANCE(owner) != i)
+/* Nothing can be granted to it any more: one state, whether that is known or not. */
+#define FORGOTTEN(c) (contender[INSTANCE(c)] != (c) && expiry[c] == 0 && inbox[INSTANCE(c)].contender != (c) && \
+  heard.contender == 0 && !ASKS(INSTANCE(c), FIRST_WIRE(INSTANCE(c)), c) && WIRES0 == 1)
 inline checkProgress() {                      /* `idle`, `unowned`: for how many ticks in a row, while somebody waits */
   idle = (!EVERY(NOT_WAITING) && EVERY(NOT_VALID) -> idle + 1 : 0);
   unowned = (!EVERY(NOT_WAITING) && owner == NOBODY -> unowned + 1 : 0);
@@ -318,6 +361,8 @@ proctype Clock() {
        printf("-------- tick\n");
        if :: CHECK & PROGRESS -> checkProgress() :: else fi;
        for (x : 0 .. WIRES - 1) { COUNT_DOWN(wire[x].left) }
+       COUNT_DOWN(heard.left);
+       for (x : 1 .. CONTENDERS) { unanswered[x] = unanswered[x] && !FORGOTTEN(x) }
        for (x : 0 .. INSTANCES - 1) { COUNT_DOWN(inbox[x].left); COUNT_DOWN(left[x]); told[x] = 0 }
        for (x : 1 .. CONTENDERS) { COUNT_DOWN(expiry[x]); COUNT_DOWN(stamp[x]) }
        COUNT_DOWN(ttl); if :: ttl == 0 -> owner = NOBODY; token = 0 :: else fi;
@@ -331,6 +376,7 @@ init {
     callers[0] = CALLERS0;
     for (x : 0 .. INSTANCES - 1) { run Client(x); run Inbox(x) }
     for (x : 0 .. WIRES - 1) { run Wire(x) }
-    run Clock(); run Monitor()
+    run Clock(); run Monitor();
+    if :: REPLAYS > 0 -> run Stranger() :: else fi
   }
 }

@@ -185,7 +185,9 @@ export class ContentionSimulation {
         clock.whenAwake(() => store.reconnect());
         break;
       case 'forge': {
-        const grant = { resource, owner: locks.newOwner(), fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()) };
+        const owner = locks.newOwner();
+        const isFor = (other: string): boolean => other === owner;
+        const grant = { resource, fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()), isFor };
         clock.whenAwake(() => store.deliver(grant));
         break;
       }

@@ -1,14 +1,29 @@
-import type { LockStore, PushedGrant } from '../../lib/core/lock-store.js';
+import type { LockStore, Ownership, PushedGrant } from '../../lib/core/lock-store.js';
+
+/** A grant, and whose it is. */
+export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
+  /** Of those that have asked this store; empty where it is none of theirs. */
+  readonly owner: string;
+}
 
 /** The grants that one instance is told of, in the order they came. */
 export class GrantLog {
-  readonly #arrived: PushedGrant[] = [];
+  readonly #arrived: OwnedGrant[] = [];
+  readonly #owners = new Set<string>();
   #waiting: (() => void) | undefined;
 
   constructor(store: LockStore) {
+    const { acquire, rotate } = store;
+    const noted = (contender: Ownership): Ownership => {
+      this.#owners.add(contender.owner);
+      return contender;
+    };
+    store.acquire = (contender, ...how) => acquire.call(store, noted(contender), ...how);
+    store.rotate = (leaving, next, ...how) => rotate.call(store, leaving, noted(next), ...how);
     store.listen({
-      granted: (grant) => {
-        this.#arrived.push(grant);
+      granted: ({ isFor, ...grant }) => {
+        const owner = [...this.#owners].reverse().find(isFor) ?? '';
+        this.#arrived.push({ ...grant, owner });
         this.#waiting?.();
       },
       reconnected: () => {},
@@ -16,7 +31,7 @@ export class GrantLog {
   }
 
   /** Waits for the next grant that nobody has taken yet. */
-  async next(): Promise<PushedGrant> {
+  async next(): Promise<OwnedGrant> {
     for (;;) {
       const grant = this.#arrived.shift();
       if (grant) return grant;

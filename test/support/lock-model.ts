@@ -4,12 +4,12 @@ import type {
   LockState,
   LockWaiter,
   Ownership,
-  PushedGrant,
   Queueing,
   RotateReply,
   Transfer,
 } from '../../lib/core/lock-store.js';
 import type { PermitRequest } from '../../lib/core/permit-request.js';
+import type { OwnedGrant } from './grant-log.js';
 
 interface Holder {
   readonly resource: string;
@@ -45,7 +45,7 @@ export class LockModel {
   /** Clients that are told nothing any more. */
   readonly gone = new Set<string>();
   /** The grants by message, in order. Whoever reads them empties it. */
-  readonly told: PushedGrant[] = [];
+  readonly told: OwnedGrant[] = [];
   holders: Holder[] = [];
   waiters: Waiter[] = [];
   readonly #totals = new Map<string, { total: number; isResized: boolean }>();

@@ -6,7 +6,7 @@ import { FENCE, HOLDER, LEASE, TAKE } from './shared.js';
 /**
  * `grantWaiting(lockKey, queueKey, fenceKey, lock, own)`: gives a lock that is free, or shared, to the first waiter who is
  * alive, and to those behind it as long as they can hold it together; each for what is left of its place. Tells their
- * clients: "owner token sentAt resource" in the inbox, whose name begins like that of the fence. Gives the lock as it is then, and who is first in the queue, where
+ * clients: "seal token sentAt resource" in the inbox, whose name begins like that of the fence; see grant-seal.ts. Gives the lock as it is then, and who is first in the queue, where
  * somebody is who could not be granted.
  *
  * `lock` is what readLock gave, or nil. It stops before `own`, who is the one that asks and need not be told. A place that has
@@ -43,8 +43,9 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
     else
       leaveQueue(queueKey, number, owner)
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
+      local terms = string.format('%.0f', token) .. ' ' .. sentAt
       local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(owner, '^(.*)/'),
-        owner .. ' ' .. string.format('%.0f', token) .. ' ' .. sentAt .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+        redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
       local isTold = type(receivers) == 'table' or receivers > 0 or inCluster > 0
       if isTold and not shared then return { owner = owner, token = token, mode = mode } end
       local wasFree = not lock

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { sealOf } from '../../../lib/redis/grant-seal.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { GrantLog } from '../../support/grant-log.js';
@@ -82,12 +83,21 @@ describe('a grant that comes late, twice, or from nobody', () => {
     await expectNothingLeft(admin(), a, b, far);
   });
 
-  it('a grant to a contender that nobody knows any more is given back at once', async () => {
+  it('a grant to a contender that waits no more is given back at once', async () => {
     const [a, b, c] = [await start(), await start(), await start()];
     const lease = await a.locks.acquire('x', LONG);
-    // As by a question that reached Redis after the withdrawal.
-    const ghost = { resource: 'x', owner: `${b.store.clientId}/ghost`, mode: 'exclusive' } as const;
-    await b.store.acquire(ghost, LONG.leaseMs, { sentAt: performance.now(), maxWaiters: 10 });
+    // Its question reaches Redis after its withdrawal, and nobody is told the answer.
+    const arrival = gate();
+    const { acquire } = b.store;
+    b.store.acquire = async (...question) => {
+      await arrival.opened;
+      await acquire.call(b.store, ...question);
+      return new Promise(() => {});
+    };
+    await rejection(b.locks.acquire('x', { ...LONG, waitMs: 100 }));
+    await eventually(() => expect(b.locks.withdrawals.size).toBe(0));
+    arrival.open();
+    await untilQueued(a, 'x', b);
     const waiting = c.locks.acquire('x', LONG);
     await untilQueued(a, 'x', b, c);
     const from = performance.now();
@@ -162,12 +172,12 @@ describe('a grant that comes late, twice, or from nobody', () => {
     const heard = new GrantLog(b.store);
     const token = lease.fencingToken + 32;
     const forged = [
-      `${b.store.clientId}/guess ${token} 1 x`,
-      `${b.store.clientId}/ ${token} 1 x`,
-      `${b.instanceId} ${token} 999999999 x`,
-      `${a.store.clientId}/guess ${token} 1 x`,
-      `${b.store.clientId}/guess ${token} 1 y`,
-      `undefined ${token} 1 x`,
+      `${sealOf(`${token} 1`, `${b.store.clientId}/guess`)} ${token} 1 x`,
+      `${sealOf(`${token} 1`, `${b.store.clientId}/`)} ${token} 1 x`,
+      `${sealOf(`${token} 999999999`, b.instanceId)} ${token} 999999999 x`,
+      `${sealOf(`${token} 1`, `${a.store.clientId}/guess`)} ${token} 1 x`,
+      `${sealOf(`${token} 1`, `${b.store.clientId}/guess`)} ${token} 1 y`,
+      `${sealOf(`${token} 1`, 'undefined')} ${token} 1 x`,
     ];
     const garbage = [
       '',
@@ -175,7 +185,8 @@ describe('a grant that comes late, twice, or from nobody', () => {
       'x',
       '{}',
       `${b.store.clientId}/guess x`,
-      `${b.store.clientId}/guess -1 -1 x`,
+      `${b.store.clientId}/guess ${token} 1 x`,
+      `${'0'.repeat(40)} -1 -1 x`,
       '\0\n\r 1 1 %',
       'é',
     ];

@@ -301,6 +301,36 @@ describe('a latch', () => {
       expect(a.store.sent('wait')).toBe(2);
     });
 
+    it('ask no more than ten times a second, however many messages come, and miss no opening', async () => {
+      const waiting = track(a.latches.latch('import', 1).wait({ waitMs: Infinity }));
+      await settle();
+      for (let i = 0; i < 2_000; i++) {
+        for (let line = 0; line < 5; line++) a.store.deliver('import', 1);
+        await world.clock.advance(1);
+      }
+      expect(a.store.sent('wait')).toBeGreaterThan(15);
+      expect(a.store.sent('wait')).toBeLessThan(25);
+      await b.latches.latch('import', 1).countDown();
+      await world.clock.advance(100);
+      expect(waiting.state).toBe('fulfilled');
+    });
+
+    it('ask again where the message came while they asked', async () => {
+      const waiting = track(a.latches.latch('import', 1).wait({ waitMs: Infinity }));
+      await settle();
+      a.store.deliver('import', 1);
+      const reply = gate();
+      a.store.next('wait', repliedWhen(reply.opened));
+      await world.clock.advance(100);
+      a.store.deliver('import', 1); // asks
+      await b.latches.latch('import', 1).countDown(); // and is told at once
+      await settle();
+      reply.open();
+      await world.clock.advance(100);
+      expect(waiting.state).toBe('fulfilled');
+      expect(a.store.sent('wait')).toBeLessThan(5);
+    });
+
     it('hear a message that comes before the reply to their question', async () => {
       const reply = gate();
       a.store.next('wait', repliedWhen(reply.opened));

@@ -36,7 +36,8 @@ describe('a grant', () => {
     world.down(0);
     one.store.release(holder).catch(() => {});
     await world.clock.advance(10);
-    expect(grants).toMatchObject([{ owner: waiter.owner, sentAt: firstAt }]);
+    expect(grants).toMatchObject([{ sentAt: firstAt }]);
+    expect(grants[0]!.isFor(waiter.owner)).toBe(true);
   });
 
   it('that comes when nobody wants it any more is given back', async () => {

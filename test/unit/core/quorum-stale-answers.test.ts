@@ -39,7 +39,8 @@ class SlowNode {
   }
 
   push(sentAt: number): void {
-    this.#listener!.granted({ resource: ANNA.resource, owner: ANNA.owner, fencingToken: 7, sentAt });
+    const isFor = (owner: string): boolean => owner === ANNA.owner;
+    this.#listener!.granted({ resource: ANNA.resource, fencingToken: 7, sentAt, isFor });
   }
 }
 

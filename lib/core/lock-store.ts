@@ -181,7 +181,7 @@ export interface LockStore {
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /** Tells the listener of grants to contenders of this instance, and of whatever else may look like one. */
   listen(listener: GrantListener): void;
-  /** Stops using its connections. Calls after this reject. */
+  /** Closes its connections, and resolves when they are. Calls after this reject. */
   close(): Promise<void>;
 }
 

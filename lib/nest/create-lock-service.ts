@@ -25,7 +25,7 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
   client.observers.add(log.observe, LOGGED_EVENTS);
   for (const observer of observers) client.observers.add(observer);
   const singletonRuns = new SingletonRuns(client, stores.ledger);
-  return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs);
+  return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs, stores.keepAlive);
 }
 
 function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {
@@ -37,6 +37,11 @@ export interface Stores {
   readonly store: LockStore;
   readonly ledger: TickLedger;
   readonly latches: LatchStore;
+  /**
+   * The application has started: from now on the connections keep the process alive. Nest tells nobody of a start that fails,
+   * so until then they do not.
+   */
+  readonly keepAlive?: () => void;
 }
 
 function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
@@ -49,9 +54,10 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
   const { keyPrefix, instanceId, defaults, durability } = options;
   const connection = options.connection()!;
   const { leaseMs, restartQuarantineMs } = defaults;
-  const terms = { connection, instanceId, leaseMs, durability, restartQuarantineMs };
+  const terms = { connection, instanceId, leaseMs, durability, restartQuarantineMs, inBackground: true };
   const store = new RedisLockStore({ ...terms, keyPrefix });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
-  return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
+  const keepAlive = () => store.keepAlive();
+  return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store), keepAlive };
 }

@@ -22,7 +22,7 @@ export async function createOnQuorum(
 ): Promise<Stores> {
   const clientId = createClientId(instanceId);
   const { leaseMs, restartQuarantineMs } = defaults;
-  const terms = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs };
+  const terms = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true };
   const stores = connections().map((connection) => new RedisLockStore({ ...terms, connection }));
   const clock = new SystemClock();
   const random = new SystemRandom();
@@ -35,5 +35,6 @@ export async function createOnQuorum(
   const refusal = stores.find((node) => node.inboxRefusal)?.inboxRefusal;
   if (refusal) log.noInbox(refusal);
   const ledger = new QuorumTickLedger(store, claims, clock, random);
-  return { store, ledger, latches: new RefusedLatchStore(NO_LATCHES) };
+  const keepAlive = () => stores.forEach((node) => node.keepAlive());
+  return { store, ledger, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
 }

@@ -1,4 +1,4 @@
-import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { CampaignOptions } from '../core/campaign-options.js';
 import type { CountdownLatch, LatchOptions } from '../core/countdown-latch.js';
 import type { LockObserver } from '../core/events.js';
@@ -19,17 +19,25 @@ import type { SingletonRuns } from '../core/singleton-runs.js';
 import { checkFunction } from '../core/validation.js';
 
 /** The locks of this application. */
-export class RedisLockService implements BeforeApplicationShutdown {
+export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #client: LockClient;
   readonly #singletonRuns: SingletonRuns;
   readonly #latches: Latches;
   readonly #drainMs: number;
+  readonly #onStarted: (() => void) | undefined;
 
-  constructor(client: LockClient, singletonRuns: SingletonRuns, latches: Latches, drainMs: number) {
+  constructor(
+    client: LockClient,
+    singletonRuns: SingletonRuns,
+    latches: Latches,
+    drainMs: number,
+    onStarted?: () => void,
+  ) {
     this.#client = client;
     this.#singletonRuns = singletonRuns;
     this.#latches = latches;
     this.#drainMs = drainMs;
+    this.#onStarted = onStarted;
   }
 
   /**
@@ -187,6 +195,11 @@ export class RedisLockService implements BeforeApplicationShutdown {
    */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
     return this.#latches.latch(name, count, options);
+  }
+
+  /** Called by Nest. From now on its connections keep the process alive; before that, only calls under way do. */
+  onApplicationBootstrap(): void {
+    this.#onStarted?.();
   }
 
   /** Called by Nest. Takes no new locks, gives running work `shutdown.drainMs`, and closes its connections. */

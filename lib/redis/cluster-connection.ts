@@ -7,6 +7,7 @@ import { ClusterSubscriber } from './cluster-subscriber.js';
 import { ClusterTopology } from './cluster-topology.js';
 import type { Connection, ScriptCall } from './connection.js';
 import type { Durability } from './durability.js';
+import type { OwnClients } from './own-clients.js';
 import { reconnectPauses, safeOptions } from './safe-options.js';
 import { ASKING, type ScriptSender } from './script-runner.js';
 import type { ServerConnection } from './server-connection.js';
@@ -26,20 +27,30 @@ export class ClusterConnection implements Connection {
   readonly #topology: ClusterTopology;
   readonly #servers: ClusterServers;
   readonly #scripts: ScriptSender;
+  readonly #clients: OwnClients;
 
   /** @throws InvalidLockOptionsError when no two keys would be in one slot */
-  constructor(model: Cluster, instanceId: string, leaseMs: number, scripts: ScriptSender, durability?: Durability) {
+  constructor(
+    model: Cluster,
+    instanceId: string,
+    leaseMs: number,
+    scripts: ScriptSender,
+    clients: OwnClients,
+    durability?: Durability,
+  ) {
     this.#scripts = scripts;
+    this.#clients = clients;
     const { keyPrefix, redisOptions } = model.options;
     this.outerKeyPrefix = (keyPrefix ?? redisOptions?.keyPrefix ?? '').toString();
     checkPrefix(this.outerKeyPrefix);
     const options = safeOptions(instanceId, leaseMs);
-    this.#topology = new ClusterTopology(model, leaseMs, () => {
+    this.#topology = new ClusterTopology(model, leaseMs, clients, () => {
       this.#servers.follow();
       this.subscriber.nodesChanged();
     });
-    this.#servers = new ClusterServers(this.#topology, options, durability);
-    this.subscriber = new ClusterSubscriber(() => this.#topology.nodes('all'), options, reconnectPauses(leaseMs));
+    this.#servers = new ClusterServers(this.#topology, options, { clients, durability });
+    const nodes = () => this.#topology.nodes('all');
+    this.subscriber = new ClusterSubscriber(nodes, options, clients, reconnectPauses(leaseMs));
   }
 
   get isConnected(): boolean {
@@ -84,10 +95,15 @@ export class ClusterConnection implements Connection {
     return trouble ? trouble.describeTrouble() : this.#unknown().message;
   }
 
-  close(): void {
+  keepAlive(): void {
+    this.#clients.keepAlive();
+  }
+
+  close(): Promise<void> {
     this.#topology.close();
     this.#servers.close();
     this.subscriber.close();
+    return this.#clients.closed();
   }
 
   #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {

@@ -2,8 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { inRootContext } from '../core/async-contexts.js';
 import { addressOf, parseAddress } from './address.js';
 import type { ClusterTopology } from './cluster-topology.js';
-import type { Durability } from './durability.js';
-import { ServerConnection } from './server-connection.js';
+import { ServerConnection, type ServerTerms } from './server-connection.js';
 
 /** How long a node stays connected that has no slot: it may be about to get one, or have replies under way. */
 const GUEST_MS = 30_000;
@@ -20,7 +19,7 @@ export class ClusterServers {
   constructor(
     private readonly topology: ClusterTopology,
     private readonly options: RedisOptions,
-    private readonly durability: Durability | undefined,
+    private readonly terms: Pick<ServerTerms, 'clients' | 'durability'>,
   ) {}
 
   get primaries(): ServerConnection[] {
@@ -66,11 +65,7 @@ export class ClusterServers {
   }
 
   #add(address: string, model: Redis): ServerConnection {
-    const server = new ServerConnection(
-      model,
-      { ...this.options, ...parseAddress(address) },
-      { durability: this.durability },
-    );
+    const server = new ServerConnection(model, { ...this.options, ...parseAddress(address) }, this.terms);
     this.#servers.set(address, server);
     server.onConnected(() => {
       for (const listener of this.#listeners) listener();

@@ -4,6 +4,7 @@ import { mendBrokenHandshake } from './broken-handshake.js';
 import { connectInRootContext } from './connect-in-root-context.js';
 import type { Subscriber } from './connection.js';
 import { addressOf } from './address.js';
+import type { OwnClients } from './own-clients.js';
 
 /**
  * Listens on one node of a cluster, whichever: what is published on one reaches all of them. When that node goes, or leaves the
@@ -17,6 +18,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
   constructor(
     private readonly nodes: () => Redis[],
     private readonly options: RedisOptions,
+    private readonly clients: OwnClients,
     private readonly pauseBefore: (attempt: number) => number,
   ) {
     super();
@@ -60,6 +62,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
     });
     mendBrokenHandshake(client);
     connectInRootContext(client);
+    this.clients.add(client);
     this.#client = client;
     let tried = attempt;
     client.on('error', () => {}); // the connections for commands tell about them

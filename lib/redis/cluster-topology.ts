@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../core/async-contexts.js';
 import { connectInRootContext } from './connect-in-root-context.js';
+import type { OwnClients } from './own-clients.js';
 import { reconnectPauses } from './safe-options.js';
 
 /** How long a node may take to say which nodes there are, before another one is asked. */
@@ -23,7 +24,12 @@ export class ClusterTopology {
   lastError: Error | undefined;
 
   /** @param onChange called whenever the table was read */
-  constructor(model: Cluster, leaseMs: number, onChange: () => void) {
+  constructor(
+    model: Cluster,
+    leaseMs: number,
+    private readonly clients: OwnClients,
+    onChange: () => void,
+  ) {
     this.#cluster = model.duplicate([], {
       lazyConnect: true,
       // Commands are sent by our own connections, which send nothing twice. CLUSTER INFO may be forbidden.
@@ -36,6 +42,7 @@ export class ClusterTopology {
       redisOptions: { ...model.options.redisOptions, disconnectTimeout: GONE_MS },
     });
     connectInRootContext(this.#cluster);
+    clients.add(this.#cluster);
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
     this.#cluster.on('node error', (error: Error) => (this.lastError = error));
     this.#cluster.on('error', (error: Error) => (this.lastError ??= error));
@@ -107,7 +114,7 @@ export class ClusterTopology {
     node.duplicate = (changes) => {
       const copy = duplicate(changes);
       if (changes?.connectionName?.includes('refresher')) {
-        this.#asking.add(copy);
+        this.#asking.add(this.clients.add(copy));
         copy.once('end', () => this.#asking.delete(copy));
       }
       return copy;

@@ -47,5 +47,8 @@ export interface Connection {
   servers(): readonly ServerConnection[];
   /** Why commands cannot be sent now, for people. */
   describeTrouble(): string;
-  close(): void;
+  /** From now on the connections keep the process alive. */
+  keepAlive(): void;
+  /** Resolves when the connections are closed; what hangs is given up within a second. */
+  close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { ClusterConnection } from './cluster-connection.js';
 import type { Connection } from './connection.js';
 import { isCluster, modelOf, type RedisConnectionOption } from './connection-options.js';
 import type { Durability } from './durability.js';
+import { OwnClients } from './own-clients.js';
 import { RedisConnection } from './redis-connection.js';
 import { RestartQuarantine } from './restart-quarantine.js';
 import { ScriptRunner } from './script-runner.js';
@@ -16,15 +17,18 @@ export interface ConnectionTerms {
   readonly durability?: Durability | undefined;
   /** The longest lease that anybody takes, in milliseconds: so long nothing is granted by a server that has forgotten its data. */
   readonly restartQuarantineMs?: number | undefined;
+  /** The connections leave the process free to exit, until `keepAlive()` is called. @default false */
+  readonly inBackground?: boolean | undefined;
 }
 
 /** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
 export function createConnection(terms: ConnectionTerms): Connection {
-  const { instanceId, leaseMs, durability, restartQuarantineMs } = terms;
+  const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = terms;
   const model = modelOf(terms.connection);
   const runner = new ScriptRunner();
+  const clients = new OwnClients(leaseMs, inBackground);
   const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);
   return isCluster(model)
-    ? new ClusterConnection(model, instanceId, leaseMs, scripts, durability)
-    : new RedisConnection(model, instanceId, leaseMs, scripts, durability);
+    ? new ClusterConnection(model, instanceId, leaseMs, scripts, clients, durability)
+    : new RedisConnection(model, instanceId, leaseMs, scripts, clients, durability);
 }

@@ -3,6 +3,7 @@ import { addressOf } from './address.js';
 import { mendBrokenHandshake } from './broken-handshake.js';
 import { connectInRootContext } from './connect-in-root-context.js';
 import { ConnectionTrouble } from './connection-trouble.js';
+import type { OwnClients } from './own-clients.js';
 
 const SWITCHED = '+switch-master';
 
@@ -22,10 +23,10 @@ export class PrimaryWatch {
   #address: string | undefined;
 
   /** @param options those of the client that is to find the primary */
-  constructor(options: RedisOptions, onSwitched: () => void) {
+  constructor(options: RedisOptions, clients: OwnClients, onSwitched: () => void) {
     this.#name = options.name;
     this.#onSwitched = onSwitched;
-    this.#sentinels = (options.sentinels ?? []).map((sentinel) => this.#connectionTo(sentinel, options));
+    this.#sentinels = (options.sentinels ?? []).map((sentinel) => clients.add(this.#connectionTo(sentinel, options)));
   }
 
   start(): void {

@@ -4,6 +4,7 @@ import { mendBrokenHandshake } from './broken-handshake.js';
 import { connectInRootContext } from './connect-in-root-context.js';
 import type { Connection, ScriptCall } from './connection.js';
 import type { Durability } from './durability.js';
+import type { OwnClients } from './own-clients.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { safeOptions } from './safe-options.js';
 import { reconnect } from './reconnect.js';
@@ -19,21 +20,30 @@ export class RedisConnection implements Connection {
   readonly #server: ServerConnection;
   readonly #watch: PrimaryWatch;
   readonly #scripts: ScriptSender;
+  readonly #clients: OwnClients;
 
-  constructor(model: Redis, instanceId: string, leaseMs: number, scripts: ScriptSender, durability?: Durability) {
+  constructor(
+    model: Redis,
+    instanceId: string,
+    leaseMs: number,
+    scripts: ScriptSender,
+    clients: OwnClients,
+    durability?: Durability,
+  ) {
     this.#scripts = scripts;
-    const options = safeOptions(instanceId, leaseMs);
+    this.#clients = clients;
+    const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
     // Who listens on a replica counts as dead where a lock is passed on.
     const onDemoted = (): void => reconnect(this.subscriber);
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
-    this.#server = new ServerConnection(model, options, { durability, onDemoted, reasonOfSentinel });
-    this.subscriber = model.duplicate(options);
+    this.#server = new ServerConnection(model, options, { clients, durability, onDemoted, reasonOfSentinel });
+    this.subscriber = clients.add(model.duplicate(options));
     mendBrokenHandshake(this.subscriber);
     connectInRootContext(this.subscriber);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
     // It has the same troubles as the other one, which tells about them.
     this.subscriber.on('error', () => {});
-    this.#watch = new PrimaryWatch(this.#server.client.options, () => {
+    this.#watch = new PrimaryWatch(this.#server.client.options, clients, () => {
       this.#server.reconnect();
       reconnect(this.subscriber);
     });
@@ -73,10 +83,15 @@ export class RedisConnection implements Connection {
     return this.#server.describeTrouble();
   }
 
-  close(): void {
+  keepAlive(): void {
+    this.#clients.keepAlive();
+  }
+
+  close(): Promise<void> {
     this.#server.close();
     this.subscriber.disconnect();
     this.#watch.close();
+    return this.#clients.closed();
   }
 
   readonly #explain = (error: unknown): never => {

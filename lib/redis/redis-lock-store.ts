@@ -194,8 +194,13 @@ export class RedisLockStore implements LockStore {
     this.#inbox.listenForLatches(listener);
   }
 
-  async close(): Promise<void> {
-    this.#connection.close();
+  /** From now on its connections keep the process alive. */
+  keepAlive(): void {
+    this.#connection.keepAlive();
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
   /** Runs one script, and gives what is read from its reply. @throws LockStoreError */

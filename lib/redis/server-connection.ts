@@ -8,11 +8,14 @@ import type { Durability } from './durability.js';
 import { DurablePool } from './durable-pool.js';
 import { isNotWritten, toStoreError } from './failures.js';
 import { KeyOrder } from './key-order.js';
+import type { OwnClients } from './own-clients.js';
 import { reconnect } from './reconnect.js';
 import type { ScriptSender } from './script-runner.js';
 import type { SentinelReasons } from './sentinel-trouble.js';
 
 export interface ServerTerms {
+  /** Where its clients are counted. */
+  readonly clients?: OwnClients | undefined;
   readonly durability?: Durability | undefined;
   /**
    * Called when it says that it is a replica now: the connection is made anew, to find the primary. Not for a node of a cluster,
@@ -35,7 +38,7 @@ export class ServerConnection {
 
   /** @param model whose options say where the server is */
   constructor(model: Redis, safeOptions: RedisOptions, terms: ServerTerms = {}) {
-    const { durability, onDemoted, reasonOfSentinel } = terms;
+    const { clients, durability, onDemoted, reasonOfSentinel } = terms;
     let isLeaving = false;
     const options: RedisOptions = {
       ...safeOptions,
@@ -51,13 +54,14 @@ export class ServerConnection {
     this.client = model.duplicate(options);
     mendBrokenHandshake(this.client);
     connectInRootContext(this.client);
+    clients?.add(this.client);
     this.client.on('connect', () => (isLeaving = false));
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
     this.client.on('ready', () => this.#announce());
     if (!durability) return;
     // The reply to a WAIT comes so much later.
     const socketTimeout = (safeOptions.socketTimeout ?? 0) + durability.timeoutMs;
-    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout });
+    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients });
     this.#durable = new DurablePool(open, durability, () => this.#announce());
   }
 

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { ClusterTopology } from '../../../lib/redis/cluster-topology.js';
+import { OwnClients } from '../../../lib/redis/own-clients.js';
 import { eventually } from '../../support/eventually.js';
 
 /** How long a node may take to say where the slots are. */
@@ -27,7 +28,7 @@ describe('a cluster whose nodes hang', () => {
   it('keeps nobody waiting who closes the application', async () => {
     const { port } = server.address() as AddressInfo;
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    const topology = new ClusterTopology(model, 10_000, () => {});
+    const topology = new ClusterTopology(model, 10_000, new OwnClients(10_000), () => {});
     topology.connect();
     const [socket] = (await once(server, 'connection')) as [Socket];
     const givesUp = sleep(0.8 * ANSWER_MS, 'only when no answer came');
@@ -44,7 +45,7 @@ describe('a cluster whose nodes hang', () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    const topology = new ClusterTopology(model, 10_000, () => {});
+    const topology = new ClusterTopology(model, 10_000, new OwnClients(10_000), () => {});
     topology.connect();
     await eventually(() => expect(topology.lastError).toBeDefined());
     topology.close();

@@ -1,0 +1,19 @@
+import { closeInProcess } from '../../support/closing-process.js';
+import { describeOnMachine } from '../../support/describe-on-machine.js';
+import { useRedisCluster } from '../../support/redis-cluster.js';
+import { SentinelSet } from '../../support/sentinel-set.js';
+
+describeOnMachine('when app.close() has resolved, no socket and no timer of the library is open', () => {
+  const cluster = useRedisCluster();
+  let set: SentinelSet;
+  beforeAll(async () => void (set = await SentinelSet.start()), 60_000);
+  afterAll(() => set?.[Symbol.asyncDispose]());
+
+  it('of a cluster', async () => {
+    expect(await closeInProcess({ connection: cluster().connection })).toMatchObject({ left: [] });
+  });
+
+  it('of a primary that sentinels name', async () => {
+    expect(await closeInProcess({ connection: set.connection })).toMatchObject({ left: [] });
+  });
+});

@@ -61,8 +61,15 @@ export class Acquisition {
    * @param caller the async context of the call that has acquired it
    */
   hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): HeldLease {
-    const { tenure, waitedMs, attempts } = grant;
-    const hold = new Hold(tenure, options, this.workings.clock, (lost, reason) => this.#onLost(lost, reason), caller);
+    const { tenure, waitedMs, attempts, grantedAt } = grant;
+    const hold = new Hold(
+      tenure,
+      options,
+      this.workings.clock,
+      (lost, reason) => this.#onLost(lost, reason),
+      caller,
+      grantedAt,
+    );
     // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
     if (hold.renewable) this.workings.active.add(hold);
     this.workings.watchdog.watch(hold);

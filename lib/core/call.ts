@@ -55,7 +55,7 @@ export class Call implements Alarm {
 
   grant(tenure: Tenure, now: number): void {
     this.#end();
-    this.outcome.granted({ tenure, attempts: this.attempts, waitedMs: this.waitedMs(now) });
+    this.outcome.granted({ tenure, attempts: this.attempts, waitedMs: this.waitedMs(now), grantedAt: now });
   }
 
   fail(error: Error): void {

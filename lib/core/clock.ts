@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { inRootContext } from './async-contexts.js';
 
 /** A timer that a {@link Clock} has set. */
@@ -7,7 +8,10 @@ export interface Timer {
 
 /** Where core takes the time from. Injected, so that every rule about time has a deterministic test. */
 export interface Clock {
-  /** Monotonic milliseconds. Only differences mean anything; a change of the wall clock does not touch it. */
+  /**
+   * Monotonic milliseconds, which go on while the machine is suspended. Only differences mean anything; a change of the wall clock does
+   * not touch it.
+   */
   now(): number;
   /** Milliseconds since the Unix epoch, by this machine's wall clock. Never used to decide who holds a lock. */
   wallNow(): number;
@@ -17,24 +21,128 @@ export interface Clock {
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }
 
-/** Node fires a longer timer at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** What a {@link SystemClock} reads. */
+export interface TimeSources {
+  /** Milliseconds. Stands still while a Linux machine is suspended. */
+  monotonicMs(): number;
+  /** Milliseconds since the Unix epoch. Steps when the clock is set. */
+  wallMs(): number;
+  /** Seconds since the machine was started, with the time it was suspended; NaN where that is not known. Takes a hundred times as long. */
+  uptimeSeconds(): number;
+  setTimeout(callback: () => void, delayMs: number): Pick<NodeJS.Timeout, 'ref' | 'unref'>;
+  clearTimeout(timer: Pick<NodeJS.Timeout, 'ref' | 'unref'>): void;
+}
 
+const OF_THIS_MACHINE: TimeSources = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  uptimeSeconds() {
+    try {
+      return os.uptime();
+    } catch {
+      return NaN;
+    }
+  },
+  setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};
+
+/** By how much the wall clock must leave the monotonic one behind before somebody asks why. */
+const JUMP_MS = 20;
+/** How exact the uptime is: hundredths of a second, or whole seconds where `/proc/uptime` cannot be read. */
+const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
+/** Timers stand still in a suspend. One that is set for longer looks at the clock in between, so it is at most this late. */
+const LONGEST_SLEEP_MS = 1_000;
+
+/**
+ * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do not: every look
+ * compares it with the wall clock, and asks where that has jumped whether the machine was suspended or the clock was set.
+ */
 export class SystemClock implements Clock {
+  readonly #sources: TimeSources;
+  #suspendedMs = 0;
+  /** By how much the wall clock was ahead of the monotonic one when that was last asked about. */
+  #wallAheadMs: number;
+  /** The uptime when it was last asked for, and by how much it was ahead. */
+  #uptimeSeconds: number;
+  #uptimeAheadMs: number;
+
+  constructor(sources: TimeSources = OF_THIS_MACHINE) {
+    this.#sources = sources;
+    const monotonicMs = sources.monotonicMs();
+    this.#wallAheadMs = sources.wallMs() - monotonicMs;
+    this.#uptimeSeconds = sources.uptimeSeconds();
+    this.#uptimeAheadMs = this.#uptimeSeconds * 1_000 - monotonicMs;
+  }
+
   now(): number {
-    return performance.now();
+    const monotonicMs = this.#sources.monotonicMs();
+    const wallAheadMs = this.#sources.wallMs() - monotonicMs;
+    const jumpMs = wallAheadMs - this.#wallAheadMs;
+    if (jumpMs > JUMP_MS || jumpMs < -JUMP_MS) {
+      this.#wallAheadMs = wallAheadMs;
+      this.#countSuspend(jumpMs);
+    }
+    return monotonicMs + this.#suspendedMs;
   }
 
   wallNow(): number {
-    return Date.now();
+    return this.#sources.wallMs();
   }
 
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer {
-    // Rounded up: a timer that fires a fraction early would find its deadline still ahead, and spin.
-    const wholeMs = Math.min(Math.max(Math.ceil(delayMs), 0), LONGEST_TIMER_MS);
     // One timer serves many callers: it must keep none of their contexts, nor run the others' callbacks in it.
-    const timer = inRootContext(() => setTimeout(callback, wholeMs));
-    if (options?.background) timer.unref();
-    return { cancel: () => clearTimeout(timer) };
+    return inRootContext(() => new SystemTimer(this, this.#sources, callback, delayMs, options?.background ?? false));
   }
+
+  /** The wall clock has jumped: the machine was suspended, or somebody has set the clock, or this process stood still between two looks. */
+  #countSuspend(jumpMs: number): void {
+    const uptimeSeconds = this.#sources.uptimeSeconds();
+    const aheadMs = uptimeSeconds * 1_000 - this.#sources.monotonicMs();
+    const sleptMs = aheadMs - this.#uptimeAheadMs;
+    const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
+    const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
+    if (!(sleptMs > stepMs)) return;
+    // The jump is exact to a millisecond, unless the clock was set as well. Otherwise no lease shall be trusted for too long.
+    this.#suspendedMs += Math.abs(jumpMs - sleptMs) <= stepMs ? jumpMs : sleptMs + stepMs;
+    this.#uptimeSeconds = uptimeSeconds;
+    this.#uptimeAheadMs = aheadMs;
+  }
+}
+
+/** The clock that all parts of a process share, so that they agree on what a suspend has cost. */
+export const SYSTEM_CLOCK: Clock = new SystemClock();
+
+/** Wakes up now and then, to look how late it is. */
+class SystemTimer implements Timer {
+  readonly #endsAt: number;
+  #timer: ReturnType<TimeSources['setTimeout']>;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly sources: TimeSources,
+    private readonly callback: () => void,
+    delayMs: number,
+    private readonly isBackground: boolean,
+  ) {
+    this.#endsAt = clock.now() + delayMs;
+    this.#timer = this.#sleep(delayMs);
+  }
+
+  cancel(): void {
+    this.sources.clearTimeout(this.#timer);
+  }
+
+  #sleep(leftMs: number): ReturnType<TimeSources['setTimeout']> {
+    const isLast = leftMs <= LONGEST_SLEEP_MS;
+    // Rounded up: a timer that fires a fraction early would find its deadline still ahead, and spin.
+    const delayMs = isLast ? Math.max(Math.ceil(leftMs), 0) : LONGEST_SLEEP_MS;
+    const timer = this.sources.setTimeout(isLast ? this.callback : this.#wakeUp, delayMs);
+    if (this.isBackground) timer.unref();
+    return timer;
+  }
+
+  readonly #wakeUp = (): void => {
+    this.#timer = this.#sleep(this.#endsAt - this.clock.now());
+  };
 }

@@ -12,6 +12,8 @@ export interface Grant {
   readonly tenure: Tenure;
   readonly attempts: number;
   readonly waitedMs: number;
+  /** When that was known, on the monotonic clock. @default now */
+  readonly grantedAt?: number;
 }
 
 /**
@@ -26,6 +28,8 @@ export class Hold implements Due {
   /** Whether nobody waits for the answer to its release. */
   readonly backgroundRelease: boolean;
   readonly acquiredAt: number;
+  /** For how long it was held; set when it ends. */
+  heldMs = 0;
   /** How many leases stand on it. */
   depth = 1;
   /** How many of them may write. */
@@ -49,6 +53,7 @@ export class Hold implements Due {
     readonly clock: Clock,
     private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
     context = currentContext(),
+    acquiredAt = clock.now(),
   ) {
     this.context = context;
     tenure.enter(this);
@@ -57,7 +62,7 @@ export class Hold implements Due {
     this.renewable = options.watchdog;
     this.attemptTimeoutMs = options.attemptTimeoutMs;
     this.backgroundRelease = options.backgroundRelease;
-    this.acquiredAt = clock.now();
+    this.acquiredAt = acquiredAt;
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
@@ -84,8 +89,12 @@ export class Hold implements Due {
 
   /** Compares the deadline itself: after a standstill the timers are late, and no flag may be trusted. */
   isHeld(): boolean {
+    return this.#state === 'held' && this.#isHeldAt(this.clock.now());
+  }
+
+  #isHeldAt(now: number): boolean {
     if (this.#state !== 'held') return false;
-    if (this.clock.now() < this.deadline) return true;
+    if (now < this.deadline) return true;
     this.lose(this.#reasonAtDeadline());
     return false;
   }
@@ -134,8 +143,9 @@ export class Hold implements Due {
 
   /** Over, before the store is told: nobody may enter or renew it any more. `false`: it was lost before. */
   end(how: 'released' | 'transferred' = 'released'): boolean {
-    const wasHeld = this.isHeld();
-    if (!wasHeld) return false;
+    const now = this.clock.now();
+    this.heldMs = now - this.acquiredAt;
+    if (!this.#isHeldAt(now)) return false;
     this.#state = how;
     this.#over();
     return true;

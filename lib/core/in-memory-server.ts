@@ -1,4 +1,4 @@
-import { type Clock, SystemClock } from './clock.js';
+import { type Clock, SYSTEM_CLOCK } from './clock.js';
 import { ExpiringMap } from './expiring-map.js';
 import { TOKENS_PER_TICK } from './fencing-tick.js';
 import type { InMemoryLock } from './in-memory-lock.js';
@@ -41,7 +41,7 @@ export class InMemoryServer {
   readonly #inboxes = new Map<string, InMemoryInbox>();
   #lastTick = 0;
 
-  constructor(readonly clock: Clock = new SystemClock()) {
+  constructor(readonly clock: Clock = SYSTEM_CLOCK) {
     this.locks = new InMemoryLocks(clock);
     this.claims = new ExpiringMap(clock);
     this.latches = new ExpiringMap(clock);

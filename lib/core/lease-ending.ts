@@ -14,9 +14,9 @@ const PASSED_ON = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function giveBack(hold: Hold, workings: LeaseWorkings): Promise<void> {
-  const { alarms, clock, contention, store, watchdog } = workings;
+  const { alarms, contention, store, watchdog } = workings;
   const wasHeld = hold.end();
-  const heldMs = clock.now() - hold.acquiredAt;
+  const { heldMs } = hold;
   watchdog.unwatch(hold);
   const released = contention.giveBack(hold, () => conclude(hold, workings, PASSED_ON, wasHeld, heldMs));
   if (released === undefined) return OVER;

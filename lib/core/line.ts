@@ -83,22 +83,23 @@ export class Line implements ContenderListener {
   }
 
   /** The call that gets what the tenure holds when it ends now. Whoever is first; and the next one takes its place in the store. */
-  #heirOf(tenure: Tenure): Call | undefined {
+  #heirOf(tenure: Tenure, now?: number): Call | undefined {
     const contender = this.#contender;
     const next = this.#waiting.first;
     const first = contender?.call ?? next;
-    if (!first || !next || tenure.mode === 'read' || !tenure.mayPassTo(first.options)) return undefined;
+    if (!first || !next || tenure.mode === 'read' || !tenure.mayPassTo(first.options, now)) return undefined;
     return contender && !contender.suits(next) ? undefined : first;
   }
 
   /** In memory; unless those who waited have given up in the moment they heard of the release. */
   #handOver(hold: Hold): void {
     const { tenure } = hold;
-    const heir = this.#heirOf(tenure);
+    const now = this.workings.clock.now();
+    const heir = this.#heirOf(tenure, now);
     if (heir) {
       const next = this.#waiting.next()!;
       this.#contender?.passTo(next);
-      return this.#enter(tenure, heir);
+      return this.#enter(tenure, heir, now);
     }
     this.#tenures.delete(tenure);
     this.workings.withdrawals.start(hold.ownership, hold);
@@ -164,13 +165,14 @@ export class Line implements ContenderListener {
   granted(fencingToken: number, sentAt: number): void {
     const { call, ownership, hasAskedAgain } = this.#contender!;
     const { clock } = this.workings;
+    const now = clock.now();
     this.#contender = undefined;
     // Whoever waits from now on waits for this holder.
     this.log.busy(0);
-    const tenure = new Tenure(ownership, fencingToken, sentAt, call.options, clock);
+    const tenure = new Tenure(ownership, fencingToken, sentAt, call.options, clock, now);
     tenure.mayComeBack = hasAskedAgain;
     this.#tenures.add(tenure);
-    call.grant(tenure, clock.now());
+    call.grant(tenure, now);
     this.#goOn();
   }
 
@@ -206,9 +208,9 @@ export class Line implements ContenderListener {
   }
 
   /** A call reads beside those that do already, or follows the one that ended, without a word to the store. */
-  #enter(tenure: Tenure, call: Call): void {
+  #enter(tenure: Tenure, call: Call, now = this.workings.clock.now()): void {
     tenure.passOn();
-    call.grant(tenure, this.workings.clock.now());
+    call.grant(tenure, now);
   }
 
   /** Whether the store can be asked for this call now, if it is the first one. */

@@ -5,7 +5,7 @@ import { Alarms } from './alarms.js';
 import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './adoption.js';
 import type { CampaignOptions } from './campaign-options.js';
 import { Campaigns } from './campaigns.js';
-import { type Clock, SystemClock } from './clock.js';
+import { type Clock, SYSTEM_CLOCK } from './clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import { Contention } from './contention.js';
 import { LockBusyError, LockUnavailableError } from './errors.js';
@@ -71,7 +71,7 @@ export class LockClient {
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
-    const { store, clock = new SystemClock(), random = new SystemRandom() } = options;
+    const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
     const observers = new LockObservers(options.observers);
     this.#store = store;
     this.clock = clock;

@@ -26,7 +26,6 @@ type Terms = Pick<
  * process may follow one another in it, or read side by side, without the store being asked.
  */
 export class Tenure {
-  readonly beganAt: number;
   /** Who holds the lock at the moment: one, or several that read. */
   holders: readonly Hold[] = [];
   /** How the store has it. */
@@ -63,8 +62,8 @@ export class Tenure {
     sentAt: number,
     private readonly terms: Terms,
     private readonly clock: Clock,
+    readonly beganAt = clock.now(),
   ) {
-    this.beganAt = clock.now();
     this.mode = terms.mode;
     this.isReadLock = terms.mode === 'read';
     this.#leaseMs = terms.leaseMs;
@@ -107,9 +106,8 @@ export class Tenure {
    * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, a tick has
    * numbers for 32 leases, and where the store has forgotten this one unnoticed, the next token is smaller than those it granted since.
    */
-  mayPassTo(next: Terms): boolean {
+  mayPassTo(next: Terms, now = this.clock.now()): boolean {
     const { terms } = this;
-    const now = this.clock.now();
     return (
       this.departures === 0 &&
       !this.isInDoubt &&

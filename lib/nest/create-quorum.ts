@@ -1,4 +1,4 @@
-import { SystemClock } from '../core/clock.js';
+import { SYSTEM_CLOCK } from '../core/clock.js';
 import { QuorumLockStore } from '../core/quorum-lock-store.js';
 import { QuorumTickLedger } from '../core/quorum-tick-ledger.js';
 import { SystemRandom } from '../core/random.js';
@@ -24,7 +24,7 @@ export async function createOnQuorum(
   const { leaseMs, restartQuarantineMs } = defaults;
   const terms = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true };
   const stores = connections().map((connection) => new RedisLockStore({ ...terms, connection }));
-  const clock = new SystemClock();
+  const clock = SYSTEM_CLOCK;
   const random = new SystemRandom();
   const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });

@@ -15,7 +15,6 @@ import { type Handler, InterceptedCall } from './intercepted-call.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
-import { endStream, untilSent } from './streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
 
 /** Holds the lock that `@LockHandler` names until the handler has ended. */
@@ -93,25 +92,15 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
         reject(error);
         stream.unsubscribe();
       };
-      const onLoss = (callback: (reason: unknown) => void): (() => void) => {
-        if (!lease || decoration.onLost !== 'throw') return () => {};
-        const lost = (): void => callback(lease.signal.reason);
+      if (lease && decoration.onLost === 'throw') {
+        const lost = (): void => fail(lease.signal.reason);
         lease.signal.addEventListener('abort', lost, { once: true });
-        return () => lease.signal.removeEventListener('abort', lost);
-      };
-      stream.add(onLoss(fail));
-      const pass = (value: unknown): void => {
-        const sent = untilSent(value, context);
-        if (sent) {
-          running.track(sent);
-          void sent.then(onLoss((reason) => endStream(value as object, reason)));
-        }
-        subscriber.next(value);
-      };
+        stream.add(() => lease.signal.removeEventListener('abort', lost));
+      }
       stream.add(
         running.enter(() =>
           next.handle().subscribe({
-            next: pass,
+            next: (value) => subscriber.next(value),
             error: (error: unknown) => (running.isIdle ? fail(error) : subscriber.error(error)),
             complete: () => (running.isIdle ? running.end(resolve) : subscriber.complete()),
           }),

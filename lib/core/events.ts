@@ -18,11 +18,24 @@ export type LockEvent =
   | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
   /** A renewal was not confirmed. It is tried again until the deadline of the lease. */
   | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
-  /** A singleton job started here. `rerun`: its first runner died. */
+  /** A singleton job started here. `rerun`: the run was granted to another instance before, which did not finish it. */
   | { type: 'tickStarted'; job: string; tick: string; rerun: boolean }
   | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
-  /** A tick of a singleton job does not run here: another instance has it, or the run before it has not ended. */
+  /**
+   * A tick of a singleton job does not run here: another instance has it (`claimed`), the run before it has not ended
+   * (`overlap`), it is too late for it, or a later tick of the job was claimed (`late`), or it is due further ahead than clocks may
+   * differ (`early`). `lateMs`: by how much it is late by Redis's clock, below 0 where it is early. `clockBehindMs`: by how much
+   * this process's clock is behind Redis's, where that is more than `maxClockSkewMs`; below 0 where it is ahead.
+   */
   | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
+  | {
+      type: 'tickSkipped';
+      job: string;
+      tick: string;
+      reason: 'late' | 'early';
+      lateMs: number;
+      clockBehindMs?: number;
+    }
   /** A tick could not be claimed because Redis did not answer in time, or refused. */
   | { type: 'tickFailed'; job: string; tick: string; error: LockError }
   /** This instance leads. */

@@ -31,8 +31,10 @@ const TICKS_PER_MS = 100;
  */
 export class InMemoryServer {
   readonly locks: InMemoryLocks;
-  /** Who claimed which tick of which job, or that it has finished. */
+  /** The claim of each tick of each job, as in Redis; see the script claim-tick. */
   readonly claims: ExpiringMap<string>;
+  /** The last tick that was claimed, by the lock of its job: its time. */
+  readonly lastTicks: ExpiringMap<number>;
   readonly latches: ExpiringMap<InMemoryLatch>;
   /** By latch, and until when they count as that by client. */
   readonly latchWaiters: ExpiringMap<Map<string, number>>;
@@ -44,6 +46,7 @@ export class InMemoryServer {
   constructor(readonly clock: Clock = SYSTEM_CLOCK) {
     this.locks = new InMemoryLocks(clock);
     this.claims = new ExpiringMap(clock);
+    this.lastTicks = new ExpiringMap(clock);
     this.latches = new ExpiringMap(clock);
     this.latchWaiters = new ExpiringMap(clock);
     this.queues = new InMemoryQueues(clock);

@@ -56,26 +56,41 @@ export class SingletonRuns {
       ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
       startedAt: this.client.clock.now(),
     };
-    let claimed = await this.#claim(candidate, false);
-    let rerun = false;
+    let claimed = await this.#claim(candidate, 'nothing');
     while (claimed) {
       const { reply, sentAt } = claimed;
-      if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply.fencingToken, rerun, work);
-      if (reply.status === 'finished' || reply.status === 'overlap') break;
-      if (reply.status === 'taken' && options.onCrash === 'skip') break;
+      if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply, work);
+      if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
+        this.#skip(candidate, reply);
+        return undefined;
+      }
       if (this.client.current(resource)?.isHeld()) {
         throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
       }
-      if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') return;
-      const rescue = reply.status === 'taken';
-      // Once it has been somebody else's it stays a rerun, even where this instance has to wait with it (`claimed`).
-      rerun ||= rescue;
-      claimed = await this.#claim(candidate, rescue);
+      if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') {
+        return reply.status === 'claimed' ? this.#forget(candidate) : undefined;
+      }
+      const isRescuer = options.onCrash === 'retry';
+      claimed = await this.#claim(
+        candidate,
+        reply.status === 'claimed' ? 'nothing' : isRescuer ? 'unfinished' : 'unbegun',
+      );
     }
-    if (!claimed) return undefined;
-    const reason = claimed.reply.status === 'overlap' ? 'overlap' : 'claimed';
-    this.client.observers.emit({ type: 'tickSkipped', job: options.job, tick: options.tick, reason });
     return undefined;
+  }
+
+  /** The tick does not run here. */
+  #skip({ options: { job, tick }, due }: Candidate, reply: TickReply): void {
+    const event = { type: 'tickSkipped', job, tick } as const;
+    const { observers, clock } = this.client;
+    if (reply.status === 'late' || reply.status === 'early') {
+      const { status: reason, lateMs } = reply;
+      const clockBehindMs = Math.round(lateMs - (clock.wallNow() - due!.at));
+      const isClockWrong = Math.abs(clockBehindMs) > due!.earlyMs;
+      observers.emit({ ...event, reason, lateMs, ...(isClockWrong && { clockBehindMs }) });
+    } else {
+      observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
+    }
   }
 
   /** How long until it is worth asking again. A dead runner's lock ends with its lease, so no later than that. */
@@ -85,11 +100,11 @@ export class SingletonRuns {
   }
 
   /** Asks the ledger until it answers. Gives nothing when the application shuts down meanwhile. */
-  async #claim(candidate: Candidate, rescue: boolean): Promise<Claimed | undefined> {
+  async #claim(candidate: Candidate, takeOver: TickClaim['takeOver']): Promise<Claimed | undefined> {
     const { client, ledger } = this;
     const { clock, closing } = client;
-    const { lock, target, ownership, keepMs, options } = candidate;
-    const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, rescue };
+    const { lock, target, ownership, keepMs, options, due } = candidate;
+    const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
     const giveUpAt = clock.now() + lock.waitMs;
     for (;;) {
       if (closing.aborted) return undefined;
@@ -113,9 +128,12 @@ export class SingletonRuns {
     }
   }
 
-  /** The claim may have been granted without our knowing: do not keep the job's lock until it expires. */
-  #forget({ ownership, lock }: Candidate): undefined {
-    this.client.withdrawals.start(ownership, lock);
+  /**
+   * The tick may have been granted without our knowing, or waits to be. It does not run here: any instance may have it, and the
+   * job's lock is not kept until it expires.
+   */
+  #forget({ ownership, lock, target, keepMs }: Candidate): undefined {
+    this.client.withdrawals.start(ownership, lock, () => this.ledger.giveBack(target, ownership, keepMs));
   }
 
   #unclaimed(
@@ -131,8 +149,7 @@ export class SingletonRuns {
   async #runTick<T>(
     candidate: Candidate,
     sentAt: number,
-    fencingToken: number,
-    rerun: boolean,
+    { fencingToken, rerun }: Extract<TickReply, { status: 'granted' }>,
     work: SingletonWork<T>,
   ): Promise<T> {
     const { client } = this;
@@ -186,6 +203,11 @@ export class SingletonRuns {
       await pause(clock, RETRY_PAUSE_MS);
     }
   }
+}
+
+/** Whether the instance waits to take the tick over: from a runner that dies, or from an instance that never begins the run. */
+function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
+  return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
 }
 
 /** Whether a run that failed may have failed because its lease was taken from it: as good as a crash. */

@@ -1,4 +1,5 @@
 import type { Ownership } from './lock-store.js';
+import type { DueRefusal, TickDue } from './tick-due.js';
 
 /** One tick of one singleton job. */
 export interface Tick {
@@ -13,26 +14,39 @@ export interface TickClaim {
   /** Who claims, and who holds the job's lock if it is granted. */
   readonly ownership: Ownership;
   readonly leaseMs: number;
-  /** How long the claim is remembered, in milliseconds: longer than any two clocks of the fleet are apart. */
+  /** How long the claim is remembered, in milliseconds. With `due`, at least {@link windowMs}. */
   readonly keepMs: number;
   /** What becomes of the tick while an earlier run still holds the job's lock: nothing, or it runs after that. */
   readonly overlap: 'skip' | 'wait';
-  /** Take over a tick that somebody claimed and never finished, if the job's lock is free: its runner is dead. */
-  readonly rescue: boolean;
+  /**
+   * What may be taken over from another owner while the job's lock is free: nothing; a tick whose run was not granted to any
+   * owner, or that was given back; or also one whose run was granted and has not finished: its runner is dead.
+   */
+  readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
+  /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
+  readonly due?: TickDue | undefined;
 }
 
 /** What the ledger answers to a claim. */
 export type TickReply =
-  /** The tick and the job's lock are this claimant's, now or since before. Run it. */
-  | { readonly status: 'granted'; readonly fencingToken: number }
+  /**
+   * The tick and the job's lock are this claimant's, now or since before. Run it. `rerun`: the run was granted to another
+   * claimant before, so it may have begun.
+   */
+  | { readonly status: 'granted'; readonly fencingToken: number; readonly rerun: boolean }
   /** The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that lease. */
   | { readonly status: 'claimed'; readonly ttlMs: number }
-  /** Another instance has the tick and has not finished it. `ttlMs`: what is left of the lock's lease; 0 when it is free. */
-  | { readonly status: 'taken'; readonly ttlMs: number }
+  /**
+   * Another instance has the tick and has not finished it. `ttlMs`: what is left of the lock's lease; 0 when it is free.
+   * `isBegun`: its run was granted.
+   */
+  | { readonly status: 'taken'; readonly ttlMs: number; readonly isBegun: boolean }
   /** It was claimed just now, and dropped because an earlier run holds the lock (`overlap: 'skip'`). */
   | { readonly status: 'overlap' }
-  /** It has run, or was dropped, or (to a rescuer) is forgotten. */
-  | { readonly status: 'finished' };
+  /** It has run, or was dropped, or (where it was to be taken over) is forgotten. */
+  | { readonly status: 'finished' }
+  /** It is too late for the tick, or a later one of the job was claimed; or it is due too far ahead. Nothing was changed. */
+  | DueRefusal;
 
 /**
  * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one atomic
@@ -40,6 +54,8 @@ export type TickReply =
  */
 export interface TickLedger {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
-  /** Notes that the tick has run, if it is still this owner's: nobody reruns it. */
+  /** Notes that the tick has run, if it is still this owner's: no process reruns it. */
   finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void>;
+  /** Gives the tick back, if it is still this owner's, which has not begun its run and never will: any instance may have it. */
+  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void>;
 }

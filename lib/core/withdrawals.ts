@@ -10,6 +10,9 @@ import { pause } from './pause.js';
 /** First and longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };
 
+/** A command that goes before the release, and is sent again with it. */
+type Before = () => Promise<unknown>;
+
 /**
  * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
  * again until it is answered or until the lock has expired by itself.
@@ -17,7 +20,8 @@ const PAUSE_MS = { first: 20, longest: 500 };
 export class Withdrawals {
   /** By owner. */
   readonly #pending = new Map<string, Promise<void>>();
-  readonly #withdrawn = new WeakSet<Ownership>();
+  /** By what was withdrawn: what is sent before its release. */
+  readonly #withdrawn = new WeakMap<Ownership, Before | undefined>();
   readonly #late: LateGrants;
   readonly #stop = new AbortController();
 
@@ -39,16 +43,16 @@ export class Withdrawals {
     return this.#late.size;
   }
 
-  start(ownership: Ownership, limits: Limits): void {
-    this.#withdrawn.add(ownership);
+  start(ownership: Ownership, limits: Limits, before = this.#withdrawn.get(ownership)): void {
+    this.#withdrawn.set(ownership, before);
     // It may go on for as long as the lease lasts: the caller's data is not kept for so long.
-    inRootContext(() => this.#begin(ownership, limits));
+    inRootContext(() => this.#begin(ownership, limits, before));
   }
 
-  #begin(ownership: Ownership, limits: Limits): void {
-    const before = this.#pending.get(ownership.owner);
-    const repeat = () => this.#repeat(ownership, limits);
-    const work = (before ? before.then(repeat) : repeat()).finally(() => {
+  #begin(ownership: Ownership, limits: Limits, before: Before | undefined): void {
+    const earlier = this.#pending.get(ownership.owner);
+    const repeat = () => this.#repeat(ownership, limits, before);
+    const work = (earlier ? earlier.then(repeat) : repeat()).finally(() => {
       if (this.#pending.get(ownership.owner) === work) this.#pending.delete(ownership.owner);
     });
     this.#pending.set(ownership.owner, work);
@@ -106,15 +110,27 @@ export class Withdrawals {
     this.#stop.abort();
   }
 
-  async #repeat(ownership: Ownership, { leaseMs, attemptTimeoutMs }: Limits): Promise<void> {
+  async #repeat(
+    ownership: Ownership,
+    { leaseMs, attemptTimeoutMs }: Limits,
+    before: Before | undefined,
+  ): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
     for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
-      const command = this.store.release(ownership);
+      const command = before ? this.#inOrder(before, ownership) : this.store.release(ownership);
       const answer = await answerWithin(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
       if (this.clock.now() + delayMs >= expiresAt) return;
       if ((await pause(this.clock, delayMs, this.#stop.signal)) === 'aborted') return;
     }
+  }
+
+  /** The release is sent whatever becomes of the command before it. */
+  async #inOrder(before: Before, ownership: Ownership): Promise<boolean> {
+    const [first] = await Promise.allSettled([before()]);
+    const wasHeld = await this.store.release(ownership);
+    if (first.status === 'rejected') throw first.reason;
+    return wasHeld;
   }
 }

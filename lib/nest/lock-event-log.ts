@@ -11,11 +11,14 @@ export const LOGGED_EVENTS = [
   'demoted',
   'campaignFailed',
   'callbackFailed',
+  'tickSkipped',
 ] as const satisfies readonly LockEvent['type'][];
 
 /** Logs what somebody should look at. Everything else is for the observers. */
 export class LockEventLog {
   readonly #logger = new Logger('RedisLock');
+  /** The jobs for which a wrong clock was logged. */
+  readonly #wrongClocks = new Set<string>();
 
   readonly observe = (event: LockEventOf<(typeof LOGGED_EVENTS)[number]>): void => {
     switch (event.type) {
@@ -44,8 +47,29 @@ export class LockEventLog {
           `${event.callback} of the campaign for ${quoteResource(event.resource)} threw; it goes on. ${String(event.error)}`,
           event.error instanceof Error ? event.error.stack : undefined,
         );
+        return;
+      case 'tickSkipped':
+        this.#tickSkipped(event);
     }
   };
+
+  /** A wrong clock keeps a job from running, at every tick: that is said once for each job. */
+  #tickSkipped(event: Extract<LockEvent, { type: 'tickSkipped' }>): void {
+    if (!('lateMs' in event)) return;
+    const { job, tick, reason, lateMs, clockBehindMs } = event;
+    const skipped = `Tick ${tick} of job ${quoteResource(job)} is skipped`;
+    const by = reason === 'late' ? `it is ${lateMs} ms late` : `it is due only in ${-lateMs} ms`;
+    if (clockBehindMs === undefined || this.#wrongClocks.has(job)) {
+      this.#logger.debug(`${skipped}: ${by} by the clock of Redis.`);
+      return;
+    }
+    this.#wrongClocks.add(job);
+    const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
+    this.#logger.warn(
+      `${skipped}: ${by} by the clock of Redis. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs ` +
+        `allows, so the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is said once for each job.`,
+    );
+  }
 
   unreachable(trouble: string): void {
     this.#logger.warn(

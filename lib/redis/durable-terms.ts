@@ -23,7 +23,7 @@ export const ROTATION: ScriptTerms<RotateReply> = {
 };
 
 /** Of the claim itself too, which goes with the job's lock. Without the lock it is claimed again before it runs. */
-export const CLAIM: ScriptTerms<[TickReply['status'], number]> = {
+export const CLAIM: ScriptTerms<[TickReply['status'], number, number]> = {
   mayGrant: true,
   durable: { isNeeded: ([status]) => status === 'granted' },
 };

@@ -51,6 +51,11 @@ export class Keys {
     return `${this.lock(resource)}:tick:${encodeResource(tick)}`;
   }
 
+  /** The last tick of a singleton job that was claimed: its time, in milliseconds since the Unix epoch. */
+  lastTick(resource: string): string {
+    return `${this.lock(resource)}:last-tick`;
+  }
+
   /** A latch: a hash of its count and what was counted. */
   latch(name: string): string {
     return `${this.lock(name)}:latch`;

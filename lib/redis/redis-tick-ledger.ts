@@ -1,5 +1,6 @@
 import type { Ownership } from '../core/lock-store.js';
 import type { ClaimChange, TickClaims } from '../core/tick-claims.js';
+import { LAST_TICK_KEEP_MS, type TickDue } from '../core/tick-due.js';
 import type { Tick, TickClaim, TickLedger, TickReply } from '../core/tick-ledger.js';
 import { ALWAYS, CLAIM } from './durable-terms.js';
 import type { RedisLockStore } from './redis-lock-store.js';
@@ -7,35 +8,65 @@ import { CLAIM_TICK } from './scripts/claim-tick.js';
 import { EXCHANGE_CLAIM } from './scripts/exchange-claim.js';
 import { FINISH_TICK } from './scripts/finish-tick.js';
 
-/** Claims of ticks: one key a tick, beside the job's lock, which Redis forgets by itself. */
+/** Claims of ticks: one key a tick, and the last tick of each job, beside the job's lock. Redis forgets them by itself. */
 export class RedisTickLedger implements TickLedger, TickClaims {
   constructor(private readonly store: RedisLockStore) {}
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { ownership, leaseMs, keepMs, overlap, rescue } = claim;
+    const { ownership, leaseMs, keepMs, overlap, takeOver, due } = claim;
     const lock = keys.lock(resource);
-    const [status, value] = await this.store.run<[TickReply['status'], number]>(
+    const [status, value, flag] = await this.store.run<[TickReply['status'], number, number]>(
       CLAIM_TICK,
-      [lock, keys.tick(resource, tick), keys.fence(lock)],
-      [ownership.owner, leaseMs, keepMs, overlap, rescue ? '1' : '0'],
+      [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
+      [ownership.owner, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
       undefined,
       CLAIM,
     );
-    if (status === 'granted') return { status, fencingToken: value };
-    return status === 'claimed' || status === 'taken' ? { status, ttlMs: value } : { status };
+    switch (status) {
+      case 'granted':
+        return { status, fencingToken: value, rerun: flag === 1 };
+      case 'claimed':
+        return { status, ttlMs: value };
+      case 'taken':
+        return { status, ttlMs: value, isBegun: flag === 1 };
+      case 'late':
+      case 'early':
+        return { status, lateMs: value };
+      default:
+        return { status };
+    }
   }
 
-  async finish({ resource, tick }: Tick, { owner }: Ownership, keepMs: number): Promise<void> {
-    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [owner, keepMs], undefined, ALWAYS);
+  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    return this.#end(tick, ownership, keepMs, 'finished');
+  }
+
+  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    return this.#end(tick, ownership, keepMs, 'returned');
   }
 
   exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
-    const { to = '', from = '', force, drop = '', keepMs = '' } = change;
+    const { keys } = this.store;
+    const { to = '', from = '', force, drop = '', keepMs = '', due, isJudged } = change;
     return this.store.run(
       EXCHANGE_CLAIM,
-      [this.store.keys.tick(resource, tick)],
-      [to, from, force ? 1 : 0, drop, keepMs],
+      [keys.tick(resource, tick), keys.lastTick(resource)],
+      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0],
     );
   }
+
+  async #end({ resource, tick }: Tick, { owner }: Ownership, keepMs: number, state: string): Promise<void> {
+    await this.store.run(
+      FINISH_TICK,
+      [this.store.keys.tick(resource, tick)],
+      [owner, keepMs, state],
+      undefined,
+      ALWAYS,
+    );
+  }
+}
+
+function dueArgs(due: TickDue | undefined): readonly (string | number)[] {
+  return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
 }

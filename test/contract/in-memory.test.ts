@@ -36,6 +36,7 @@ async function inMemory(): Promise<Subject> {
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
     },
+    now: async () => clock.wallNow(),
     pass: (ms) => clock.advance(ms),
     async expireLatch(name) {
       server.latches.delete(name);
@@ -102,7 +103,7 @@ describe('the in-memory server', () => {
     const ledger = new InMemoryTickLedger(server);
     for (let minute = 0; minute < 100; minute++) {
       const ownership = { resource: 'job', owner: `one/${minute}`, mode: 'exclusive' as const };
-      const claim = { ownership, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, rescue: false };
+      const claim = { ownership, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
       await ledger.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }

@@ -36,6 +36,12 @@ export interface RedisSite extends AsyncDisposable {
   notice?(dead: RedisLockStore): Promise<void>;
 }
 
+/** The time of a server, in milliseconds since the Unix epoch. */
+export async function timeOf(admin: Redis): Promise<number> {
+  const [seconds, microseconds] = await admin.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}
+
 /** Stores on a site, for the contract. */
 export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise<Subject> {
   let site: RedisSite;
@@ -62,6 +68,7 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
         const countListeners = async (admin: Redis) => Number((await admin.pubsub('NUMSUB', channel))[1]);
         while ((await Promise.all(site.admins.map(countListeners))).some((count) => count > 0)) await sleep(5);
       },
+      now: () => timeOf(site.admins[0]!),
       pass: (ms) => sleep(ms),
       async expireLatch(name) {
         const { keys } = stores[0]!;

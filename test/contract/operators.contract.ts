@@ -124,7 +124,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
 
     it('shows nothing of claimed ticks, but the lock of a job that runs', async () => {
       const ownership = contender(a.store, 'job');
-      const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', rescue: false } as const;
+      const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
       await a.ledger.claim({ resource: 'job', tick: 'noon' }, claim);
       expect(await listed('')).toEqual(['job']);
       await a.store.release(ownership);

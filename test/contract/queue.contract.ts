@@ -81,7 +81,13 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
     const runner = await world.waiting(a);
     await world.waiting(b);
     await world.leaseEnds(owner);
-    const claim = { ownership: runner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', rescue: false } as const;
+    const claim = {
+      ownership: runner,
+      leaseMs: LONG_MS,
+      keepMs: LONG_MS,
+      overlap: 'skip',
+      takeOver: 'nothing',
+    } as const;
     const { ledger } = a;
     expect((await ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     expect((await a.store.acquire(runner, LONG_MS, PATIENT)).status).toBe('granted');

@@ -38,6 +38,7 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
     },
+    now: async () => clock.wallNow(),
     pass,
     async expireLatch() {
       throw new Error('there are no latches on a quorum');

@@ -9,6 +9,7 @@ import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
 import { lockConnection } from '../support/lock-user.js';
 import { useServers } from '../support/quorum-servers.js';
+import { timeOf } from './on-redis.js';
 import { LONG_MS, type Subject } from './subject.js';
 
 /** A quorum of so many servers, fresh for every test. */
@@ -51,6 +52,7 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
           while ((await admins[index]!.pubsub('NUMSUB', keys.inbox(clientId)))[1] !== 0) await sleep(5);
         }
       },
+      now: () => timeOf(admins[0]!),
       pass: (ms) => sleep(ms),
       async expireLatch() {
         throw new Error('there are no latches on a quorum');

@@ -193,7 +193,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
   it.each([READ, WRITE])('is held to those who claim a tick: %j', async (wish) => {
     await world.holding(world.holder, wish);
     const ownership = contender(a.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', rescue: false } as const;
+    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
     const reply = await a.ledger.claim({ resource: 'stock', tick: 'noon' }, claim);
     expect(reply).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
     expect(await world.holders()).toEqual(['holder']);

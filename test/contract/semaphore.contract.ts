@@ -174,7 +174,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     const second = await world.queued(b, ONE);
     await world.leaseEnds(owner);
     const ownership = contender(b.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', rescue: false } as const;
+    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect((await b.ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     const found = { mode: 'exclusive', total: 1 };
     expect(await b.store.acquire(second, LONG_MS, PATIENT)).toMatchObject({ status: 'mismatch', found });
@@ -187,7 +187,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
   it('is held to those who claim a tick, until the first of the leases ends', async () => {
     await world.holding(a, ONE);
     const ownership = contender(b.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', rescue: false } as const;
+    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect(await b.ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).toEqual({ status: 'overlap' });
     expect(await world.holders()).toEqual(['a']);
   });

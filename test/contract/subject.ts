@@ -9,6 +9,8 @@ export interface Subject {
   open(instanceId: string): Promise<{ store: LockStore; ledger: TickLedger; latches: LatchStore }>;
   /** The instance dies, and the server has noticed. */
   kill(instanceId: string): Promise<void>;
+  /** The wall clock of the server, in milliseconds since the Unix epoch. */
+  now(): Promise<number>;
   /** At least that long passes for the server. */
   pass(ms: number): Promise<void>;
   /** The TTL of a latch is over, and the places of those who wait for it. */

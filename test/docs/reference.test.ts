@@ -154,7 +154,7 @@ describe('the ACL user of docs/how-it-works.md', () => {
     const ledger = new RedisTickLedger(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const ownership = { resource: 'cron:job', owner: `${store.clientId}/3`, mode: 'exclusive' as const };
-    const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, rescue: false };
+    const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
     expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
     await expect(ledger.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
   });

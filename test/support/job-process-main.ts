@@ -19,7 +19,12 @@ export interface JobSetup {
   /** Of the interval or the time-out. */
   readonly everyMs?: number;
   readonly jobLastsMs: number;
-  readonly options?: Pick<SingletonCronOptions, 'onCrash' | 'overlap' | 'leaseMs'>;
+  /** Of the cron job. @default every second */
+  readonly cronTime?: string;
+  readonly options?: Pick<
+    SingletonCronOptions,
+    'onCrash' | 'overlap' | 'leaseMs' | 'waitMs' | 'maxClockSkewMs' | 'timeZone'
+  >;
 }
 
 /** What it tells. `at`: the true time, whatever the wall clock of the process says. */
@@ -30,7 +35,7 @@ export type JobMessage =
   | Extract<LockEvent, { tick: string }>;
 
 const setup = JSON.parse(process.argv[2]!) as JobSetup;
-const { everyMs = 1_000, options: { onCrash, ...options } = {} } = setup;
+const { everyMs = 1_000, options: { onCrash, maxClockSkewMs, timeZone, ...options } = {} } = setup;
 
 function tell(message: JobMessage): void {
   process.send!(message);
@@ -51,7 +56,7 @@ class Job {
 
 @Injectable()
 class CronJob extends Job {
-  @SingletonCron('* * * * * *', { name: 'job', ...options, onCrash })
+  @SingletonCron(setup.cronTime ?? '* * * * * *', { name: 'job', ...options, onCrash, maxClockSkewMs, timeZone })
   async run(): Promise<void> {
     await this.work();
   }

@@ -17,11 +17,13 @@ export function inMemory(options: Partial<RedisLockModuleOptions & RedisLockModu
   return RedisLockModule.forRoot({ connection: 'memory:', shutdown: { drainMs: 0 }, ...options });
 }
 
+type LogLevel = 'log' | 'error' | 'warn' | 'debug';
+
 /** What an application logged, in place of the console. */
 export class LogBook implements LoggerService {
   /** Everything it was given. */
   readonly calls: unknown[][] = [];
-  readonly lines: { level: 'log' | 'error' | 'warn'; message: string; context: string }[] = [];
+  readonly lines: { level: LogLevel; message: string; context: string }[] = [];
 
   log(message: unknown, ...rest: unknown[]): void {
     this.#note('log', message, rest);
@@ -35,12 +37,16 @@ export class LogBook implements LoggerService {
     this.#note('warn', message, rest);
   }
 
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.#note('debug', message, rest);
+  }
+
   /** What was logged at this level. */
-  at(level: 'error' | 'warn'): string[] {
+  at(level: LogLevel): string[] {
     return this.lines.filter((line) => line.level === level).map(({ message }) => message);
   }
 
-  #note(level: 'log' | 'error' | 'warn', message: unknown, rest: unknown[]): void {
+  #note(level: LogLevel, message: unknown, rest: unknown[]): void {
     this.calls.push([message, ...rest]);
     const text = message instanceof Error ? `${message.name}: ${message.message}` : String(message);
     const context = rest.at(-1);

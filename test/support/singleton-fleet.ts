@@ -9,12 +9,15 @@ import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
 import { track, type Tracked } from './tracked.js';
 
+type LedgerVerb = 'claim' | 'finish' | 'giveBack';
+
 /** A ledger in front of another one: the test decides what becomes of each command. */
 export class ScriptedLedger implements TickLedger {
   readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
   readonly finishes: Ownership[] = [];
-  readonly fates: { claim: Fate; finish: Fate } = { claim: answered, finish: answered };
-  readonly #next: { claim: Fate[]; finish: Fate[] } = { claim: [], finish: [] };
+  readonly returns: Ownership[] = [];
+  readonly fates: Record<LedgerVerb, Fate> = { claim: answered, finish: answered, giveBack: answered };
+  readonly #next: Record<LedgerVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
 
   constructor(
     private readonly inner: TickLedger,
@@ -22,7 +25,7 @@ export class ScriptedLedger implements TickLedger {
   ) {}
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
-  next(verb: 'claim' | 'finish', ...fates: Fate[]): void {
+  next(verb: LedgerVerb, ...fates: Fate[]): void {
     this.#next[verb].push(...fates);
   }
 
@@ -34,6 +37,11 @@ export class ScriptedLedger implements TickLedger {
   finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
     this.finishes.push(ownership);
     return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, ownership, keepMs));
+  }
+
+  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    this.returns.push(ownership);
+    return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, ownership, keepMs));
   }
 }
 
@@ -82,6 +90,7 @@ export class Member {
     this.instance.store.all(lostOnTheWay);
     this.ledger.fates.claim = lostOnTheWay;
     this.ledger.fates.finish = lostOnTheWay;
+    this.ledger.fates.giveBack = lostOnTheWay;
   }
 }
 

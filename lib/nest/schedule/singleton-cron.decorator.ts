@@ -25,8 +25,10 @@ const CRON_OPTION_NAMES = [
  * `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. The others return silently.
  * Needs `ScheduleModule.forRoot()`.
  *
- * A tick is known by the job's name and the time it was scheduled for, so clocks that differ (up to `maxClockSkewMs`) do
- * not run it twice. If you call the method yourself, that counts as the tick that was due last.
+ * A tick is known by the job's name and the time it was scheduled for, and Redis's clock decides whether it may still start: no
+ * tick starts twice, however wrong the clock of an instance is and however long a process stands still. A tick that is too late
+ * (by more than `maxClockSkewMs` and `waitMs`) is skipped. If you call the method yourself, that counts as the tick that was due
+ * last: it returns `undefined` when that has run or is too late.
  *
  * ```ts
  * @SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })
@@ -46,7 +48,10 @@ export function SingletonCron(
     resolveJobOptions(options, where, [...TICK_OPTION_NAMES, ...CRON_OPTION_NAMES]);
   return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, { maxClockSkewMs }) => {
     const tickOf = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset });
-    return (instance) => ({ tick: new Date(tickOf(instance)).toISOString(), keepMs: maxClockSkewMs });
+    return (instance) => {
+      const at = tickOf(instance);
+      return { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
+    };
   });
 }
 

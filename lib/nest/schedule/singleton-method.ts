@@ -16,7 +16,7 @@ export type JobMethodDecorator = <M extends JobMethod>(
 ) => void;
 
 /** Which tick fires now, and how long its claim is remembered, in milliseconds. */
-export type WhichTick = (instance: object) => Pick<SingletonRunOptions, 'tick' | 'keepMs'>;
+export type WhichTick = (instance: object) => Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due'>;
 
 /** Wraps a job's method so that each tick of it runs on one instance of the fleet, and puts the scheduler's mark on it. */
 export function singletonMethod(

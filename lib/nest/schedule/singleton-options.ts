@@ -1,6 +1,6 @@
 import { checkLockOptions, type LockOptions } from '../../core/lock-options.js';
-import { jobResource } from '../../core/singleton-run-options.js';
-import { checkInteger, checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
+import { checkMaxClockSkew, jobResource } from '../../core/singleton-run-options.js';
+import { checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
 import { InvalidLockOptionsError } from '../../core/errors.js';
 
 /** What all singleton jobs may choose. */
@@ -39,8 +39,9 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   onCrash?: 'skip' | 'retry';
   /**
-   * No two clocks of the fleet differ by more than this, in milliseconds: 1 s to 24 h. For so long it is remembered that
-   * a tick was taken. @default 600000
+   * How far the clock of an instance may be from the clock of Redis, in milliseconds: 1 s to 24 h. A tick that is due further
+   * ahead than this by Redis's clock is refused. One that was due longer ago than this and `waitMs` (of which an hour counts at
+   * most) is skipped as late. @default 600000
    */
   maxClockSkewMs?: number;
 }
@@ -57,7 +58,6 @@ export const JOB_OPTION_NAMES = [
 
 export const TICK_OPTION_NAMES = [...JOB_OPTION_NAMES, 'onCrash', 'maxClockSkewMs'] as const;
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_MAX_CLOCK_SKEW_MS = 10 * 60 * 1000;
 
 /** Checked options with nothing left open. */
@@ -91,7 +91,7 @@ export function resolveJobOptions(
   if (name !== undefined) jobResource(name);
   checkOneOf('overlap', overlap, ['skip', 'wait']);
   checkOneOf('onCrash', onCrash, ['skip', 'retry']);
-  checkInteger('maxClockSkewMs', options.maxClockSkewMs, 1_000, DAY_MS);
+  checkMaxClockSkew('maxClockSkewMs', options.maxClockSkewMs);
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs };
   checkLockOptions(lock, `The schedule of ${where}`);
   const maxClockSkewMs = options.maxClockSkewMs ?? DEFAULT_MAX_CLOCK_SKEW_MS;

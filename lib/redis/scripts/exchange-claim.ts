@@ -1,23 +1,35 @@
 import { defineScript } from './script.js';
+import { CLOCK } from './shared.js';
+import { TICK_DUE } from './tick-due.js';
 
 /**
  * Changes the claim of a tick, without the lock of its job.
  *
- * KEYS  1 claim
+ * KEYS  1 claim, 2 the last claimed tick of the job
  * ARGV  1 who is to have the tick, or 'finished', or '' to look only, 2 whose claim it may replace, or '', 3 '1' to replace any
- *       claim but 'finished', 4 whose claim to give up, or '', 5 how long what stands then is remembered, in milliseconds, or ''
- * Reply what stands then; nil where nothing does
+ *       claim but 'finished', 4 whose claim to give up, or '', 5 how long what stands then is remembered, in milliseconds, or '',
+ *       6 when the tick is due, or ''; 7 and 8 how much earlier and later it may be claimed, 9 how long the last tick is
+ *       remembered, in milliseconds, 10 '1' to judge by that a tick that is not claimed
+ * Reply what stands then; nil where nothing does; or 'late <milliseconds>' or 'early <milliseconds>'
  */
 export const EXCHANGE_CLAIM = defineScript(
   'exchangeClaim',
+  CLOCK,
+  TICK_DUE,
   `
 local standing = redis.call('GET', KEYS[1])
 if standing and standing == ARGV[4] then
   redis.call('DEL', KEYS[1])
   standing = false
 end
-local isOpen = not standing or standing == ARGV[2] or (ARGV[3] == '1' and standing ~= 'finished')
+if not standing and ARGV[10] == '1' then
+  local refusal, lateMs = judgeTick(KEYS[2], ARGV[6], ARGV[7], ARGV[8])
+  if refusal then return refusal .. ' ' .. string.format('%.0f', lateMs) end
+end
+local isOpen = not standing or standing == ARGV[2] or string.match(standing, '^returned')
+  or (ARGV[3] == '1' and standing ~= 'finished')
 if ARGV[1] ~= '' and isOpen then
+  if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[5])
   return ARGV[1]
 end

@@ -12,6 +12,7 @@ function outcome(changes: Partial<TickOutcome> = {}): TickOutcome {
     hasEnded: false,
     isDone: true,
     isKilled: false,
+    isLate: false,
     ...changes,
   };
 }
@@ -34,7 +35,7 @@ describe('a tick is not missed', () => {
 
   it('where nobody who fired it is alive', () => {
     const result = checkMissed([outcome(died), outcome({ ...died, on: 'ben' })]);
-    expect(result).toEqual({ violations: [], unstarted: { dropped: 0, diedWithClaimant: 1 } });
+    expect(result).toEqual({ violations: [], unstarted: { dropped: 0, diedWithClaimant: 1, outrun: 0 } });
   });
 
   it("where its runner died and onCrash is 'skip', whether it had begun or not", () => {
@@ -43,9 +44,18 @@ describe('a tick is not missed', () => {
     expect(rules(outcome({ ...died, onCrash }), outcome({ on: 'ben', onCrash }))).toEqual([]);
   });
 
+  it('where all who fired it and live were told that it is late, and a later one has run', () => {
+    const late = outcome({ isLate: true });
+    const later = outcome({ tick: '09:01', ...ran });
+    const result = checkMissed([late, outcome({ ...died, on: 'ben', hasStarted: true }), later]);
+    expect(result).toEqual({ violations: [], unstarted: { dropped: 0, diedWithClaimant: 0, outrun: 1 } });
+    expect(rules(late)).toEqual(['missed']);
+    expect(rules(late, outcome({ on: 'ben' }), later)).toEqual(['missed']);
+  });
+
   it("where it was dropped, because overlap is 'skip'", () => {
     const result = checkMissed([outcome({ overlap: 'skip' }), outcome({ overlap: 'skip', on: 'ben' })]);
-    expect(result).toEqual({ violations: [], unstarted: { dropped: 1, diedWithClaimant: 0 } });
+    expect(result).toEqual({ violations: [], unstarted: { dropped: 1, diedWithClaimant: 0, outrun: 0 } });
   });
 });
 

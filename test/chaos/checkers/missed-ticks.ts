@@ -19,6 +19,8 @@ export interface TickOutcome {
   readonly error?: string | undefined;
   /** The process died before that. */
   readonly isKilled: boolean;
+  /** The process was told that it is too late for the tick. */
+  readonly isLate: boolean;
 }
 
 /** Ticks that nobody started, by why that is in order. */
@@ -27,6 +29,8 @@ export interface Unstarted {
   readonly dropped: number;
   /** `overlap: 'wait'`: whoever had claimed it may have died before it began. */
   readonly diedWithClaimant: number;
+  /** `overlap: 'wait'`: a later tick of the job was claimed before it, by an instance whose clock is ahead. */
+  readonly outrun: number;
 }
 
 /**
@@ -35,11 +39,13 @@ export interface Unstarted {
  * - `never came back`: a call on a live process has no end;
  * - `failed`: it was rejected;
  * - `missed`: nobody ran a tick, although with `overlap: 'wait'` one who fired it is alive. With `onCrash: 'skip'` the claim of
- *   one who died is in its way, so there all who fired it must have lived.
+ *   one who died is in its way, so there all who fired it must have lived. A tick that all of them who lived were told is late has been
+ *   outrun by a later one, whose claim must be there.
  */
 export function checkMissed(outcomes: readonly TickOutcome[]): { violations: Omission[]; unstarted: Unstarted } {
   const violations: Omission[] = [];
-  const unstarted = { dropped: 0, diedWithClaimant: 0 };
+  const unstarted = { dropped: 0, diedWithClaimant: 0, outrun: 0 };
+  const lastStarted = lastStartedTicks(outcomes);
   for (const { job, tick, on, isDone, isKilled, error } of outcomes) {
     if (!isDone && !isKilled) violations.push({ rule: 'never came back', what: `${job} ${tick} on ${on}` });
     if (error !== undefined) violations.push({ rule: 'failed', what: `${job} ${tick} on ${on}: ${error}` });
@@ -51,9 +57,21 @@ export function checkMissed(outcomes: readonly TickOutcome[]): { violations: Omi
     const isExcused = ofTick[onCrash === 'retry' ? 'every' : 'some'](({ isKilled }) => isKilled);
     if (overlap === 'skip') unstarted.dropped++;
     else if (isExcused) unstarted.diedWithClaimant++;
-    else violations.push({ rule: 'missed', what: `${job} ${tick}, fired on ${ofTick.map(({ on }) => on).join(', ')}` });
+    else if (ofTick.every(({ isKilled, isLate }) => isKilled || isLate) && tick < (lastStarted.get(job) ?? '')) {
+      unstarted.outrun++;
+    } else
+      violations.push({ rule: 'missed', what: `${job} ${tick}, fired on ${ofTick.map(({ on }) => on).join(', ')}` });
   }
   return { violations, unstarted };
+}
+
+/** By job. Ticks are ISO times, which sort as they are. */
+function lastStartedTicks(outcomes: readonly TickOutcome[]): Map<string, string> {
+  const last = new Map<string, string>();
+  for (const { job, tick, hasStarted } of outcomes) {
+    if (hasStarted && tick > (last.get(job) ?? '')) last.set(job, tick);
+  }
+  return last;
 }
 
 function groupByTick(outcomes: readonly TickOutcome[]): TickOutcome[][] {

@@ -15,6 +15,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (ledger) => ({
       claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 1 }),
       finish: (tick, ownership) => ledger.finish(tick, ownership, 1),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
   'it remembers a claim for less than the clocks are apart': {
@@ -22,6 +23,15 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (ledger) => ({
       claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 20_000 }),
       finish: (tick, ownership) => ledger.finish(tick, ownership, 20_000),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+    }),
+  },
+  'it does not judge a tick by the time': {
+    rule: 'duplicate',
+    breakLedger: (ledger) => ({
+      claim: (tick, claim) => ledger.claim(tick, claim.due ? { ...claim, keepMs: 20_000, due: undefined } : claim),
+      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
   'it knows a tick by the time it is asked': {
@@ -29,6 +39,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (ledger) => ({
       claim: (tick, claim) => ledger.claim({ ...tick, tick: claim.ownership.owner }, claim),
       finish: (tick, ownership, keepMs) => ledger.finish({ ...tick, tick: ownership.owner }, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack({ ...tick, tick: ownership.owner }, ownership, keepMs),
     }),
   },
   'it gives a rescuer the tick of a runner who lives': {
@@ -36,10 +47,11 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (ledger) => ({
       async claim(tick, claim) {
         const reply = await ledger.claim(tick, claim);
-        if (reply.status !== 'taken' || !claim.rescue || reply.ttlMs === 0) return reply;
-        return { status: 'granted', fencingToken: 2 ** 52 + ++forged };
+        if (reply.status !== 'taken' || claim.takeOver === 'nothing' || reply.ttlMs === 0) return reply;
+        return { status: 'granted', fencingToken: 2 ** 52 + ++forged, rerun: true };
       },
       finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
   'it does not note that a run has ended': {
@@ -47,6 +59,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (ledger) => ({
       claim: (tick, claim) => ledger.claim(tick, claim),
       finish: () => Promise.resolve(),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
   'it loses a claim that must wait': {
@@ -57,6 +70,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
         return reply.status === 'claimed' ? { status: 'overlap' } : reply;
       },
       finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
 };

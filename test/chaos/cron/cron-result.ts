@@ -22,6 +22,8 @@ export interface Judgement {
   readonly dropped: number;
   /** Ticks that nobody started, of other jobs, because whoever had claimed them died. */
   readonly diedWithClaimant: number;
+  /** Ticks that nobody started, of such jobs, because a later tick of the job was claimed first. */
+  readonly outrun: number;
   readonly duplicates: number;
   readonly overlaps: number;
   readonly missed: number;
@@ -85,5 +87,6 @@ function outcomeOf(
     isDone: done !== undefined,
     error: done?.error,
     isKilled: killedAt !== undefined,
+    isLate: done?.isLate ?? false,
   };
 }

@@ -44,6 +44,7 @@ interface Process {
 /** A fleet that shares some jobs, with clocks that differ, on a network that delays, loses and doubles. */
 export class CronSimulation implements SimulatedWorld {
   readonly leaseMs = LEASE_MS;
+  readonly maxClockSkewMs = MOST_SKEW_MS + 1_000;
   readonly random: SeededRandom;
   readonly history = new TickHistory();
   readonly counts = { kills: 0, pauses: 0, clockSteps: 0 };
@@ -112,6 +113,7 @@ export class CronSimulation implements SimulatedWorld {
     member.instance.store.all(network.commandFate);
     member.ledger.fates.claim = network.commandFate;
     member.ledger.fates.finish = network.commandFate;
+    member.ledger.fates.giveBack = network.commandFate;
     const scheduler = new SimulatedScheduler(this, member, clock);
     for (const [job, schedule] of this.#schedules) scheduler.schedule(job, schedule);
     const joined = { member, clock, network, scheduler };

@@ -8,6 +8,8 @@ export interface SimulatedJob {
   readonly everySeconds: number;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
+  /** Whether the server judges its ticks by the time, as those of `@SingletonCron`; or any text is a tick. */
+  readonly isJudged: boolean;
 }
 
 /** So many ticks are computed for each that the package `cron` is asked for as well: it takes a hundred times as long. */
@@ -21,6 +23,7 @@ export const SIMULATED_JOBS: readonly SimulatedJob[] = (['skip', 'retry'] as con
       everySeconds,
       overlap,
       onCrash,
+      isJudged: everySeconds === 5,
     })),
   ),
 );

@@ -1,3 +1,4 @@
+import { eventsOf } from '../../support/lock-world.js';
 import type { Member } from '../../support/singleton-fleet.js';
 import type { ProcessClock } from '../../support/simulated-process.js';
 import type { SeededRandom } from '../../support/seeded-random.js';
@@ -12,6 +13,8 @@ const EARLY_MS = 9;
 export interface SimulatedWorld {
   readonly random: SeededRandom;
   readonly leaseMs: number;
+  /** No clock is further from that of the server. */
+  readonly maxClockSkewMs: number;
   /** The time that everybody's lines bear. */
   now(): number;
   add(line: TickLine): void;
@@ -60,7 +63,7 @@ export class SimulatedScheduler {
     }
   }
 
-  #fire({ name: job, everySeconds, overlap, onCrash }: SimulatedJob, due: number): void {
+  #fire({ name: job, everySeconds, overlap, onCrash, isJudged }: SimulatedJob, due: number): void {
     const { world, member, clock } = this;
     const tick = new Date(due).toISOString();
     const call = ++this.#calls;
@@ -70,16 +73,24 @@ export class SimulatedScheduler {
     // Some wait so long for a reply that their lease is over when it comes.
     const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
     const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };
+    const { maxClockSkewMs } = world;
+    const isLate = (): boolean => {
+      const event = eventsOf(member.instance, 'tickSkipped').findLast((each) => each.job === job && each.tick === tick);
+      return event?.reason === 'late';
+    };
     world.add({ type: 'fired', ...line(), job, tick });
     member.singletons
-      .run({ job, tick, overlap, onCrash, keepMs: 600_000, lock }, async (lease, { rerun }) => {
-        const remainingMs = (): number => lease.remainingMs() / clock.rate;
-        world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
-        await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
-        world.add({ type: 'end', ...line(), remainingMs: remainingMs() });
-      })
+      .run(
+        { job, tick, overlap, onCrash, keepMs: 600_000, lock, due: isJudged ? { at: due, maxClockSkewMs } : undefined },
+        async (lease, { rerun }) => {
+          const remainingMs = (): number => lease.remainingMs() / clock.rate;
+          world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
+          await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+          world.add({ type: 'end', ...line(), remainingMs: remainingMs() });
+        },
+      )
       .then(
-        () => world.add({ type: 'done', ...line() }),
+        () => world.add({ type: 'done', ...line(), ...(isLate() && { isLate: true }) }),
         (error: unknown) => world.add({ type: 'done', ...line(), error: String(error) }),
       );
   }

@@ -8,8 +8,8 @@ export type TickLine =
   | (Call & { readonly type: 'start'; readonly rerun: boolean; readonly token: number; readonly remainingMs: number })
   /** The job has ended. */
   | (Call & { readonly type: 'end'; readonly remainingMs: number })
-  /** The call has ended. `error`: the code of what it was rejected with. */
-  | (Call & { readonly type: 'done'; readonly error?: string })
+  /** The call has ended. `error`: the code of what it was rejected with. `isLate`: the tick was refused as late. */
+  | (Call & { readonly type: 'done'; readonly error?: string; readonly isLate?: boolean })
   /** The process is dead, at the latest since then. */
   | { readonly type: 'killed'; readonly on: string; readonly at: number };
 

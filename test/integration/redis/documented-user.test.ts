@@ -84,7 +84,7 @@ describe('the ACL line of docs/how-it-works.md', () => {
       const ledger = new RedisTickLedger(store);
       const ownership = { resource: 'job', owner: locks.newOwner(), mode: 'exclusive' as const };
       const tick = { resource: 'job', tick: '1' };
-      await ledger.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', rescue: false });
+      await ledger.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
       await ledger.finish(tick, ownership, 1_000);
       await store.release(ownership);
     },

@@ -181,7 +181,13 @@ describe('with durability, on a primary and its replica', () => {
     const ledger = new RedisTickLedger(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const ownership = { resource: tick.resource, owner: `${store.clientId}/1`, mode: 'exclusive' as const };
-    const claim = { ownership, leaseMs: 10_000, keepMs: 10_000, overlap: 'skip' as const, rescue: false };
+    const claim = {
+      ownership,
+      leaseMs: 10_000,
+      keepMs: 10_000,
+      overlap: 'skip' as const,
+      takeOver: 'nothing' as const,
+    };
     pair.stall();
     expect(await rejection(ledger.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
     pair.heal();

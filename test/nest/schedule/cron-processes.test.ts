@@ -36,6 +36,16 @@ describe('a @SingletonCron on three processes', () => {
     client.disconnect();
   }
 
+  /** Waits until Redis has forgotten the claim of the tick. */
+  async function forgotten(tick: string): Promise<void> {
+    const client = new Redis(redis().url);
+    try {
+      await eventually(async () => expect(await client.keys(`*:{cron:job}:tick:${tick}`)).toEqual([]), 10_000);
+    } finally {
+      client.disconnect();
+    }
+  }
+
   it('runs every tick exactly once though their clocks differ, and goes on when the fastest dies', async () => {
     // overlap: 'wait', because a machine that stalls for a second should delay a tick here, and not drop it.
     const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, options: { overlap: 'wait' } });
@@ -112,6 +122,27 @@ describe('a @SingletonCron on three processes', () => {
     expect(next).toMatchObject({ rerun: false });
     expect(Date.parse(next.tick)).toBeGreaterThan(Date.parse(tick));
     expect(fleet.runs.filter((run) => run.tick === tick)).toHaveLength(1);
+    expect(fleet.output).toBe('');
+  });
+
+  it('is skipped as late by a process that stood still for longer than the tick is remembered', async () => {
+    const dueAt = new Date(Math.ceil((Date.now() + 4 * SECOND) / SECOND) * SECOND);
+    const [hours, minutes, seconds] = [dueAt.getUTCHours(), dueAt.getUTCMinutes(), dueAt.getUTCSeconds()];
+    const cronTime = `${seconds} ${minutes} ${hours} * * *`;
+    // Remembered for three seconds: the skew twice, and waitMs, and what is spare.
+    const options = { timeZone: 'UTC', maxClockSkewMs: SECOND, waitMs: 0 };
+    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, cronTime, options });
+    const [stopped, runner] = await fleet.start(0, 0);
+    stopped!.pause();
+    const tick = dueAt.toISOString();
+    await eventually(() => expect(runner!.told('tickFinished')).toMatchObject([{ tick }]), 10_000);
+    await forgotten(tick);
+    stopped!.resume();
+    await eventually(() => expect(stopped!.told('tickSkipped', 'tickStarted')).not.toEqual([]), 10_000);
+    expect(stopped!.told('tickSkipped', 'tickStarted')).toMatchObject([
+      { type: 'tickSkipped', tick, reason: 'late', lateMs: expect.any(Number) },
+    ]);
+    expect(fleet.runs).toHaveLength(1);
     expect(fleet.output).toBe('');
   });
 

@@ -71,7 +71,7 @@ describe('the method of a singleton job', () => {
   });
 
   it('is told which run it is: job, tick, and the lease that it works under', async () => {
-    const dueAt = new Date(Date.UTC(2026, 0, 1));
+    const dueAt = new Date(Math.floor(Date.now() / 1_000) * 1_000);
     const runs: SingletonRun[] = [];
     class Jobs {
       @SingletonCron(dueAt, { name: 'report' })
@@ -88,18 +88,33 @@ describe('the method of a singleton job', () => {
   });
 
   it('called by hand counts as the tick that was due last: it runs once', async () => {
+    const now = new Date();
     class Jobs {
       runs = 0;
 
-      @SingletonCron(YEARLY)
-      async yearly(): Promise<number> {
+      // It was due within the last minute.
+      @SingletonCron(`0 ${now.getUTCMinutes()} ${now.getUTCHours()} * * *`, { timeZone: 'UTC' })
+      async daily(): Promise<number> {
         return ++this.runs;
       }
     }
     const { jobs } = await startJobs(Jobs);
-    expect(await jobs.yearly()).toBe(1);
-    expect(await jobs.yearly()).toBeUndefined();
+    expect(await jobs.daily()).toBe(1);
+    expect(await jobs.daily()).toBeUndefined();
     expect(jobs.runs).toBe(1);
+  });
+
+  it('called by hand long after the tick that was due last does not run: that tick may have run and be forgotten', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'yearly' })
+      async yearly(): Promise<string> {
+        return 'ran';
+      }
+    }
+    const { jobs, log } = await startJobs(Jobs);
+    expect(await jobs.yearly()).toBeUndefined();
+    expect(log.at('debug')).toEqual([expect.stringMatching(/^Tick \S+ of job "yearly" is skipped: it is \d+ ms late/)]);
+    expect(log.at('warn')).toEqual([]);
   });
 
   it('works on a class without the ScheduleModule, where nothing fires', async () => {

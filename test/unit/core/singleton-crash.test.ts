@@ -216,6 +216,20 @@ describe("an instance that waits for an earlier run to end (overlap: 'wait', onC
     ben.kill();
     await fleet.clock.advance(10 * LEASE_MS);
     expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo']);
+    // It had not begun.
+    expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
+  });
+
+  it("is replaced also where a run is never run again (onCrash: 'skip'): it had not begun", async () => {
+    start('skip', 'wait');
+    anna.fire('09:00', 10_000);
+    await fleet.clock.advance(100);
+    for (const member of [ben, cleo]) member.fire('09:01', 1_000);
+    await fleet.clock.advance(1_000);
+    ben.kill();
+    await fleet.clock.advance(10 * LEASE_MS);
+    expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo']);
+    expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
   });
 
   it('knows a rerun for one even where it hears of its turn too late, and has to wait for another', async () => {

@@ -1,4 +1,5 @@
 import type { Lease } from '../../../lib/core/lease.js';
+import { eventsOf } from '../../support/lock-world.js';
 import { replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
 import { track } from '../../support/tracked.js';
@@ -70,6 +71,50 @@ describe('the shutdown of an instance', () => {
     await fleet.clock.advance(3 * LEASE_MS);
     expect(waiting).toMatchObject({ state: 'fulfilled', value: undefined });
     expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
+  });
+
+  it.each(['skip', 'retry'] as const)(
+    'that waits for an earlier run gives its tick back, which another one runs for the first time (onCrash: %s)',
+    async (onCrash) => {
+      const cleo = fleet.member('cleo');
+      const changes = { overlap: 'wait', onCrash } as const;
+      anna.fire('09:00', 10_000, changes);
+      await fleet.clock.advance(100);
+      for (const member of [ben, cleo]) member.fire('09:01', 5, changes);
+      await fleet.clock.advance(100);
+      const shutdown = track(ben.instance.locks.shutdown(5_000));
+      await fleet.clock.advance(100);
+      expect(ben.ledger.returns).toHaveLength(1);
+      expect(shutdown.state).toBe('fulfilled');
+      await fleet.clock.advance(3 * LEASE_MS);
+      expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
+      expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
+    },
+  );
+
+  it('that waits for an earlier run: also an instance runs the tick whose clock is so late that it asks after that', async () => {
+    const changes = { overlap: 'wait', onCrash: 'skip' } as const;
+    anna.fire('09:00', 10_000, changes);
+    await fleet.clock.advance(100);
+    ben.fire('09:01', 5, changes);
+    await fleet.clock.advance(100);
+    void ben.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(20_000);
+    const cleo = fleet.member('cleo');
+    cleo.fire('09:01', 5, changes);
+    await fleet.clock.advance(LEASE_MS);
+    expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
+  });
+
+  it('that was granted a tick without its knowing gives it back before the lock: it is no rerun', async () => {
+    anna.ledger.next('claim', replyLost);
+    anna.fire('09:00');
+    ben.fire('09:00');
+    await fleet.clock.advance(10);
+    void anna.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(LEASE_MS);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
+    expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ rerun: false }]);
   });
 
   it('starts no tick after it began', async () => {

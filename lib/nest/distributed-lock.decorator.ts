@@ -14,10 +14,11 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  * @DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`], waitMs: 2_000 })
  * ```
  *
- * The method's own errors pass through untouched. Its lease is `locks.current()`.
+ * The method's own errors pass through untouched. Its lease is `locks.current()`, and ends with the method: a route that returns
+ * a stream or an Observable needs `@LockHandler`.
  *
  * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; a call throws it when the
- *   key function throws or gives no usable name
+ *   key function throws or gives no usable name, or where the result of a handler is a stream
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`), and the other
  *   errors of `acquire`
  * @throws LockModuleMissingError when the object was not made by Nest

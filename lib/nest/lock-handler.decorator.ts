@@ -20,7 +20,8 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
 
 /**
  * Holds a lock while a handler of a controller, resolver or gateway runs: from before its pipes until its promise settles,
- * whoever has stopped waiting for it, such as a timeout interceptor. A stream (an Observable) ends when it is unsubscribed. A
+ * whoever has stopped waiting for it, such as a timeout interceptor, and until a file or stream that it returned has been
+ * sent. An Observable ends when it is unsubscribed. A
  * client that goes away while it waits for the lock stops waiting.
  *
  * Where the method has a `@DistributedLock` of the same resource, the intercepted call locks once. Calls from inside are a

@@ -1,28 +1,15 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
-import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { handlerLocksOf, lockedHandlersOf } from './handler-locks.js';
+import { FIELD_RESOLVERS, hasMetadataOf, OF_OTHER_PACKAGES, ON_CONTROLLERS, ON_GATEWAYS } from './known-handlers.js';
 import { describeMethod } from './method-wrapping.js';
 import { DEFAULT_NAME } from './tokens.js';
 
-/** Routes and message patterns, which Nest looks for in controllers only. */
-const ON_CONTROLLERS = ['path', 'microservices:pattern'];
-
-/** Messages of gateways; queries, mutations and subscriptions; handlers of RabbitMQ and Telegram. */
-const ANYWHERE = [
-  'websockets:message_mapping',
-  'graphql:resolver_type',
-  'RABBIT_HANDLER',
-  'LISTENERS_METADATA',
-  'WIZARD_STEP_METADATA',
-];
-
-/** What `@nestjs/graphql` runs without interceptors, unless it is told otherwise. */
-const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
-
 /** How `@nestjs/graphql` provides its options. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
+
+const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -55,11 +42,9 @@ export class LockHandlerExplorer implements OnModuleInit {
     // A class that overrides the method without the decorator has none.
     const decorations = handlerLocksOf(method)?.decorations ?? [];
     if (!decorations.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
-    const keys = Reflect.getMetadataKeys(method).map(nameOfKey);
-    const isAmong = (handlers: readonly string[]): boolean => handlers.some((key) => keys.includes(key));
     const where = describeMethod(prototype, name);
-    if (isAmong(FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
-    if (isAmong(known) || this.#warnedOf.has(where)) return;
+    if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
+    if (hasMetadataOf(method, known) || this.#warnedOf.has(where)) return;
     this.#warnedOf.add(where);
     this.#logger.warn(
       `${where} has @LockHandler, but it is not a handler that Nest is known to run interceptors for: not a route of a ` +
@@ -82,10 +67,6 @@ export class LockHandlerExplorer implements OnModuleInit {
       'decorator',
     );
   }
-}
-
-function nameOfKey(key: unknown): string {
-  return typeof key === 'symbol' ? (key.description ?? '') : String(key);
 }
 
 function isObject(value: unknown): value is object {

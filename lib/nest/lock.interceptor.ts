@@ -15,6 +15,7 @@ import { type Handler, InterceptedCall } from './intercepted-call.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import type { RedisLockService } from './redis-lock.service.js';
+import { endStream, untilSent } from './streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from './tokens.js';
 
 /** Holds the lock that `@LockHandler` names until the handler has ended. */
@@ -92,15 +93,25 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
         reject(error);
         stream.unsubscribe();
       };
-      if (lease && decoration.onLost === 'throw') {
-        const lost = (): void => fail(lease.signal.reason);
+      const onLoss = (callback: (reason: unknown) => void): (() => void) => {
+        if (!lease || decoration.onLost !== 'throw') return () => {};
+        const lost = (): void => callback(lease.signal.reason);
         lease.signal.addEventListener('abort', lost, { once: true });
-        stream.add(() => lease.signal.removeEventListener('abort', lost));
-      }
+        return () => lease.signal.removeEventListener('abort', lost);
+      };
+      stream.add(onLoss(fail));
+      const pass = (value: unknown): void => {
+        const sent = untilSent(value, context);
+        if (sent) {
+          running.track(sent);
+          void sent.then(onLoss((reason) => endStream(value as object, reason)));
+        }
+        subscriber.next(value);
+      };
       stream.add(
         running.enter(() =>
           next.handle().subscribe({
-            next: (value) => subscriber.next(value),
+            next: pass,
             error: (error: unknown) => (running.isIdle ? fail(error) : subscriber.error(error)),
             complete: () => (running.isIdle ? running.end(resolve) : subscriber.complete()),
           }),

@@ -1,8 +1,11 @@
+import { InvalidLockOptionsError } from '../core/errors.js';
 import { InterceptedCall } from './intercepted-call.js';
+import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from './known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockDecoration } from './lock-decoration.js';
 import { declareLockService } from './lock-service-property.js';
 import { type AsyncMethod, describeMethod, wrapMethod } from './method-wrapping.js';
+import { describeStream, endStream, isStreamedResult } from './streamed-result.js';
 
 /**
  * Decorates an async method whose parameters fit the key function's. A method that is not async, or whose parameters do
@@ -44,6 +47,8 @@ export function lockMethod<A extends readonly unknown[]>(
     const decoration = read(where);
     const lockServiceOf = declareLockService(target, decoration.lockService);
     const handler = { declaredBy: target, name: propertyKey };
+    /** Known at the first call: by then all decorators have been there. */
+    let isHandler: boolean | undefined;
     wrapMethod(
       descriptor,
       where,
@@ -54,8 +59,28 @@ export function lockMethod<A extends readonly unknown[]>(
           const call = InterceptedCall.comingTo(handler, decoration);
           const work = (): unknown =>
             call ? call.pass(decoration, () => original.apply(this, args)) : original.apply(this, args);
-          return call?.covers(decoration, resources) ? work() : runLocked(service, decoration, resources, work);
+          if (call?.covers(decoration, resources)) return work();
+          const result = await runLocked(service, decoration, resources, work);
+          isHandler ??= hasMetadataOf(
+            (this as Record<string | symbol, object>)[propertyKey] ?? original,
+            SENDING_HANDLERS,
+          );
+          if (isHandler && isStreamedResult(result)) throw refuseStream(result, where);
+          return result;
         },
     );
   };
+}
+
+/** Handlers whose result Nest sends, bit by bit where it is a stream. */
+const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS];
+
+/** What is sent under no lock any more would look as if it were. */
+function refuseStream(result: object, where: string): InvalidLockOptionsError {
+  endStream(result);
+  return new InvalidLockOptionsError(
+    `${where} returned ${describeStream(result)}, which would be sent when its lock is released: the lock of a method ends ` +
+      `with the method. Use @LockHandler, which holds the lock until all is sent, or return what is complete.`,
+    'decorator',
+  );
 }

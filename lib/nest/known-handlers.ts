@@ -1,0 +1,25 @@
+import 'reflect-metadata';
+
+/** What Nest looks for in controllers only: routes and message patterns. */
+export const ON_CONTROLLERS = ['path', 'microservices:pattern'];
+
+/** What it looks for in gateways. */
+export const ON_GATEWAYS = ['websockets:message_mapping'];
+
+/** Queries, mutations and subscriptions of GraphQL; handlers of RabbitMQ and Telegram. */
+export const OF_OTHER_PACKAGES = [
+  'graphql:resolver_type',
+  'RABBIT_HANDLER',
+  'LISTENERS_METADATA',
+  'WIZARD_STEP_METADATA',
+];
+
+/** What `@nestjs/graphql` runs without interceptors, unless it is told otherwise. */
+export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
+
+/** Whether a decorator has left one of these metadata keys on the method. */
+export function hasMetadataOf(method: object, keys: readonly string[]): boolean {
+  return Reflect.getMetadataKeys(method).some((key: unknown) =>
+    keys.includes(typeof key === 'symbol' ? (key.description ?? '') : String(key)),
+  );
+}

@@ -20,6 +20,7 @@ export { LockReentryError } from './core/reentry-error.js';
 export type { LockEvent, LockObserver } from './core/events.js';
 export { FencedCommandError, StaleFencingTokenError } from './core/fencing-errors.js';
 export type { Leadership, LeaderWork } from './core/leadership.js';
+export { key, type KeyValue } from './core/key.js';
 export type { Lease } from './core/lease.js';
 export type { LockedWork } from './core/locked-work.js';
 export type { AcquireMode, LockMode, LockOptions } from './core/lock-options.js';

@@ -10,7 +10,7 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  *
  * ```ts
  * @DistributedLock('reports')
- * @DistributedLock((orderId: string) => `order:${orderId}`)
+ * @DistributedLock((orderId: string) => key`order:${orderId}`)
  * @DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`], waitMs: 2_000 })
  * ```
  *

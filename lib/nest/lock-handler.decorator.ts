@@ -29,8 +29,12 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
  *
  * Two `@LockHandler` on a method are both held, the upper one first.
  *
+ * The key is made before the pipes: it is what the client sent, and `/orders/7` and `/orders/07` are two keys, whatever
+ * ParseIntPipe makes of them. The key function of `@DistributedLock` gets what the pipes made. The tag `key` refuses a
+ * parameter that is missing.
+ *
  * ```ts
- * @LockHandler({ key: (context) => `order:${context.switchToHttp().getRequest().params.id}` })
+ * @LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })
  * @LockHandler({ key: 'exports', permits: 3 }) // a semaphore: at most three requests at once
  * ```
  *

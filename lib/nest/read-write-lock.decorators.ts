@@ -15,8 +15,8 @@ export interface ReadWriteLockDecorator {
  *
  * ```ts
  * @ReadLock('price-list')
- * @ReadLock((orderId: string) => `order:${orderId}`)
- * @ReadLock({ key: (orderId: string) => `order:${orderId}`, waitMs: 2_000 })
+ * @ReadLock((orderId: string) => key`order:${orderId}`)
+ * @ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
  * ```
  *
  * @throws LockReentryError, and the other errors of a method with `@DistributedLock`
@@ -31,8 +31,8 @@ export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
  *
  * ```ts
  * @WriteLock('price-list')
- * @WriteLock((orderId: string) => `order:${orderId}`)
- * @WriteLock({ key: (orderId: string) => `order:${orderId}`, waitMs: 2_000 })
+ * @WriteLock((orderId: string) => key`order:${orderId}`)
+ * @WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
  * ```
  *
  * @throws LockReentryError where it is called by one that reads the resource, and the other errors of a method with

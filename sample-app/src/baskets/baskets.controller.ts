@@ -1,11 +1,11 @@
 import { Body, Controller, type ExecutionContext, Get, Param, Post } from '@nestjs/common';
-import { LockHandler } from 'nestjs-redis-lock';
+import { key, LockHandler } from 'nestjs-redis-lock';
 import { type Basket, BasketsService } from './baskets.service.js';
 
 /** A basket is changed by one request at a time, whatever the handler calls: the lock is held until the response is known. */
 const theBasket = (context: ExecutionContext): string => {
   const { params } = context.switchToHttp().getRequest<{ params: { id: string } }>();
-  return `basket:${params.id}`;
+  return key`basket:${params.id}`;
 };
 
 @Controller('baskets/:id')

@@ -4,6 +4,7 @@ export type { CountdownLatch, CountDownOptions, LatchOptions, LatchWaitOptions }
 export {
   type AttemptOutcome,
   InvalidLockOptionsError,
+  InvalidResourceError,
   type LeaseLossReason,
   LeaseLostError,
   LockAbortedError,

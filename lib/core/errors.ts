@@ -195,6 +195,12 @@ export class InvalidLockOptionsError extends LockError {
   }
 }
 
+/**
+ * A name of a resource that is empty, too long, or no well-formed text. Such a name is mostly made from what a client sent; one that
+ * is written in a decorator is refused when the class is defined.
+ */
+export class InvalidResourceError extends InvalidLockOptionsError {}
+
 /** A decorated method was called on an object that Nest did not make, or without the module. */
 export class LockModuleMissingError extends LockError {
   override readonly code = 'LOCK_MODULE_MISSING';

@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from './errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
 import { describeValue } from './validation.js';
 
 /** The longest resource name, in bytes of UTF-8. */
@@ -41,23 +41,27 @@ function byCodeUnit(a: string, b: string): number {
  */
 export function checkResource(name: unknown, source: string, allowed = ONE): string {
   if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
-  if (name === '') throw invalid(source, 'the name is empty', allowed);
+  if (name === '') throw invalid(source, 'the name is empty', allowed, InvalidResourceError);
   // The quick check spares the byte count for nearly every name: no character takes more than three bytes a unit.
   if (name.length * 3 > MAX_RESOURCE_BYTES && Buffer.byteLength(name) > MAX_RESOURCE_BYTES) {
-    throw invalid(source, `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`, allowed);
+    const why = `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`;
+    throw invalid(source, why, allowed, InvalidResourceError);
   }
   // Redis would get the same replacement character for every lone surrogate, and different names would be one lock.
   if (!name.isWellFormed()) {
-    throw invalid(source, 'the name has a lone surrogate, so it is not well-formed Unicode', allowed);
+    const why = 'the name has a lone surrogate, so it is not well-formed Unicode';
+    throw invalid(source, why, allowed, InvalidResourceError);
   }
   return name;
 }
 
-function invalid(source: string, why: string, allowed: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(
-    `The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`,
-    'resource',
-  );
+function invalid(
+  source: string,
+  why: string,
+  allowed: string,
+  Kind: typeof InvalidLockOptionsError = InvalidLockOptionsError,
+): InvalidLockOptionsError {
+  return new Kind(`The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`, 'resource');
 }
 
 /** A lease was asked for a resource that is none of its own. */

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
 import {
+  InvalidResourceError,
   LeaseLostError,
   LockBusyError,
   LockError,
@@ -45,9 +46,9 @@ interface Verdict {
 
 /**
  * Answers a lock error over HTTP: 423 Locked when the resource is not free, 503 when locks cannot be had at all, both with
- * Retry-After. Mistakes of the program or of a deployment are 500, and logged: a `LockModeMismatchError` too, because trying
+ * Retry-After; 400 when the name of a resource cannot be one, because of what the client sent. Mistakes of the program or of a deployment are 500, and logged: a `LockModeMismatchError` too, because trying
  * again does not help as long as two versions state different things. Microservices and WebSockets get the same message and code in the form Nest uses there; elsewhere, such as
- * in GraphQL, the error passes through.
+ * in GraphQL, the error passes through. In a microservice every error is logged: an event has nobody who is told of it.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter());
@@ -61,7 +62,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     const type = host.getType<string>();
     if (type !== 'http' && type !== 'rpc' && type !== 'ws') throw exception;
     const verdict = judge(exception);
-    this.#log(exception, verdict);
+    this.#log(exception, verdict, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, verdict);
     // Thrown out of a filter it would reach nobody, and the caller would wait for ever.
     const data = { status: 'error', message: verdict.message, code: exception.code };
@@ -72,9 +73,12 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   }
 
   /** What is no one's normal day. The answer to the client does not say it. */
-  #log(exception: LockError, { status }: Verdict): void {
-    if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(exception.message, exception.stack);
-    else if (exception instanceof LockUnavailableError) this.#logger.warn(exception.message);
+  #log(exception: LockError, { status }: Verdict, type: 'http' | 'rpc' | 'ws'): void {
+    const { message, stack } = exception;
+    if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
+    // Nest does not say which of the two it was.
+    else if (type === 'rpc') this.#logger.warn(`${message} The caller of a message is told. An event is lost by this.`);
+    else if (exception instanceof LockUnavailableError) this.#logger.warn(message);
   }
 }
 
@@ -108,6 +112,10 @@ function judge(exception: LockError): Verdict {
   ) {
     const message = 'This cannot be done safely right now. Try again later.';
     return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };
+  }
+  if (exception instanceof InvalidResourceError) {
+    const message = 'A value in this request is empty, too long, or no well-formed text.';
+    return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
   }
   return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };
 }

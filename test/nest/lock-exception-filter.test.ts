@@ -1,21 +1,24 @@
-import { type ArgumentsHost, Controller, Get, Param, Res } from '@nestjs/common';
+import { type ArgumentsHost, Controller, Get, Param, Query, Res } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import {
+  DistributedLock,
   InvalidLockOptionsError,
   LeaseLostError,
   LockAbortedError,
   LockBusyError,
   type LockError,
   LockExceptionFilter,
+  LockHandler,
   LockModeMismatchError,
   LockReentryError,
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
+  RedisLockService,
   StaleFencingTokenError,
 } from 'nestjs-redis-lock';
 import { rejection } from '../support/eventually.js';
-import { PLATFORMS, useApps } from '../support/nest-apps.js';
+import { inMemory, PLATFORMS, useApps } from '../support/nest-apps.js';
 
 const connectionError = new Error('not connected to Redis at redis.internal:6379');
 const errors: Record<string, LockError> = {
@@ -116,6 +119,66 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     const { url, log } = await startFailing();
     expect((await fetch(`${url}/other`)).status).toBe(500);
     expect(log.at('error')).toEqual(['RangeError: not of a lock']);
+  });
+});
+
+describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapter) => {
+  @Controller()
+  class OrdersController {
+    constructor(private readonly locks: RedisLockService) {}
+
+    @Get('handler')
+    @LockHandler((context) => String(context.switchToHttp().getRequest<{ query: { id: string } }>().query.id))
+    handler(): string {
+      return 'ran';
+    }
+
+    @Get('method')
+    @DistributedLock((id: string) => `order:${id}`)
+    async method(@Query('id') _id: string): Promise<string> {
+      return 'ran';
+    }
+
+    @Get('acquired')
+    acquired(@Query('id') id: string): Promise<string> {
+      return this.locks.using(`order:${id}`, () => 'ran');
+    }
+
+    @Get('mistake')
+    @DistributedLock(() => undefined as unknown as string)
+    async mistake(@Query('id') _id: string): Promise<string> {
+      return 'ran';
+    }
+  }
+  const start = useApps();
+  const startOrders = () =>
+    start({
+      imports: [inMemory()],
+      controllers: [OrdersController],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
+    });
+
+  it.each(['handler', 'method', 'acquired'])('is 400 for its sender, and no stack in the log: %s', async (how) => {
+    const { url, log } = await startOrders();
+    const response = await fetch(`${url}/${how}?id=${'x'.repeat(600)}`);
+    const body = (await response.json()) as object;
+    expect([response.status, body]).toEqual([
+      400,
+      {
+        statusCode: 400,
+        error: 'Bad Request',
+        message: 'A value in this request is empty, too long, or no well-formed text.',
+        code: 'INVALID_LOCK_OPTIONS',
+      },
+    ]);
+    expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
+  });
+
+  it('is 500 where the program is wrong, with a line for its author', async () => {
+    const { url, log } = await startOrders();
+    expect((await fetch(`${url}/mistake?id=7`)).status).toBe(500);
+    expect(log.at('error')).toEqual([expect.stringContaining('undefined is not a string')]);
   });
 });
 

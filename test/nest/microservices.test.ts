@@ -14,7 +14,7 @@ import { once } from 'node:events';
 import { firstValueFrom, type Observable, of } from 'rxjs';
 import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
+import { inMemory, type LogBook, useApps } from '../support/nest-apps.js';
 
 const heard: unknown[] = [];
 
@@ -64,6 +64,10 @@ class StockController {
   @DistributedLock({ key: 'busy', waitMs: 0 })
   async busy(): Promise<void> {}
 
+  @EventPattern('delivered')
+  @DistributedLock({ key: 'busy', waitMs: 0 })
+  async delivered(@Payload() _sku: string): Promise<void> {}
+
   @MessagePattern('fails')
   @DistributedLock('fails')
   async fails(): Promise<void> {
@@ -75,11 +79,12 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
   const start = useApps();
   let client: ClientProxy;
   let locks: RedisLockService;
+  let log: LogBook;
 
   beforeEach(async () => {
     heard.length = 0;
     const port = await freePort();
-    const { app } = await start({
+    const running = await start({
       imports: [inMemory()],
       controllers: [StockController],
       configure: async (service) => {
@@ -91,7 +96,8 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
         await service.startAllMicroservices();
       },
     });
-    locks = app.get(RedisLockService);
+    log = running.log;
+    locks = running.app.get(RedisLockService);
     client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port, host: '127.0.0.1' } });
   });
   afterEach(() => client.close());
@@ -112,6 +118,17 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
   it('@LockHandler holds the lock while the handler’s stream runs', async () => {
     expect(await ask('handler', 'A1')).toBe('sku:A1');
     expect((await locks.inspect('sku:A1')).holders).toEqual([]);
+  });
+
+  it('an event that does not get its lock is no more handled, which is logged: nobody else is told', async () => {
+    await using _lease = await locks.acquire('busy');
+    await firstValueFrom(client.emit('delivered', 'A1'), { defaultValue: undefined });
+    await eventually(() =>
+      expect(log.at('warn')).toEqual([
+        expect.stringMatching(/^"busy" is locked by another holder.*An event is lost by this/s),
+      ]),
+    );
+    expect(log.at('error')).toEqual([]);
   });
 
   it('passes an RpcException of the handler on', async () => {

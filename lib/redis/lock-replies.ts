@@ -1,6 +1,5 @@
 import type { LockMode } from '../core/lock-options.js';
 import type { AcquireReply, LockState, LockWaiter, Ownership, Queueing, RotateReply } from '../core/lock-store.js';
-import { instanceOf } from '../core/owner-id.js';
 
 /** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
 export function requestOf({ mode, permits }: Ownership): string {
@@ -44,8 +43,8 @@ export type InspectReply = [
 export function readState(resource: string, reply: InspectReply): LockState {
   const [mode, ttlMs, total, holderFields, waiterFields] = reply;
   const isSemaphore = mode === 'semaphore';
-  const holders = records(holderFields, 5).map(([owner, token, ttl, depth, permits]) => ({
-    instanceId: instanceOf(owner as string),
+  const holders = records(holderFields, 5).map(([instanceId, token, ttl, depth, permits]) => ({
+    instanceId: instanceId as string,
     fencingToken: Number(token),
     ttlMs: ttl as number,
     depth: depth as number,
@@ -53,8 +52,8 @@ export function readState(resource: string, reply: InspectReply): LockState {
   }));
   holders.sort((a, b) => a.fencingToken - b.fencingToken);
   const used = holders.reduce((sum, { permits = 0 }) => sum + permits, 0);
-  const waiters = records(waiterFields, 3).map(([owner, waiterMode, permits]): LockWaiter => {
-    const waiter = { instanceId: instanceOf(owner as string), mode: waiterMode as LockMode };
+  const waiters = records(waiterFields, 3).map(([instanceId, waiterMode, permits]): LockWaiter => {
+    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode };
     return waiter.mode === 'semaphore' ? { ...waiter, permits: permits as number } : waiter;
   });
   return {

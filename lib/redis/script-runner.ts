@@ -13,9 +13,9 @@ export interface ScriptSender {
  * for one command only.
  */
 export const ASKING: ScriptSender = {
-  run<T>(client: Redis, { script, keys, args, read }: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
+  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
     client.asking().catch(() => {}); // the next command fails too
-    return client.eval(script.lua, keys.length, ...keys, ...args).then(read, fail);
+    return sendWithText(client, call).then(call.read, fail);
   },
 };
 
@@ -29,15 +29,17 @@ const NO_ARGUMENTS: never[] = [];
 const IN_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
- * EVALSHA, written by hand: what ioredis does for commands in general costs a lock more than Redis takes for it. The
- * arguments stand in the text alone, so no error and no trace of ioredis can show them.
+ * EVALSHA or EVAL, written by hand: what ioredis does for commands in general costs a lock more than Redis takes for it. The
+ * arguments stand in the text alone, so no error and no trace of ioredis can show them: an owner id is a secret.
  */
 class ScriptCommand extends Command {
   readonly #text: string;
 
-  constructor({ script: { sha }, keys, args }: Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>) {
-    super('evalsha', NO_ARGUMENTS, IN_TEXT);
-    let text = `*${keys.length + args.length + 3}\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`;
+  constructor(name: 'evalsha' | 'eval', { script, keys, args }: Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>) {
+    super(name, NO_ARGUMENTS, IN_TEXT);
+    const begin =
+      name === 'evalsha' ? `$7\r\nevalsha\r\n$40\r\n${script.sha}\r\n` : `$4\r\neval\r\n${bulk(script.lua)}`;
+    let text = `*${keys.length + args.length + 3}\r\n${begin}${bulk(String(keys.length))}`;
     for (const key of keys) text += bulk(key);
     for (const arg of args) text += bulk(String(arg));
     this.#text = text;
@@ -46,6 +48,11 @@ class ScriptCommand extends Command {
   override toWritable(): string {
     return this.#text;
   }
+}
+
+/** With the text of the script: Redis knows it after that. */
+function sendWithText(client: Redis, call: Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>): Promise<unknown> {
+  return client.sendCommand(new ScriptCommand('eval', call)) as Promise<unknown>;
 }
 
 function bulk(text: string): string {
@@ -65,10 +72,10 @@ export class ScriptRunner implements ScriptSender {
   readonly #corked = new Set<Redis['stream']>();
 
   run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
-    const { script, keys, args, read } = call;
-    return this.#send(client, new ScriptCommand(call), call.lazily).then(read, (error: unknown) => {
+    const { read } = call;
+    return this.#send(client, new ScriptCommand('evalsha', call), call.lazily).then(read, (error: unknown) => {
       if (!(error instanceof Error) || replyCode(error.message) !== 'NOSCRIPT') return fail(error);
-      return client.eval(script.lua, keys.length, ...keys, ...args).then(read, fail);
+      return sendWithText(client, call).then(read, fail);
     });
   }
 

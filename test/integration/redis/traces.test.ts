@@ -1,0 +1,147 @@
+import { tracingChannel } from 'node:diagnostics_channel';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { Redis } from 'ioredis';
+import { ASKING, ScriptRunner } from '../../../lib/redis/script-runner.js';
+import type { Script } from '../../../lib/redis/scripts/script.js';
+import { eventually } from '../../support/eventually.js';
+import { useAdmin, useInstances } from '../../support/lock-instances.js';
+import { useRedis } from '../../support/redis-server.js';
+
+const SCRIPTS = join(import.meta.dirname, '../../../lib/redis/scripts');
+const CHANNELS = ['ioredis:command', 'ioredis:batch', 'ioredis:connect'];
+
+/** Every script there is. */
+async function allScripts(): Promise<Script[]> {
+  const modules = await Promise.all(
+    readdirSync(SCRIPTS).map((file) => import(join(SCRIPTS, file)) as Promise<Record<string, unknown>>),
+  );
+  const isScript = (value: unknown): value is Script => typeof (value as Partial<Script> | null)?.sha === 'string';
+  return modules.flatMap((exported) => Object.values(exported)).filter(isScript);
+}
+
+/** What sees every command of ioredis: those who listen to its channels, and those who wrap its method. */
+class Observability {
+  readonly names: string[] = [];
+  readonly #seen: { readonly what: string; readonly text: string }[] = [];
+  readonly #sendCommand = Redis.prototype.sendCommand;
+  readonly #note = (message: unknown): void => this.see('a message on a channel', message);
+  readonly #subscribers = {
+    start: this.#note,
+    end: this.#note,
+    asyncStart: this.#note,
+    asyncEnd: this.#note,
+    error: this.#note,
+  };
+
+  begin(): void {
+    const { names } = this;
+    const see = this.see.bind(this);
+    const sendCommand = this.#sendCommand;
+    for (const channel of CHANNELS) tracingChannel(channel).subscribe(this.#subscribers);
+    Redis.prototype.sendCommand = function (this: Redis, command, ...rest) {
+      names.push(command.name);
+      const { args, name } = command;
+      see(`the command ${name}`, [command, args, command.getKeys()]);
+      return sendCommand.call(this, command, ...rest);
+    };
+  }
+
+  see(what: string, value: unknown): void {
+    const text = inspect(value, { depth: 20, maxStringLength: null, maxArrayLength: null });
+    this.#seen.push({ what, text });
+  }
+
+  /** Where this could be read. */
+  placesOf(secret: string): string[] {
+    return this.#seen.filter(({ text }) => text.includes(secret)).map(({ what }) => `${secret} in ${what}`);
+  }
+
+  end(): void {
+    Redis.prototype.sendCommand = this.#sendCommand;
+    for (const channel of CHANNELS) tracingChannel(channel).unsubscribe(this.#subscribers);
+  }
+}
+
+describe('what traces and other instruments see of a command', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  let instruments: Observability;
+  beforeEach(() => {
+    instruments = new Observability();
+    instruments.begin();
+  });
+  afterEach(() => instruments.end());
+
+  const isCold = async (): Promise<unknown> => admin().script('FLUSH');
+
+  it.each(['cold', 'known', 'asking'])('is no argument of any script: %s', async (how) => {
+    const scripts = await allScripts();
+    expect(scripts.length).toBeGreaterThan(15);
+    const client = new Redis(redis().url);
+    const sender = how === 'asking' ? ASKING : new ScriptRunner();
+    for (const script of scripts) {
+      if (how === 'cold') await isCold();
+      // Most of them fail for that; what they are sent with is the same.
+      const keys = ['{Pst-k}', '{Pst-k}:1', '{Pst-k}:2'];
+      const args = Array.from({ length: 9 }, (_, index) => `Pst-${index}`);
+      const call = { script, keys, args, read: (reply: unknown) => reply };
+      await sender.run<unknown>(client, call, async (error) => instruments.see('an error', error));
+    }
+    expect(instruments.names).toContain(how === 'known' ? 'evalsha' : 'eval');
+    expect(instruments.placesOf('Pst-')).toEqual([]);
+    client.disconnect();
+  });
+
+  it.each([false, true])('is no owner, no resource and no latch of an application (durable: %s)', async (durable) => {
+    const durability = durable ? { durability: { replicas: 0 as number, timeoutMs: 50 } } : {};
+    const { locks, latches, store } = await start(durability);
+    const other = await start(durability);
+    const owners: string[] = [];
+    // Without naming it: this look is seen as well.
+    const ownerOfLock = async (): Promise<string> => {
+      instruments.end();
+      const owner = (await admin().get('lock:{Classified}'))!.split(' ')[0]!;
+      instruments.begin();
+      return owner;
+    };
+    const ownerNow = async (): Promise<void> => {
+      owners.push(await ownerOfLock());
+    };
+    const steps = [
+      async () => {
+        const lease = await locks.acquire('Classified', { leaseMs: 20_000 });
+        await ownerNow();
+        await isCold();
+        await lease.extend(30_000);
+        await isCold();
+        const waiting = other.locks.acquire('Classified', { waitMs: 20_000 });
+        await eventually(async () => expect((await locks.inspect('Classified')).waiters).toHaveLength(1));
+        await isCold();
+        await lease.release();
+        const next = await waiting;
+        await ownerNow();
+        await isCold();
+        await next.release();
+      },
+      async () => {
+        const opened = latches.latch('Classified', 1).wait({ waitMs: 20_000 });
+        await eventually(async () => expect(await latches.latch('Classified', 1).remaining()).toBe(1));
+        await isCold();
+        await latches.latch('Classified', 1).countDown({ id: 'Classified' });
+        await opened;
+      },
+    ];
+    for (const step of steps) {
+      await isCold();
+      await step();
+    }
+    expect(owners).toHaveLength(2);
+    expect(owners.every((owner) => owner.includes(store.instanceId) || owner.includes(other.instanceId))).toBe(true);
+    const secrets = owners.map((owner) => owner.slice(owner.lastIndexOf('/') + 1));
+    for (const secret of secrets) expect(instruments.placesOf(secret)).toEqual([]);
+    expect(instruments.placesOf('Classified')).toEqual([]);
+  });
+});

@@ -28,6 +28,11 @@ export class Alarms {
     return this.#queue.size;
   }
 
+  /** Whether it is of no use to wait for a better time. */
+  get isStopped(): boolean {
+    return this.#inBackground;
+  }
+
   /** Rings once at that time on the monotonic clock. An alarm that is set already is moved; `Infinity` cancels it. */
   set(alarm: Alarm, at: number): void {
     if (at === Infinity) return this.cancel(alarm);
@@ -45,11 +50,20 @@ export class Alarms {
     this.#queue.remove(alarm);
   }
 
-  /** Nothing rings after this, unless an alarm is set anew; and none of them keeps the process alive any more. */
+  /**
+   * What is set rings now: nobody waits for a time that may never come. What is set after this rings in its time, but keeps the process
+   * alive no more.
+   */
   stop(): void {
     this.#timer?.cancel();
     this.#wakesAt = Infinity;
     this.#inBackground = true;
+    // As many as there are, and not those that these set.
+    for (let left = this.size; left > 0 && this.size > 0; left--) {
+      const alarm = this.#queue.first()!;
+      this.#queue.remove(alarm);
+      alarm.ring();
+    }
   }
 
   #arm(at: number): void {

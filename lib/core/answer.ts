@@ -69,8 +69,9 @@ export function insistWithin<T>(
       const cause = asStoreError(error);
       if (cause.failure !== 'notExecuted') return settle({ outcome: 'failed', error: cause });
       trouble = cause;
+      if (alarms.isStopped) return settle({ outcome: 'failed', error: cause });
       next ??= alarmThat(() => {
-        const sent = again();
+        const sent = alarms.isStopped ? undefined : again();
         if (!sent) return settle({ outcome: 'failed', error: trouble! });
         trouble = undefined;
         sent.then(answered, failed);

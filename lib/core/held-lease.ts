@@ -170,7 +170,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   release(): Promise<void> {
-    if (this.#ending) return this.#ending;
+    if (this.#ending) return this.#ended(this.#ending);
     if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
       return Promise.reject(LockReentryError.foreignRelease(this.resource));
     }
@@ -191,10 +191,15 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   /** Releases, whatever the async context. */
   end(): Promise<void> {
-    if (this.#ending) return this.#ending;
+    if (this.#ending) return this.#ended(this.#ending);
     // Now: an observer, or a listener of the signal, may call this again before #end() returns.
     this.#ending = OVER;
     return (this.#ending = this.#end());
+  }
+
+  /** Another call does nothing but wait for the first one, which tells what went wrong. */
+  #ended(ending: Promise<void>): Promise<void> {
+    return ending === OVER ? OVER : ending.catch(() => {});
   }
 
   #end(): Promise<void> {

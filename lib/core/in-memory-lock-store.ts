@@ -5,10 +5,10 @@ import { readState } from './in-memory-state.js';
 import type { LatchListener } from './latch-store.js';
 import {
   type AcquireReply,
+  closedStore,
   type GrantListener,
   type LockState,
   type LockStore,
-  LockStoreError,
   type Ownership,
   type Queueing,
   type RotateReply,
@@ -158,7 +158,7 @@ export class InMemoryLockStore implements LockStore {
 
   /** Its server. @throws LockStoreError when this store is closed */
   connected(): InMemoryServer {
-    if (this.#isClosed) throw new LockStoreError('notExecuted', 'the in-memory lock store is closed');
+    if (this.#isClosed) throw closedStore();
     return this.#server;
   }
 

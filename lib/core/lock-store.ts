@@ -203,6 +203,11 @@ export class LockStoreError extends Error {
   }
 }
 
+/** For what is asked of a store after it was closed: no later try will be answered. */
+export function closedStore(): LockStoreError {
+  return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
+}
+
 /** Any rejection of a store as a {@link LockStoreError}; one it did not sort counts as unknown. */
 export function asStoreError(error: unknown): LockStoreError {
   if (error instanceof LockStoreError) return error;

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { LatchListener } from '../core/latch-store.js';
-import type {
-  AcquireReply,
-  GrantListener,
-  LockState,
-  LockStore,
-  LockStoreError,
-  Ownership,
-  Queueing,
-  RotateReply,
-  Transfer,
+import {
+  type AcquireReply,
+  closedStore,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  type LockStoreError,
+  type Ownership,
+  type Queueing,
+  type RotateReply,
+  type Transfer,
 } from '../core/lock-store.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys } from './cluster-keys.js';
@@ -62,6 +63,7 @@ export class RedisLockStore implements LockStore {
   readonly #keys: Keys;
   readonly #inbox: Inbox;
   readonly #isDurable: boolean;
+  #isClosed = false;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
@@ -165,6 +167,7 @@ export class RedisLockStore implements LockStore {
 
   async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     const resources = new Set<string>();
+    if (this.#isClosed) throw closedStore();
     for (const server of this.#connection.servers()) {
       for await (const keys of scanKeys(server, this.#keys.matching(prefix))) {
         for (const key of keys) {
@@ -200,6 +203,7 @@ export class RedisLockStore implements LockStore {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#connection.close();
   }
 
@@ -211,6 +215,7 @@ export class RedisLockStore implements LockStore {
     read: (reply: unknown) => T = (reply) => reply as T,
     { lazily, mayGrant, durable }: ScriptTerms<T> = PLAINLY,
   ): Promise<T> {
+    if (this.#isClosed) return Promise.reject(closedStore());
     return this.#connection.run({ script, keys, args, read, lazily, mayGrant, durable });
   }
 

@@ -237,7 +237,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
   it('rejects every command after close', async () => {
     await first.close();
     const owner = contender(first, 'stock');
-    const refusal = { name: 'LockStoreError', failure: 'notExecuted' };
+    const refusal = { name: 'LockStoreError', failure: 'refused', message: expect.stringMatching(/closed/) };
     await expect(first.acquire(owner, LONG_MS)).rejects.toMatchObject(refusal);
     await expect(first.rotate(owner, owner, LONG_MS, PATIENT)).rejects.toMatchObject(refusal);
     await expect(first.release(owner)).rejects.toMatchObject(refusal);

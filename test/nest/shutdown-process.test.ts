@@ -37,6 +37,14 @@ describe('a process with the lock module', () => {
     expect(output).toBe('closed\n');
   });
 
+  it('gets an answer for what it asks of a lease after app.close(), though no timer keeps it alive', async () => {
+    start('releases');
+    expect(await exited()).toBe(0);
+    const closed = 'this lock service is closed, because its application has shut down';
+    expect(output).toContain(`Redis could not release "a": ${closed}\n`);
+    expect(output).toContain(`Redis could not inspect "a": ${closed}\n`);
+  });
+
   it('ends at SIGTERM', async () => {
     start('idle');
     await told('ready');

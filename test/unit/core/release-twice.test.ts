@@ -1,6 +1,6 @@
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen } from '../../support/scripted-store.js';
+import { executedWhen, failing } from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
 
 describe('releases inside of releases', () => {
@@ -87,5 +87,18 @@ describe('releases inside of releases', () => {
     await settle();
     expect(verifying.value).toBe(false);
     expect(waiting.value.isHeld()).toBe(false);
+  });
+
+  it.each(['a lease', 'a lease of several resources'])('%s tells of a release that failed once', async (what) => {
+    const lease = await a.locks.acquire(what === 'a lease' ? 'stock' : ['stock', 'table']);
+    a.store.next('release', failing('unknown', 'the connection broke'));
+    const [first, meanwhile] = [track(lease.release()), track(lease.release())];
+    await settle();
+    expect(first.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'release' });
+    expect(meanwhile.state).toBe('fulfilled');
+    await lease.release();
+    expect(eventsOf(a, 'releaseFailed')).toHaveLength(1);
+    await world.clock.advance(1_000);
+    expect(world.server.isEmpty).toBe(true); // it was sent again in the background
   });
 });

@@ -1,7 +1,9 @@
 import { LockShutdownError } from '../../../lib/core/errors.js';
+import type { HeldLease } from '../../../lib/core/held-lease.js';
+import type { LockClient } from '../../../lib/core/lock-client.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
+import { failing, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
 
 describe('shutdown', () => {
@@ -176,5 +178,37 @@ describe('shutdown', () => {
     expect(a.locks.shutdown(1_000)).toBe(a.locks.shutdown(5_000));
     await world.clock.advance(5_000);
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
+  });
+
+  it.each<[string, (lease: HeldLease, locks: LockClient) => Promise<unknown>]>([
+    ['release()', (lease) => lease.release()],
+    ['extend()', (lease) => lease.extend()],
+    ['verify()', (lease) => lease.verify()],
+    ['transfer()', (lease) => lease.transfer()],
+    ['inspect()', (_, locks) => locks.inspect('stock')],
+    ['list()', (_, locks) => locks.operators.list()],
+  ])('%s after it is answered at once: no timer is there to wait by', async (_, use) => {
+    const lease = (await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 })) as HeldLease;
+    await a.locks.shutdown(0);
+    const using = track(use(lease, a.locks));
+    await settle();
+    expect(using.error).toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      cause: { message: expect.stringMatching(/closed/) },
+    });
+  });
+
+  it('ends what waits for an answer of Redis', async () => {
+    const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 });
+    a.store.fates.release = failing('notExecuted', 'not connected');
+    const releasing = track(lease.release());
+    const inspecting = track(a.locks.inspect('stock'));
+    a.store.fates.inspect = lostOnTheWay;
+    const hanging = track(a.locks.inspect('stock'));
+    await settle();
+    await a.locks.shutdown(0);
+    await settle();
+    expect(releasing.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: 'not connected' } });
+    expect([inspecting.state, hanging.state]).toEqual(['fulfilled', 'rejected']);
   });
 });

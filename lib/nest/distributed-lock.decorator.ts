@@ -17,6 +17,8 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  * The method's own errors pass through untouched. Its lease is `locks.current()`, and ends with the method: a route that returns
  * a stream or an Observable needs `@LockHandler`.
  *
+ * It goes above `@Transactional()`: below it, the lock is released before the commit.
+ *
  * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; a call throws it when the
  *   key function throws or gives no usable name, or where the result of a handler is a stream
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`), and the other

@@ -25,8 +25,9 @@ export class InMemoryQueues {
     this.#queues = new ExpiringMap(clock);
   }
 
-  /** It goes to the end, or stays where it stands and is written anew. */
+  /** It goes to the end, and those who died are dropped; or it stays where it stands and is written anew. */
   join(resource: string, waiter: InMemoryWaiter): void {
+    if (!this.has(resource, waiter.owner)) this.#dropExpired(resource);
     const queue = this.#queues.get(resource) ?? { waiters: new Map(), lastsUntil: waiter.expiresAt };
     queue.waiters.set(waiter.owner, waiter);
     queue.lastsUntil = Math.max(queue.lastsUntil, waiter.expiresAt);
@@ -53,9 +54,9 @@ export class InMemoryQueues {
     return this.#queues.get(resource)?.waiters.has(owner) ?? false;
   }
 
-  /** How many stand in the queue, alive or not. */
+  /** How many wait who are alive. */
   length(resource: string): number {
-    return this.#queues.get(resource)?.waiters.size ?? 0;
+    return this.alive(resource).length;
   }
 
   /** Those who are alive, the first one first. */
@@ -72,6 +73,12 @@ export class InMemoryQueues {
   /** How many queues are kept. */
   get size(): number {
     return this.#queues.size;
+  }
+
+  #dropExpired(resource: string): void {
+    for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) {
+      if (!this.#isAlive(waiter)) this.leave(resource, waiter.owner);
+    }
   }
 
   #isAlive({ expiresAt }: InMemoryWaiter): boolean {

@@ -31,6 +31,16 @@ export function readRotateReply(reply: unknown): RotateReply {
   return { released: released === 1, next: readAcquireReply(next) };
 }
 
+/** Whether a script that passes something on has done what it is for. */
+export function isDone(reply: unknown): boolean {
+  return reply === 1 || reply === 3;
+}
+
+/** Whether such a script has stopped at its bound, and there is more to be granted. */
+export function hasMore(reply: unknown): boolean {
+  return reply === 2 || reply === 3;
+}
+
 /** See the script. */
 export type InspectReply = [
   mode: LockMode | '',

@@ -5,13 +5,26 @@ import { COUNT_DOWN } from './scripts/count-down.js';
 import { READ_LATCH } from './scripts/read-latch.js';
 import { WAIT_FOR_LATCH } from './scripts/wait-for-latch.js';
 
-/** Latches: a hash each, and one of those who wait for it, which Redis forgets by itself. */
+/** Latches: a hash each, and a sorted set of those who wait for it, which Redis forgets by itself. */
 export class RedisLatchStore implements LatchStore {
   constructor(private readonly store: RedisLockStore) {}
 
   countDown({ name, count, ttlMs }: LatchTerms, id: string): Promise<LatchState> {
-    const inboxPrefix = this.store.keys.inbox('');
-    return this.store.run(COUNT_DOWN, this.#keys(name), [count, ttlMs, id, inboxPrefix], readState);
+    const keys = this.#keys(name);
+    const args = [count, ttlMs, id, this.store.keys.inbox('')];
+    return this.store.run(COUNT_DOWN, keys, args, (reply) => {
+      if (hasMoreToTell(reply)) void this.#tellOthers(keys, args);
+      return readState(reply);
+    });
+  }
+
+  /** The latch is open, and one script tells a bounded number of clients. Those who are not told find out when they ask again. */
+  async #tellOthers(keys: readonly string[], args: readonly (string | number)[]): Promise<void> {
+    try {
+      while (await this.store.run(COUNT_DOWN, keys, args, hasMoreToTell));
+    } catch {
+      // Redis does not answer, or the store was closed.
+    }
   }
 
   wait({ name, count, ttlMs }: LatchTerms, placeMs: number): Promise<LatchState> {
@@ -34,6 +47,10 @@ export class RedisLatchStore implements LatchStore {
   #keys(name: string): string[] {
     return [this.store.keys.latch(name), this.store.keys.latchWaiters(name)];
   }
+}
+
+function hasMoreToTell(reply: unknown): boolean {
+  return (reply as unknown[]).length > 3;
 }
 
 function readState(reply: unknown): LatchState {

@@ -33,7 +33,16 @@ import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { TRANSFER } from './scripts/transfer.js';
 import { VERIFY } from './scripts/verify.js';
-import { type InspectReply, readAcquireReply, readRotateReply, readState, requestOf, stamp } from './lock-replies.js';
+import {
+  hasMore,
+  type InspectReply,
+  isDone,
+  readAcquireReply,
+  readRotateReply,
+  readState,
+  requestOf,
+  stamp,
+} from './lock-replies.js';
 
 /** Enough to tell apart what should have had different names. */
 const NONCE_BYTES = 6;
@@ -51,6 +60,9 @@ export function createClientId(instanceId: string): string {
 
 /** How a script is run; see {@link ScriptCall}. */
 export type ScriptTerms<T> = Pick<ScriptCall<T>, 'lazily' | 'mayGrant' | 'durable'>;
+
+/** No owner: a release that only goes on granting. */
+const NOBODY = '';
 
 const LAZILY = { lazily: true };
 const PLAINLY = {};
@@ -121,7 +133,8 @@ export class RedisLockStore implements LockStore {
   }
 
   release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {
-    return this.run(RELEASE, this.#lockKeys(resource), [owner], isOne, lazily ? LAZILY : undefined);
+    const keys = this.#lockKeys(resource);
+    return this.run(RELEASE, keys, [owner], (reply) => this.#passedOn(keys, reply), lazily ? LAZILY : undefined);
   }
 
   verify({ resource, owner }: Ownership): Promise<boolean> {
@@ -129,7 +142,8 @@ export class RedisLockStore implements LockStore {
   }
 
   downgrade({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
-    return this.run(DOWNGRADE, this.#lockKeys(resource), [owner, leaseMs], isOne, CHANGE);
+    const keys = this.#lockKeys(resource);
+    return this.run(DOWNGRADE, keys, [owner, leaseMs], (reply) => this.#passedOn(keys, reply), CHANGE);
   }
 
   raiseToken({ resource, owner }: Ownership, fencingToken: number): Promise<boolean> {
@@ -144,7 +158,8 @@ export class RedisLockStore implements LockStore {
   }
 
   resize(resource: string, total: number): Promise<boolean> {
-    return this.run(RESIZE, this.#lockKeys(resource), [total], isOne, CHANGE);
+    const keys = this.#lockKeys(resource);
+    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply), CHANGE);
   }
 
   fenceOf(resource: string): string {
@@ -181,7 +196,8 @@ export class RedisLockStore implements LockStore {
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return this.run(FORCE_RELEASE, this.#lockKeys(resource), [fencingToken], isOne);
+    const keys = this.#lockKeys(resource);
+    return this.run(FORCE_RELEASE, keys, [fencingToken], (reply) => this.#passedOn(keys, reply));
   }
 
   listen(listener: GrantListener): void {
@@ -217,6 +233,21 @@ export class RedisLockStore implements LockStore {
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(closedStore());
     return this.#connection.run({ script, keys, args, read, lazily, mayGrant, durable });
+  }
+
+  /** Reads what a script replies that has passed something on, and goes on where it has stopped. */
+  #passedOn(keys: readonly string[], reply: unknown): boolean {
+    if (hasMore(reply)) void this.#goOn(keys);
+    return isDone(reply);
+  }
+
+  /** Grants the rest. Should this process die before, the next heartbeat of any waiter does. */
+  async #goOn(keys: readonly string[]): Promise<void> {
+    try {
+      while (await this.run(RELEASE, keys, [NOBODY], hasMore));
+    } catch {
+      // Redis does not answer, or this store was closed: as if it had died.
+    }
   }
 
   /** What the scripts work on that may pass a lock on: encoding the name once is enough. */

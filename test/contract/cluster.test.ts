@@ -2,6 +2,9 @@ import { describeOnMachine } from '../support/describe-on-machine.js';
 import { RedisCluster } from '../support/redis-cluster.js';
 import { describeOnRedis } from './on-redis.js';
 
+/** Of this century, as every time in a queue is. */
+const LONG_AGO = String(Date.UTC(2010, 0));
+
 describeOnMachine('on a cluster of three', () =>
   describeOnRedis(
     async () => {
@@ -14,9 +17,13 @@ describeOnMachine('on a cluster of three', () =>
         async notice({ clientId }) {
           for (const admin of admins) {
             for (const queue of await admin.keys('*:waiters')) {
-              for (const [number, entry] of Object.entries(await admin.hgetall(queue))) {
-                if (!entry.startsWith(`${clientId}/`)) continue;
-                await admin.hset(queue, number, entry.replace(/ \d+ (\d+)$/, ' 1 $1'));
+              for (const owner of await admin.zrange(queue, 0, '-1')) {
+                if (!owner.startsWith(`${clientId}/`)) continue;
+                const number = (await admin.zscore(queue, owner))!;
+                const [place] = (await admin.zrangebyscore(queue, number, number)) as [string];
+                await admin.zrem(queue, place);
+                const expired = place.replace(/ \d+ (\d+)$/, ` ${LONG_AGO} $1`);
+                await admin.zadd(queue, number, expired, LONG_AGO, `#${number}`);
               }
             }
           }

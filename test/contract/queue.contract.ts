@@ -127,6 +127,28 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
       expect(await world.queue()).toEqual(['b', 'a']);
     });
 
+    it('has room again when one behind a living one does not ask again in time', async () => {
+      const owners = [await world.waiting(a, 'stock', { maxWaiters: 3, leaseMs: SHORT_MS })];
+      owners.push(await world.waiting(b, 'stock', { maxWaiters: 4, leaseMs: SHORT_MS }));
+      await world.expire();
+      const FOUR = { ...PATIENT, maxWaiters: 4 };
+      await world.waiting(a, 'stock', FOUR);
+      await world.waiting(a, 'stock', FOUR);
+      expect(await world.queue()).toEqual(['a', 'b', 'a', 'a']);
+      expect((await b.store.acquire(contender(b.store, 'stock'), LONG_MS, FOUR)).status).toBe('full');
+      // Those who were dropped are gone for good, and come to the end.
+      await enqueue(b.store, owners[1]!, { maxWaiters: 5 });
+      expect(await world.queue()).toEqual(['a', 'b', 'a', 'a', 'b']);
+    });
+
+    it('counts none of many that have died behind a living one, also for one that accepts few', async () => {
+      for (let i = 0; i < 40; i++) await world.waiting(b, 'stock', { leaseMs: 10 * SHORT_MS });
+      await world.expire();
+      await subject.pass(10 * SHORT_MS);
+      await world.waiting(a, 'stock', { maxWaiters: 3 });
+      expect(await world.queue()).toEqual(['a', 'b', 'a']);
+    });
+
     it('has room again when the first one does not ask again in time', async () => {
       await enqueue(a.store, first, { leaseMs: SHORT_MS });
       await world.expire();

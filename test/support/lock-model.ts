@@ -77,7 +77,10 @@ export class LockModel {
     if (!queueing) return { status: 'busy', ttlMs };
     const queue = this.waiters.filter((waiter) => waiter.resource === resource);
     const place = queue.find((waiter) => waiter.owner === owner);
-    if (!place && queue.length >= queueing.maxWaiters) return { status: 'full', ttlMs };
+    const alive = queue.filter(({ endsAt }) => endsAt > this.now);
+    if (!place && alive.length >= queueing.maxWaiters) return { status: 'full', ttlMs };
+    // Who comes drops those who have died.
+    if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
     const sentAt = Math.floor(queueing.sentAt);
     if (place) Object.assign(place, { mode, permits, endsAt: this.now + leaseMs, sentAt });
     else this.waiters.push({ resource, owner, mode, permits, endsAt: this.now + leaseMs, sentAt });

@@ -1,4 +1,4 @@
-import { GRANTING } from './granting.js';
+import { GRANTING, PASSED_ON } from './granting.js';
 import { MEMBER, RENEWAL } from './members.js';
 import { defineScript } from './script.js';
 import { CLOCK } from './shared.js';
@@ -8,12 +8,13 @@ import { CLOCK } from './shared.js';
  *
  * KEYS  1 lock, 2 queue, 3 fence
  * ARGV  1 owner, 2 leaseMs: the lease runs at least this much longer
- * Reply 1: it reads now, also when it did before. 0: not the owner; nothing was changed
+ * Reply 1: it reads now, also when it did before; 3: the same, and whoever sent it has to go on granting. 0: not the owner; nothing was changed
  */
 export const DOWNGRADE = defineScript(
   'downgrade',
   CLOCK,
   GRANTING,
+  PASSED_ON,
   MEMBER,
   RENEWAL,
   `
@@ -24,6 +25,6 @@ local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
 redis.call('DEL', KEYS[1])
 local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read'), token, string.format('%.0f', leaseMs))
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
-return 1
+return passedOn(1)
 `,
 );

@@ -1,9 +1,10 @@
 import { ADMISSION } from './admission.js';
 import { defineScript } from './script.js';
-import { CLOCK, HOLDER } from './shared.js';
+import { CLOCK, HOLDER, refuse } from './shared.js';
 
 /**
- * Reads everything there is to know about a resource at one moment. Changes nothing.
+ * Reads everything there is to know about a resource at one moment. Changes nothing. For operators: it takes longer with every
+ * holder and every waiter there is, unlike all that locks are made of.
  *
  * KEYS  1 lock, 2 queue
  * Reply [mode, or '' when the lock is free; TTL in milliseconds; permits of a semaphore, or 0;
@@ -22,31 +23,31 @@ local function instanceOf(owner)
   return string.match(owner, '^[^/]*')
 end
 
-local entries = {}
-local fields = redis.call('HGETALL', KEYS[2])
-for index = 1, #fields, 2 do
-  local owner, mode, expiry = string.match(fields[index + 1], '^(%S+) (%S+) (%d+) %d+$')
-  if owner and tonumber(expiry) > now then
-    entries[#entries + 1] = { number = tonumber(fields[index]), owner = owner, request = parseRequest(mode) }
-  end
-end
-table.sort(entries, function(a, b) return a.number < b.number end)
 local waiters = {}
-for _, entry in ipairs(entries) do
-  waiters[#waiters + 1] = instanceOf(entry.owner)
-  waiters[#waiters + 1] = entry.request.mode
-  waiters[#waiters + 1] = entry.request.count
+-- The places come first, each with its data before its owner; then their expiries.
+local members = redis.call('ZRANGE', KEYS[2], 0, -1)
+for index = 1, #members / 3 * 2, 2 do
+  local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
+  if mode and tonumber(expiry) > now then
+    local request = parseRequest(mode)
+    waiters[#waiters + 1] = instanceOf(members[index + 1])
+    waiters[#waiters + 1] = request.mode
+    waiters[#waiters + 1] = request.count
+  end
 end
 
 local holder, token, mode = readHolder(KEYS[1])
-if not holder then return { '', 0, 0, {}, waiters } end
+if holder == nil then return { '', 0, 0, {}, waiters } end
+if not holder then
+  ${refuse('KEYS[1]')}
+end
 local ttl = redis.call('PTTL', KEYS[1])
 if holder ~= '' then
   local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
   return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1 }, waiters }
 end
 local holders, total, lastTtl = {}, 0, 0
-local members = redis.call('HGETALL', KEYS[1])
+members = redis.call('HGETALL', KEYS[1])
 for index = 1, #members, 2 do
   if members[index] == 'total' then total = tonumber(members[index + 1]) end
   local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')

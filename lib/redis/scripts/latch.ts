@@ -13,10 +13,10 @@
 export const LATCH = `
 local function readLatch(latchKey)
   local fields = redis.call('HMGET', latchKey, 'count', 'open')
-  local count = tonumber(fields[1] or '')
-  if count then return count, fields[2] and 0 or math.max(0, count + 1 - redis.call('HLEN', latchKey)) end
+  local size, count = redis.call('HLEN', latchKey), tonumber(fields[1] or '')
+  if count then return count, fields[2] and 0 or math.max(0, count + 1 - size) end
   -- Not a latch, so this raises Redis's own error.
-  if redis.call('EXISTS', latchKey) == 1 then return redis.call('LLEN', latchKey) end
+  if size > 0 then return redis.call('LLEN', latchKey) end
 end
 
 local function latchReply(latchKey, count, remaining)

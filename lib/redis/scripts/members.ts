@@ -1,3 +1,5 @@
+import { refuse } from './shared.js';
+
 /**
  * A lock that several may hold: readers, or holders of the permits of a semaphore. One hash:
  *
@@ -6,13 +8,16 @@
  * soonest   no member's lease ends before this, in Redis's time: until then nobody has to be looked for
  * total     semaphores: how many permits there are
  * resized   semaphores: 1 where somebody has decided on the total, 0 where everybody just states the same
+ * sweep     "cursor expiry": while it is not known which leases are over. Each script looks at so many members, from this cursor
+ *           of HSCAN on; no lease of those before it ends before this expiry. Until all have been seen, those that are over and
+ *           were not seen count as in use
  * <owner>   "permits token expiry" of a member. The lease of each ends by itself; the key, with the last of them
  *
  * An owner id contains a slash, so it is none of the other fields. Needs CLOCK.
  */
 export const MEMBERS = `
 -- A lock that is shared, without the members whose lease is over; nil if that were all of them. Give it the fields that
--- readHolder gave, where there are any.
+-- readHolder gave, where there are any. Of very many members some may still be there whose lease is over: isPartial.
 local function readMembers(lockKey, fields)
   fields = fields or redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized')
   if not fields[1] then return nil end
@@ -21,23 +26,38 @@ local function readMembers(lockKey, fields)
     total = tonumber(fields[4]), resized = fields[5] == '1',
   }
   if lock.soonest > now then return lock end
-  lock.used, lock.soonest = 0, math.huge
-  local entries = redis.call('HGETALL', lockKey)
+  local sweep = redis.call('HGET', lockKey, 'sweep')
+  local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
+  local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
+  local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
+  seen = tonumber(seen)
   for index = 1, #entries, 2 do
     local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)$')
     if permits and tonumber(expiry) <= now then
-      redis.call('HDEL', lockKey, entries[index])
+      gone[#gone + 1] = entries[index]
+      freed = freed + permits
     elseif permits then
-      lock.used = lock.used + permits
-      lock.soonest = math.min(lock.soonest, tonumber(expiry))
+      used = used + permits
+      seen = math.min(seen, tonumber(expiry))
     end
   end
-  if lock.used == 0 then
+  if #gone > 0 then redis.call('HDEL', lockKey, unpack(gone)) end
+  -- Nearly always all of them are seen at once, and counted anew.
+  lock.used = from == '0' and cursor == '0' and used or lock.used - freed
+  local written
+  if cursor ~= '0' then
+    lock.sweep, lock.seen = cursor, seen
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', cursor .. string.format(' %.0f', seen))
+  elseif seen == 9000000000000000 then
     redis.call('DEL', lockKey)
     return nil
+  else
+    lock.soonest = seen
+    if sweep then redis.call('HDEL', lockKey, 'sweep') end
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', seen))
   end
-  -- Where nobody was dropped it only spares the next one this look, and may fail for want of memory.
-  redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', lock.soonest))
+  -- Where nobody was dropped it may fail for want of memory: then this look was in vain, and the next one is as well.
+  lock.isPartial = lock.sweep and type(written) == 'number'
   return lock
 end
 
@@ -55,6 +75,11 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   local isDecided = not isNew and request.resized and not lock.resized
   lock = lock or { mode = request.mode, used = 0, total = request.total, resized = request.resized }
   if request.resized and not lock.resized then lock.total, lock.resized = request.total, true end
+  if lock.sweep then
+    -- Its own that is over may not have been seen yet; and what it gets now, not any more.
+    lock.used = lock.used - (string.match(redis.call('HGET', lockKey, owner) or '', '^(%d+) ') or 0)
+    lock.seen = math.min(lock.seen, expiry)
+  end
   lock.used = lock.used + request.count
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
@@ -70,6 +95,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
     redis.call('HSET', lockKey, 'used', lock.used, 'soonest', soonest, owner, entry)
   end
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) end
+  if lock.sweep then redis.call('HSET', lockKey, 'sweep', lock.sweep .. string.format(' %.0f', lock.seen)) end
   return lock
 end
 
@@ -77,16 +103,18 @@ end
 -- many permits there were still counts for whoever is next in this step.
 local function removeMember(lockKey, owner, fields)
   local lock = readMembers(lockKey, fields)
-  local permits = lock and string.match(redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ %d+$')
+  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)$')
   if not permits then return 0, lock end
+  local wasHeld = tonumber(expiry) > now and 1 or 0
   lock.used = lock.used - permits
   if lock.used > 0 then
     redis.call('HDEL', lockKey, owner)
     redis.call('HSET', lockKey, 'used', lock.used)
-    return 1, lock
+    return wasHeld, lock
   end
   redis.call('DEL', lockKey)
-  return 1, lock.total and lock or nil
+  lock.sweep, lock.isPartial = nil, nil
+  return wasHeld, lock.total and lock or nil
 end
 `;
 
@@ -95,7 +123,10 @@ export const ANY_LOCK = `
 -- What stands: nil where the lock is free; owner, token and mode of one holder; or see readMembers.
 local function readLock(lockKey)
   local owner, token, mode, fields = readHolder(lockKey)
-  if not owner then return nil end
+  if owner == nil then return nil end
+  if not owner then
+  ${refuse('lockKey')}
+  end
   if owner ~= '' then return { owner = owner, token = token, mode = mode } end
   return readMembers(lockKey, fields)
 end
@@ -123,8 +154,13 @@ local function renewMember(lockKey, owner, leaseMs, exactly)
   keepAlive(lockKey, leaseMs)
   if renewed < expiry and not exactly then return token end
   redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed))
-  if renewed < expiry and renewed < tonumber(redis.call('HGET', lockKey, 'soonest')) then
-    redis.call('HSET', lockKey, 'soonest', string.format('%.0f', renewed))
+  if renewed < expiry then
+    local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
+    local text = string.format('%.0f', renewed)
+    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', text) end
+    -- It may have been seen already.
+    local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
+    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. text) end
   end
   return token
 end

@@ -1,4 +1,4 @@
-import { GRANTING, RELEASING } from './granting.js';
+import { GRANTING, PASSED_ON, RELEASING } from './granting.js';
 import { defineScript } from './script.js';
 import { CLOCK } from './shared.js';
 
@@ -7,8 +7,8 @@ import { CLOCK } from './shared.js';
  * withdrawn: the contender leaves the queue, and a lock it was granted and does not want any more goes to the next one.
  *
  * KEYS  1 lock, 2 queue, 3 fence
- * ARGV  1 owner
- * Reply 1: it was the owner's. 0: not the owner; no lock was changed
+ * ARGV  1 owner, or '' to go on granting what another script has left
+ * Reply 1: it was the owner's. 0: not the owner; no lock was changed. 3 and 2: the same, and whoever sent it has to go on granting
  */
 export const RELEASE = defineScript(
   'release',
@@ -23,7 +23,7 @@ end
   CLOCK,
   `
 if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
-  local fields = redis.call('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
+  local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
   if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   -- A member, and nobody's lease is over: the others stay as they are.
   if fields[2] and fields[4] and tonumber(fields[4]) > now then
@@ -37,5 +37,6 @@ end
 `,
   GRANTING,
   RELEASING,
-  `return (releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text))`,
+  PASSED_ON,
+  `return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text)))`,
 );

@@ -1,4 +1,4 @@
-import { GRANTING } from './granting.js';
+import { GRANTING, PASSED_ON } from './granting.js';
 import { ANY_LOCK, RESIZING } from './members.js';
 import { defineScript } from './script.js';
 import { CLOCK } from './shared.js';
@@ -8,12 +8,13 @@ import { CLOCK } from './shared.js';
  *
  * KEYS  1 lock, 2 queue, 3 fence
  * ARGV  1 permits
- * Reply 1: so it is, or nobody holds one. 0: the resource is in use as something else; nothing was changed
+ * Reply 1: so it is, or nobody holds one; 3: the same, and whoever sent it has to go on granting. 0: the resource is in use as something else; nothing was changed
  */
 export const RESIZE = defineScript(
   'resize',
   CLOCK,
   GRANTING,
+  PASSED_ON,
   ANY_LOCK,
   RESIZING,
   `
@@ -22,6 +23,6 @@ if not lock then return 1 end
 if lock.mode ~= 'semaphore' then return 0 end
 resize(KEYS[1], lock, tonumber(ARGV[1]))
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
-return 1
+return passedOn(1)
 `,
 );

@@ -66,7 +66,7 @@ end
  * An exclusive lock is the string "owner token". One of a reentrant holder or a writer is a hash with the fields mode, owner,
  * token, and one named like the owner that holds the depth. One that is shared (see MEMBERS) has no single owner: then the
  * owner given is the empty string, and the fields that readMembers wants come after the mode. A key with anything else in it
- * is somebody else's, and a WRONGTYPE error.
+ * is somebody else's: then it gives `false`, and no owner of ours holds anything.
  */
 export const HOLDER = `
 local function readHolder(lockKey, text)
@@ -75,16 +75,24 @@ local function readHolder(lockKey, text)
   if type(text) == 'string' then
     local owner, token = string.match(text, '^(%S+) (%d+)$')
     if owner then return owner, token, 'exclusive' end
-  else
-    local fields = redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token')
-    if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant' end
-    if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
+    return false
   end
-  -- Not a lock, so one of these raises Redis's own error, in every version: WRONGTYPE, or the NOPERM of the GET above.
-  redis.call('LLEN', lockKey)
-  return redis.call('GET', lockKey)
+  -- Such as the NOPERM of a user who may not read.
+  if not string.find(text.err, 'WRONGTYPE', 1, true) then return redis.call('GET', lockKey) end
+  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token')
+  if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
+  if fields.err then return redis.call('HMGET', lockKey, 'mode') end
+  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant' end
+  if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
+  return false
 end
 `;
+
+/** Raises Redis's own error, in every version, for somebody else's key: where readHolder gave `false`. */
+export function refuse(lockKey: string): string {
+  return `redis.call('LLEN', ${lockKey})
+  return redis.call('GET', ${lockKey})`;
+}
 
 /** `lengthen(lockKey, leaseMs)` and `holderTtl(lockKey)`: how long a lock lasts. */
 export const LEASE = `

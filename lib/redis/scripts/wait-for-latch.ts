@@ -6,7 +6,7 @@ import { CLOCK } from './shared.js';
  * Looks whether a latch is open. If it is not, the client counts as one that waits, and is told when it opens. Asked again, it
  * goes on counting as that.
  *
- * KEYS  1 latch, 2 those who wait for it: a hash, by client the end of its place, Redis's time in milliseconds
+ * KEYS  1 latch, 2 those who wait for it: a sorted set, clients by the end of their places, Redis's time in milliseconds
  * ARGV  1 count, 2 ttlMs, if it is new, 3 client, 4 how long its place lasts, in milliseconds
  * Reply [count of the latch, how many are missing, TTL in milliseconds]; with another count than stated nothing was changed
  */
@@ -17,19 +17,20 @@ export const WAIT_FOR_LATCH = defineScript(
   USE_LATCH,
   `
 -- Before anything is written: somebody else's key is a WRONGTYPE error.
-redis.call('HLEN', KEYS[2])
+redis.call('ZCARD', KEYS[2])
 local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
 if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end
 
 -- First, so that the key never stands without expiry: where an ACL forbids it, it fails here.
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-if redis.call('HSET', KEYS[2], ARGV[3], string.format('%.0f', now + ARGV[4])) == 1 then
+if redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4]), ARGV[3]) == 1 then
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
-  -- With each one that comes, those go whose process has died.
-  local waiters = redis.call('HGETALL', KEYS[2])
-  for index = 1, #waiters, 2 do
-    if (tonumber(waiters[index + 1]) or 0) <= now then redis.call('HDEL', KEYS[2], waiters[index]) end
+  -- With each one that comes, some of those go whose process has died: more than come.
+  local oldest, gone = redis.call('ZRANGE', KEYS[2], 0, 15, 'WITHSCORES'), {}
+  for index = 1, #oldest, 2 do
+    if tonumber(oldest[index + 1]) <= now then gone[#gone + 1] = oldest[index] end
   end
+  if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) end
 end
 return latchReply(KEYS[1], count, remaining)
 `,

@@ -136,10 +136,10 @@ export const LOCK_MUTANTS = [
     name: 'newest-first',
     what: 'the waiter that came last is granted first',
     file: 'redis/scripts/queue.js',
-    find: 'for number = tonumber(bounds[1]), tonumber(bounds[2]) do',
+    find: "local head = redis.call('ZRANGE', queueKey, 0, 1)",
     replace:
-      'for number = tonumber(bounds[2]), tonumber(bounds[1]), -1 do\n' +
-      "    bounds[1] = string.format('%.0f', number)",
+      "local length = redis.call('ZCARD', queueKey) / 3\n" +
+      "  local head = redis.call('ZRANGE', queueKey, 2 * length - 2, 2 * length - 1)",
     scenario: 'queue',
     caughtBy: ['fifo'],
   },

@@ -11,7 +11,10 @@ const PASSWORD = 'pw-5ecret-of-the-user';
 
 /** Everything the library needs of an ACL user. */
 const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eval', '+subscribe', '+publish', '+time'];
-const IN_SCRIPTS = 'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall llen unlink'.split(' ');
+const IN_SCRIPTS = [
+  ...'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall hscan'.split(' '),
+  ...'zadd zcard zcount zrange zrem zscore llen unlink pubsub|numsub'.split(' '),
+];
 /** What `locks.list()` needs beside them. */
 const TO_LIST = '+scan';
 /** What the options of the module need that are about losing data. */

@@ -1,3 +1,4 @@
+import type { Ownership } from '../../../lib/core/lock-store.js';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
 import { eventually } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
@@ -71,10 +72,21 @@ describe('the ACL line of docs/how-it-works.md', () => {
       const { fencingToken } = await back;
       await locks.operators.forceRelease(name, { fencingToken });
     }),
+    async () => {
+      // One of two readers has died; and a queue is full.
+      const reader = (): Ownership => ({ resource: 'read', owner: locks.newOwner(), mode: 'read' });
+      await store.acquire(reader(), LONG_MS);
+      await store.acquire(reader(), 1);
+      await eventually(async () => expect((await other.locks.inspect('read')).holders).toHaveLength(1), LONG_MS);
+      const [writer, next] = [reader(), reader()].map((owner): Ownership => ({ ...owner, mode: 'write' }));
+      for (const waiter of [writer!, next!]) await store.acquire(waiter, LONG_MS, { sentAt: 1, maxWaiters: 1 });
+      await store.release(writer!);
+    },
     () => locks.using('a', { mode: 'reentrant' }, () => locks.using('a', { mode: 'reentrant' }, async () => undefined)),
     () => locks.operators.list(),
     async () => {
       const opened = latches.latch('latch', 2).wait();
+      opened.catch(() => undefined); // awaited below, where it gets there
       await eventually(async () => expect(await admin().exists('lock:{latch}:latch:waiters')).toBe(1), LONG_MS);
       for (const id of ['a', 'b']) await latches.latch('latch', 2).countDown({ id });
       await opened;

@@ -12,7 +12,7 @@ describe('processes that count a latch down', () => {
   const startProcess = useProcesses(() => redis().url);
   const startProcesses = (count: number) => Promise.all(Array.from({ length: count }, () => startProcess()));
   const untilWaiting = (count: number) =>
-    eventually(async () => expect(await admin().hlen('lock:{import}:latch:waiters')).toBe(count));
+    eventually(async () => expect(await admin().zcard('lock:{import}:latch:waiters')).toBe(count));
 
   it('five workers, one of which is killed before it counts: its replacement counts for it', async () => {
     const [watcher, ...workers] = (await startProcesses(6)) as [LockProcess, ...LockProcess[]];

@@ -33,7 +33,7 @@ describe('a latch on Redis', () => {
   const start = useInstances(() => redis().url);
 
   const untilWaiting = (count: number, name = 'x') =>
-    eventually(async () => expect(await admin().hlen(`lock:{${name}}:latch:waiters`)).toBe(count));
+    eventually(async () => expect(await admin().zcard(`lock:{${name}}:latch:waiters`)).toBe(count));
   const startBehindProxy = async () => {
     const proxy = await TcpProxy.start(redis().port);
     for (const { lua } of [COUNT_DOWN, WAIT_FOR_LATCH, READ_LATCH]) await admin().script('LOAD', lua);
@@ -235,7 +235,7 @@ describe('a latch on Redis', () => {
 
   it('forgets those who died while they waited, when the next one comes', async () => {
     const { latches } = await start();
-    await admin().hset('lock:{x}:latch:waiters', 'dead/1', '1', 'dead/2', '2');
+    await admin().zadd('lock:{x}:latch:waiters', 1, 'dead/1', 2, 'dead/2');
     const waiting = track(latches.latch('x', 1).wait(LONG));
     await untilWaiting(1);
     await latches.latch('x', 1).countDown();

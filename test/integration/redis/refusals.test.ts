@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { LeaseLostError, LockUnavailableError } from '../../../lib/core/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection-options.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
@@ -99,7 +99,7 @@ describe('Redis refusing', () => {
     ['hash', (key) => admin().hset(key, 'mine', '1')],
     ['set', (key) => admin().sadd(key, 'mine')],
     ['sorted set', (key) => admin().zadd(key, 1, 'mine')],
-  ])('WRONGTYPE: a %s of somebody else stands', (type, put) => {
+  ])('WRONGTYPE: a %s of somebody else stands', (_type, put) => {
     it('where the lock would be', async () => {
       await put('lock:{a}');
       const before = await admin().dumpBuffer('lock:{a}');
@@ -109,21 +109,43 @@ describe('Redis refusing', () => {
       expect(await admin().dumpBuffer('lock:{a}')).toEqual(before);
     });
 
-    // A sorted set is what the waiters are kept in.
-    if (type !== 'sorted set') {
-      it('where the waiters would be', async () => {
-        await put('lock:{a}:waiters');
-        await expectRefusal(redis().url, /WRONGTYPE/);
-      });
-
-      it.each(WAYS)('where the waiters would be, when the lock is released: it is freed (%j)', async (options) => {
-        const { locks } = await start();
+    it.each(WAYS)(
+      'where the lock was, when it is released: it was lost, and the key is left alone (%j)',
+      async (options) => {
+        const { locks, events } = await start();
         const lease = await take(locks, 'a', options);
-        await put('lock:{a}:waiters');
+        await admin().del('lock:{a}');
+        await put('lock:{a}');
+        const before = await admin().dumpBuffer('lock:{a}');
+        expect(await lease.verify()).toBe(false);
         await lease.release();
-        expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:{a}:waiters']);
-      });
-    }
+        expect(events.map(({ type }) => type)).toContain('lost');
+        expect(await admin().dumpBuffer('lock:{a}')).toEqual(before);
+      },
+    );
+
+    it('where the lock was, when its holder renews: it is lost', async () => {
+      const { locks } = await start();
+      const lease = await locks.acquire('a', { leaseMs: 60_000 });
+      await admin().del('lock:{a}');
+      await put('lock:{a}');
+      const error = await rejection<LeaseLostError>(lease.extend());
+      expect(error).toBeInstanceOf(LeaseLostError);
+      expect(error.reason).toBe('takenOver');
+    });
+
+    it('where the waiters would be', async () => {
+      await put('lock:{a}:waiters');
+      await expectRefusal(redis().url, /WRONGTYPE/);
+    });
+
+    it.each(WAYS)('where the waiters would be, when the lock is released: it is freed (%j)', async (options) => {
+      const { locks } = await start();
+      const lease = await take(locks, 'a', options);
+      await put('lock:{a}:waiters');
+      await lease.release();
+      expect((await admin().keys('*')).sort()).toEqual(['lock:fence', 'lock:{a}:waiters']);
+    });
 
     it('where the fence would be', async () => {
       await put('lock:fence');

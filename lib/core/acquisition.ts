@@ -12,6 +12,7 @@ import {
 import { LockReentryError } from './reentry-error.js';
 import { HeldLease } from './held-lease.js';
 import { type Grant, Hold } from './hold.js';
+import type { Origin } from './leaks.js';
 import type { LeaseWorkings } from './lease-workings.js';
 import type { LockMode, ResolvedLockOptions } from './lock-options.js';
 import type { PermitRequest } from './permit-request.js';
@@ -24,15 +25,22 @@ export class Acquisition {
     private readonly closing: AbortSignal,
   ) {}
 
-  /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
-  acquire(names: readonly string[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
-    if (names.length === 1) return this.acquireOne(names[0]!, options);
-    return this.#observed(names, this.#acquireAll(names, options));
+  /**
+   * @param origin of a call whose lease the user has to release
+   * @throws LockError of the kind that says why not everything was granted; then nothing is held
+   */
+  acquire(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    origin?: Origin,
+  ): Promise<HeldLease | CompositeLease> {
+    if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
+    return this.#observed(names, this.#acquireAll(names, options, origin));
   }
 
   /** @throws LockError like {@link acquire} */
-  acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
-    return this.#observed([resource], this.#acquireOne(resource, options));
+  acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
+    return this.#observed([resource], this.#acquireOne(resource, options, origin));
   }
 
   #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
@@ -43,8 +51,8 @@ export class Acquisition {
     return lease;
   }
 
-  #acquireOne(resource: string, options: ResolvedLockOptions): Promise<HeldLease> {
-    const { context } = this.workings;
+  #acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
+    const { context, leaks } = this.workings;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
     // Who takes a semaphore for a lock is told so by the store.
@@ -52,7 +60,10 @@ export class Acquisition {
     if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in anybody's context: in that of the call that releases, or of a connection.
     const caller = currentContext();
-    return this.workings.contention.acquire(resource, options, (grant) => this.hold(grant, options, caller));
+    return this.workings.contention.acquire(resource, options, (grant) => {
+      const lease = this.hold(grant, options, caller);
+      return origin ? leaks.track(lease, origin) : lease;
+    });
   }
 
   /**
@@ -80,7 +91,11 @@ export class Acquisition {
   }
 
   /** In the order of the names, which is the same everywhere: no two callers can wait for each other. */
-  async #acquireAll(names: readonly string[], options: ResolvedLockOptions): Promise<CompositeLease> {
+  async #acquireAll(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    origin: Origin | undefined,
+  ): Promise<CompositeLease> {
     for (const name of names) this.#checkReentry(this.workings.context.hold(name), options);
     const giveUpAt = this.workings.clock.now() + options.waitMs;
     const leases: HeldLease[] = [];
@@ -93,7 +108,8 @@ export class Acquisition {
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
-      return new CompositeLease(leases);
+      const lease = new CompositeLease(leases);
+      return origin ? this.workings.leaks.track(lease, origin) : lease;
     } catch (error) {
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;

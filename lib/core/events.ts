@@ -10,6 +10,18 @@ export type LockEvent =
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
   /** The lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
   | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
+  /**
+   * Nothing in this process refers to a lease any more that was not released, so nothing can release it. `callSite`: where it was
+   * acquired, if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
+   */
+  | {
+      type: 'leaked';
+      resource: string;
+      fencingToken: number;
+      heldMs: number;
+      callSite: string | undefined;
+      isRenewed: boolean;
+    }
   /** A lease was handed on: whoever adopts it goes on with the same token. */
   | { type: 'transferred'; resource: string; fencingToken: number }
   /** A lease that was lost before was released: whoever holds the resource now was not touched. */

@@ -60,6 +60,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   get signal() {
+    this.workings.leaks.untrack(this.hold);
     return this.hold.signal;
   }
 
@@ -204,6 +205,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   #end(): Promise<void> {
     const { hold, workings } = this;
+    workings.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
     return hold.depth > 0 ? leaveOne(hold, workings) : giveBack(hold, workings);

@@ -3,6 +3,7 @@ import type { Clock } from './clock.js';
 import type { Due } from './due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from './errors.js';
 import type { LockMode, ResolvedLockOptions } from './lock-options.js';
+import type { Origin } from './leaks.js';
 import type { Ownership } from './lock-store.js';
 import type { Tenure } from './tenure.js';
 import { leaseFor } from './validity.js';
@@ -23,7 +24,7 @@ export interface Grant {
 export class Hold implements Due {
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
-  readonly renewable: boolean;
+  renewable: boolean;
   readonly attemptTimeoutMs: number;
   /** Whether nobody waits for the answer to its release. */
   readonly backgroundRelease: boolean;
@@ -37,9 +38,14 @@ export class Hold implements Due {
   dueAt = 0;
   heapIndex = -1;
   /** In which the listeners of its signal run, whoever finds that it is lost. */
-  context: AsyncContext;
+  context: AsyncContext | undefined;
+  /** See {@link Leaks}: what the user has of it, until it is watched; where it was acquired; and whether it is watched. */
+  handle: object | undefined;
+  origin: Origin | undefined;
+  isWatched = false;
 
-  readonly #endsAt: number;
+  #isRenewedNoMore = false;
+  #endsAt: number;
   #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
@@ -109,6 +115,7 @@ export class Hold implements Due {
   }
 
   get signal(): AbortSignal {
+    this.context ??= currentContext();
     this.#controller ??= new AbortController();
     this.isHeld();
     if (this.#lossError && !this.#controller.signal.aborted) this.#controller.abort(this.#lossError);
@@ -122,11 +129,23 @@ export class Hold implements Due {
     this.#lossError = new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
     this.onLost(this, reason);
     this.#over();
-    if (this.#controller) this.context.runInAsyncScope(this.#abort, this);
+    if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
   }
 
   #abort(): void {
     this.#controller!.abort(this.#lossError);
+  }
+
+  /** Keeps no data of the caller: nobody has asked for the signal yet, and whoever does has a context. */
+  dropContext(): void {
+    if (!this.#controller) this.context = undefined;
+  }
+
+  /** From now on it ends when its lease does, also where others of this process renew that. */
+  renewNoMore(): void {
+    this.renewable = false;
+    this.#isRenewedNoMore = true;
+    this.#endsAt = this.deadline;
   }
 
   /** Calls back when it ends, however it does. */
@@ -164,6 +183,7 @@ export class Hold implements Due {
   }
 
   #reasonAtDeadline(): LeaseLossReason {
+    if (this.#isRenewedNoMore) return 'notRenewed';
     if (this.clock.now() >= this.#endsAt) return 'maxHold';
     return this.renewable ? 'notRenewed' : 'expired';
   }

@@ -3,6 +3,7 @@ import type { Alarms } from './alarms.js';
 import type { Clock } from './clock.js';
 import type { Contention } from './contention.js';
 import type { LockObservers } from './events.js';
+import type { Leaks } from './leaks.js';
 import type { LockContext } from './lock-context.js';
 import type { LeaseLimit } from './lock-options.js';
 import type { LockStore } from './lock-store.js';
@@ -20,6 +21,7 @@ export interface LeaseWorkings {
   readonly withdrawals: Withdrawals;
   readonly active: ActiveHolds;
   readonly context: LockContext;
+  readonly leaks: Leaks;
   readonly limit: LeaseLimit;
   /** A new owner id of this process. */
   newOwner(): string;

@@ -15,6 +15,7 @@ import type { HeldLease } from './held-lease.js';
 import type { Grant } from './hold.js';
 import type { Leadership } from './leadership.js';
 import type { Lease } from './lease.js';
+import { Leaks, type OnLeak, type Origin } from './leaks.js';
 import type { LeaseWorkings } from './lease-workings.js';
 import { LockContext } from './lock-context.js';
 import {
@@ -43,6 +44,8 @@ export interface LockClientOptions {
   readonly observers?: Iterable<LockObserver>;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** @default 'warn' */
+  readonly onLeak?: OnLeak;
 }
 
 /** How long work that ends at its signal may take to release when the application shuts down. */
@@ -95,8 +98,9 @@ export class LockClient {
     const lineWorkings = { store, clock, random, alarms, withdrawals, closing };
     const contention = new Contention(lineWorkings);
     const newOwner = () => this.newOwner();
+    const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
     const shared = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context, newOwner };
-    this.#workings = { ...shared, limit: this.defaults };
+    this.#workings = { ...shared, leaks, limit: this.defaults };
     const acquisition = (this.#acquisition = new Acquisition(this.#workings, closing));
     this.#adoption = new Adoption(lineWorkings, acquisition);
     this.operators = new OperatorsView(store, contention, alarms, this.defaults.attemptTimeoutMs);
@@ -118,24 +122,38 @@ export class LockClient {
     return this.#closing.signal;
   }
 
-  acquire(resource: ResourceNames, options?: LockOptions): Promise<HeldLease | CompositeLease> {
+  /**
+   * Where the running call comes from, for a lease that the user has to release.
+   *
+   * @param below the function that the user has called
+   */
+  origin(below: (...args: never[]) => unknown): Origin {
+    return this.#workings.leaks.origin(below);
+  }
+
+  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<HeldLease | CompositeLease> {
     // Not async: on the way to Redis every promise counts.
     try {
       const names = checkResources(resource, 'acquire');
       return this.#acquisition.acquire(
         names,
         options ? resolveLockOptions(options, this.defaults) : this.#plainOptions,
+        origin,
       );
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  async tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<HeldLease | CompositeLease | null> {
+  async tryAcquire(
+    resource: ResourceNames,
+    options?: LockOptions,
+    origin?: Origin,
+  ): Promise<HeldLease | CompositeLease | null> {
     const names = checkResources(resource, 'tryAcquire');
     const resolved = { ...resolveLockOptions(options, this.defaults), waitMs: 0, retry: undefined };
     try {
-      return await this.#acquisition.acquire(names, resolved);
+      return await this.#acquisition.acquire(names, resolved, origin);
     } catch (error) {
       // Held by this very context: busy, as for everybody else. Nothing waits, so nothing waits for itself.
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
@@ -187,7 +205,8 @@ export class LockClient {
     const name = checkResource(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${JSON.stringify(name)})`);
     return new Semaphore(name, permits, {
-      acquire: (each, resolved) => this.#acquisition.acquire([each], resolved),
+      acquire: (each, resolved, origin) => this.#acquisition.acquire([each], resolved, origin),
+      origin: (below) => this.origin(below),
       resolve: (lock, request) => resolveLockOptions(lock, this.defaults, request),
       runUnder: (lease, work) => this.runUnder(lease, work),
       inspect: (each) => this.operators.inspect(each),
@@ -195,11 +214,12 @@ export class LockClient {
     });
   }
 
-  async adopt(text: string, options: AdoptOptions = {}): Promise<HeldLease | CompositeLease> {
+  async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<HeldLease | CompositeLease> {
     checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
     const parts = decodeLeases(text);
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
-    return this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
+    const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
+    return origin ? this.#workings.leaks.track(lease, origin) : lease;
   }
 
   /**
@@ -211,13 +231,14 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { active, watchdog, withdrawals } = this.#workings;
+    const { active, leaks, watchdog, withdrawals } = this.#workings;
     this.#closing.abort();
     await active.whenEmpty(this.clock, drainMs);
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(this.clock, SHUTDOWN_GRACE_MS);
     await withdrawals.settle(this.defaults.attemptTimeoutMs);
     watchdog.stop();
+    leaks.stop();
     this.alarms.stop();
     await this.#store.close();
   }

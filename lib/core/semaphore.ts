@@ -3,6 +3,7 @@ import { mismatched } from './acquire-errors.js';
 import { LockBusyError } from './errors.js';
 import { LockReentryError } from './reentry-error.js';
 import type { HeldLease } from './held-lease.js';
+import type { Origin } from './leaks.js';
 import type { Lease } from './lease.js';
 import type { LockOptions, ResolvedLockOptions } from './lock-options.js';
 import type { LockState } from './lock-store.js';
@@ -12,7 +13,9 @@ import { checkWork, type LockedWork } from './locked-work.js';
 
 /** What a semaphore needs of the locks of this process. */
 export interface SemaphoreWorkings {
-  acquire(resource: string, options: ResolvedLockOptions): Promise<HeldLease | CompositeLease>;
+  acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease | CompositeLease>;
+  /** See `LockClient.origin`. */
+  origin(below: (...args: never[]) => unknown): Origin;
   resolve(options: LockOptions, permits: PermitRequest): ResolvedLockOptions;
   runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T>;
   inspect(resource: string): Promise<LockState>;
@@ -57,13 +60,13 @@ export class Semaphore {
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
-    return this.#acquire(options);
+    return this.#acquire(options, undefined, this.workings.origin(this.acquire));
   }
 
   /** Like {@link acquire}, but never waits: gives `null` when there are too few permits. Ignores `waitMs` and `retry`. */
   async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
     try {
-      return await this.#acquire(options, { waitMs: 0, retry: undefined });
+      return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.workings.origin(this.tryAcquire));
     } catch (error) {
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
       throw error;
@@ -116,10 +119,11 @@ export class Semaphore {
   async #acquire(
     options: PermitOptions | undefined,
     fixed?: Partial<ResolvedLockOptions>,
+    origin?: Origin,
   ): Promise<HeldLease | CompositeLease> {
     const { count, lock } = readCount(options, this.#total);
     const resolved = this.workings.resolve(lock, this.#request(count));
-    return this.workings.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved);
+    return this.workings.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
   }
 
   #request(count: number): PermitRequest {

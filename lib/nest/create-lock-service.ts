@@ -18,10 +18,10 @@ import { RedisLockService } from './redis-lock.service.js';
 
 /** Builds a lock service and waits a moment for Redis; an application whose Redis is down starts all the same. */
 export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
-  const { defaults, observers, drainMs } = options;
+  const { defaults, observers, onLeak, drainMs } = options;
   const log = new LockEventLog();
   const stores = await createStores(options, log);
-  const client = new LockClient({ store: stores.store, defaults });
+  const client = new LockClient({ store: stores.store, defaults, onLeak });
   client.observers.add(log.observe, LOGGED_EVENTS);
   for (const observer of observers) client.observers.add(observer);
   const singletonRuns = new SingletonRuns(client, stores.ledger);

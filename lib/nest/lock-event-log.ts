@@ -5,6 +5,7 @@ import type { LockEvent, LockEventOf } from '../core/events.js';
 /** What is logged. */
 export const LOGGED_EVENTS = [
   'lost',
+  'leaked',
   'releaseFailed',
   'renewalFailed',
   'elected',
@@ -26,6 +27,9 @@ export class LockEventLog {
         this.#logger.warn(
           `Lost the lease of ${quoteResource(event.resource)} (${event.reason}); its signal has aborted.`,
         );
+        return;
+      case 'leaked':
+        this.#logger.warn(describeLeak(event));
         return;
       case 'releaseFailed':
         this.#logger.warn(`${event.error.message}. It is tried again until the lease has expired by itself.`);
@@ -90,4 +94,15 @@ export class LockEventLog {
   noInbox(why: string): void {
     this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
   }
+}
+
+function describeLeak({ resource, callSite, isRenewed }: LockEventOf<'leaked'>): string {
+  const from = callSite ? ` It was acquired at ${callSite}.` : '';
+  const effect = isRenewed
+    ? 'It is renewed for as long as this process lives, and nobody else gets it'
+    : "It is renewed no more (onLeak: 'expire') and ends with its lease";
+  return (
+    `The lease of ${quoteResource(resource)} was not released, and nothing refers to it any more, so nothing can release it.${from} ` +
+    `${effect}. Use locks.using(), await using, or release it in a finally.`
+  );
 }

@@ -1,8 +1,16 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import type { LockObserver } from '../core/events.js';
+import { ON_LEAK, type OnLeak } from '../core/leaks.js';
 import { type LockDefaults, resolveLockDefaults } from '../core/lock-options.js';
-import { checkBoolean, checkFunction, checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
+import {
+  checkBoolean,
+  checkFunction,
+  checkInteger,
+  checkKnownOptions,
+  checkOneOf,
+  describeValue,
+} from '../core/validation.js';
 import type { RedisConnectionOption } from '../redis/connection-options.js';
 import type { Durability } from '../redis/durability.js';
 import { resolveDurability } from './durability-options.js';
@@ -50,6 +58,12 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
   restartQuarantineMs?: number;
   /** Called with everything that happens to a lock. Losses and failures are logged in any case. @default none */
   observers?: readonly LockObserver[];
+  /**
+   * What becomes of a lease that was not released and that nothing in the process refers to any more, as the garbage collector finds.
+   * In any case one warning and the event `leaked`. `'warn'`: it is renewed as long as the process lives, as one may want it to be.
+   * `'expire'`: it is renewed no more, ends with its lease, and is `lost`. @default 'warn'
+   */
+  onLeak?: OnLeak;
   /** What happens when the application shuts down. */
   shutdown?: {
     /** How long running work may hold its locks, in milliseconds: 0 to 1 h. @default 10000 */
@@ -79,6 +93,7 @@ export interface ResolvedModuleOptions {
   readonly defaults: LockDefaults;
   readonly durability: Durability | undefined;
   readonly observers: readonly LockObserver[];
+  readonly onLeak: OnLeak;
   readonly drainMs: number;
 }
 
@@ -100,6 +115,7 @@ const OPTION_NAMES = [
   'durability',
   'restartQuarantineMs',
   'observers',
+  'onLeak',
   'shutdown',
 ];
 const EXTRA_NAMES = ['name', 'global'] as const satisfies readonly (keyof RedisLockModuleExtras)[];
@@ -132,6 +148,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   checkNoExtras(options);
   checkKnownOptions('What the factory of RedisLockModule.forRootAsync gives', options, OPTION_NAMES);
   const { connection, keyPrefix = 'lock', instanceId = defaultInstanceId(), observers = [], shutdown = {} } = options;
+  const { onLeak = 'warn' } = options;
   if (connection !== undefined && options.quorum !== undefined) {
     throw new InvalidLockOptionsError('Give either connection or quorum, and not both.', 'quorum');
   }
@@ -147,6 +164,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   if (!Array.isArray(observers)) {
     throw new InvalidLockOptionsError(`observers must be an array, not ${describeValue(observers)}.`, 'observers');
   }
+  checkOneOf('onLeak', onLeak, ON_LEAK);
   observers.forEach((observer, index) => checkFunction(`observers[${index}]`, observer));
   checkKnownOptions('shutdown', shutdown, ['drainMs']);
   checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
@@ -169,6 +187,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     defaults: { ...defaults, ...resolveQuarantine(restartQuarantineMs, defaults) },
     durability: resolveDurability(options.durability, defaults),
     observers,
+    onLeak,
     drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
   };
 }

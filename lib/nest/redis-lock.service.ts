@@ -56,7 +56,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or a name cannot be right
    */
   acquire(resource: ResourceNames, options?: LockOptions): Promise<Lease> {
-    return this.#client.acquire(resource, options);
+    return this.#client.acquire(resource, options, this.#client.origin(this.acquire));
   }
 
   /**
@@ -65,7 +65,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<Lease | null> {
-    return this.#client.tryAcquire(resource, options);
+    return this.#client.tryAcquire(resource, options, this.#client.origin(this.tryAcquire));
   }
 
   /**
@@ -143,7 +143,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when the text is not what `transfer()` gave
    */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
-    return this.#client.adopt(text, options);
+    return this.#client.adopt(text, options, this.#client.origin(this.adopt));
   }
 
   /**

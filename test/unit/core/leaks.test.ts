@@ -1,0 +1,22 @@
+import { ActiveHolds } from '../../../lib/core/active-holds.js';
+import { LockObservers } from '../../../lib/core/events.js';
+import { Leaks } from '../../../lib/core/leaks.js';
+import type { Watchdog } from '../../../lib/core/watchdog.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+describe('where a lease was acquired', () => {
+  it('is recorded for so many calls in half a second, because a stack is dear', async () => {
+    const clock = new FakeClock();
+    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn');
+    const acquire = () => leaks.origin(acquire).stack;
+    const caller = (): boolean => acquire() !== undefined;
+    const recorded = () => Array.from({ length: 250 }, caller).filter(Boolean).length;
+    expect(recorded()).toBe(100);
+    await clock.advance(499);
+    expect(recorded()).toBe(0);
+    await clock.advance(1);
+    expect(recorded()).toBe(100);
+    leaks.stop();
+    expect(clock.timers).toBe(0);
+  });
+});

@@ -32,6 +32,8 @@ export interface LatchListener {
  * `LockStoreError`.
  */
 export interface LatchStore {
+  /** Why there are no latches, with the way out; nothing where there are. */
+  readonly refusal?: string;
   /** Counts each id once. The one that is the last tells the clients that wait. */
   countDown(terms: LatchTerms, id: string): Promise<LatchState>;
   /** Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens. */

@@ -19,6 +19,7 @@ import { LatchWatch, type LatchWorkings } from './latch-watch.js';
 import type { LockClient } from './lock-client.js';
 import { mergeSignals } from './merged-signal.js';
 import { pause } from './pause.js';
+import { checkIsKept } from './resource.js';
 
 /** The latches of one process on one store. */
 export class Latches implements LatchListener {
@@ -37,6 +38,7 @@ export class Latches implements LatchListener {
   /** @throws InvalidLockOptionsError when an option or the name cannot be right */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
     const terms = checkLatch(name, count, options);
+    checkIsKept('latch', terms.name, this.#workings.store.refusal);
     return {
       name: terms.name,
       count: terms.count,

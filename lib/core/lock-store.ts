@@ -131,6 +131,8 @@ export interface LockStore {
    * called. Grants are told to the one store whose it is.
    */
   readonly clientId: string;
+  /** Why this kind of store keeps no semaphores, with the way out; nothing where it keeps them. */
+  readonly noSemaphores?: string;
   /**
    * Takes the resource if it is free and nobody waits for it, and mints its fencing token in the same step. With
    * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.

@@ -36,6 +36,10 @@ export interface QuorumLockStoreOptions {
   readonly fencing?: boolean;
 }
 
+const NO_SEMAPHORES =
+  'semaphores are not safe over a quorum: the majorities of more holders than there are permits can overlap. Keep semaphores on one Redis, ' +
+  'by a second registration of the module with a connection and a name';
+
 /** How often somebody asks who does not wait, where the votes were split. */
 const MOST_TRIES = 3;
 
@@ -48,6 +52,7 @@ const MOST_TRIES = 3;
 export class QuorumLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
+  readonly noSemaphores = NO_SEMAPHORES;
   readonly nodes: readonly QuorumNode[];
   readonly #workings: QuorumWorkings;
   readonly #contenders: QuorumContenders;
@@ -219,9 +224,5 @@ export class QuorumLockStore implements LockStore {
 }
 
 function semaphoreRefused(): LockStoreError {
-  return new LockStoreError(
-    'refused',
-    'semaphores are not safe over a quorum: the majorities of more holders than there are permits can overlap. ' +
-      'Keep semaphores on one Redis, by a second registration of the module with a connection and a name',
-  );
+  return new LockStoreError('refused', NO_SEMAPHORES);
 }

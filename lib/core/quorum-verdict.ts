@@ -65,7 +65,8 @@ export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, quest
 }
 
 /**
- * Why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy".
+ * Why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Those that may still answer are
+ * named apart: they are not waited for where they are too few.
  *
  * @param describe what a node has answered that is no vote; nothing for a vote
  */
@@ -82,7 +83,10 @@ export function quorumError<T>(
     const reason = answer === undefined ? undefined : describe(answer);
     return reason ? [`${name} ${reason}`] : [];
   });
-  const message = `${majority} of ${nodes.length} needed, got ${got}: ${reasons.join(', ')}`;
+  const open = nodes.filter((_, index) => failures[index] === undefined && answers[index] === undefined);
+  const rest =
+    open.length > 0 ? `; ${open.map(({ name }) => name).join(', ')} had not answered yet, too few to matter` : '';
+  const message = `${majority} of ${nodes.length} needed, got ${got}: ${reasons.join(', ')}${rest}`;
   return new LockStoreError(overall(nodes.length, majority, failures, answers), message);
 }
 

@@ -4,7 +4,7 @@ import { LockStoreError } from './lock-store.js';
 /** Where there can be no latches. */
 export class RefusedLatchStore implements LatchStore {
   /** @param why for people, with the way out */
-  constructor(private readonly why: string) {}
+  constructor(readonly refusal: string) {}
 
   countDown(): Promise<LatchState> {
     return this.#refuse();
@@ -23,6 +23,6 @@ export class RefusedLatchStore implements LatchStore {
   listen(): void {}
 
   #refuse(): Promise<never> {
-    return Promise.reject(new LockStoreError('refused', this.why));
+    return Promise.reject(new LockStoreError('refused', this.refusal));
   }
 }

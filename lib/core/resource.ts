@@ -80,3 +80,9 @@ export function severalOrders(held: readonly string[]): InvalidLockOptionsError 
     'fencingToken',
   );
 }
+
+/** @throws InvalidLockOptionsError where the store never keeps such a thing */
+export function checkIsKept(what: string, name: string, why: string | undefined): void {
+  if (why === undefined) return;
+  throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be had: ${why}.`, 'quorum');
+}

@@ -101,6 +101,17 @@ describe('where no majority can vote', () => {
     expect(world.votes('stock')).toEqual(new Map([[contender(two, 'alone').owner, 1]]));
   });
 
+  it('the error does not count the nodes that had no time to answer among those without a vote', async () => {
+    const world = new QuorumWorld({ nodes: 5 });
+    world.down(0, 1, 2);
+    const { store } = world.client();
+    const asked = store.acquire({ resource: 'stock', owner: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
+    const error = await rejection<LockStoreError>(world.until(asked));
+    expect(error.message).toBe(
+      '3 of 5 needed, got 0: a not connected, b not connected, c not connected; d, e had not answered yet, too few to matter',
+    );
+  });
+
   it.each([0, 1])(
     'is none where a release hangs on a minority that does not answer, and %i more do not know it',
     async (strangers) => {

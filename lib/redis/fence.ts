@@ -6,6 +6,7 @@ import { LockStoreError } from '../core/lock-store.js';
 import { checkInteger, checkKnownOptions, describeValue } from '../core/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from './failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
+import { checkRunnable } from './script-commands.js';
 import { GUARD } from './scripts/guard.js';
 
 const OPTION_NAMES = ['key', 'token', 'lease', 'ttlMs'];
@@ -70,6 +71,9 @@ export type FenceGuard = GuardRegister &
  * would: `['SET', 'a', 1]` writes what `redis.get('a')` reads. A command that ioredis does not know (of a module) is sent as it
  * is written, as by `redis.call()`.
  *
+ * Before the first use of a command Redis is asked, by COMMAND INFO, whether it runs it in a script; a client that may not ask
+ * gets a warning of the process.
+ *
  * Redis does not roll back: when a command fails, those before it were executed. And when the reply was lost, all of them may
  * have been: the same token may write again, so use commands that may run twice (`SET`, not `INCR`).
  *
@@ -91,6 +95,13 @@ async function guard(
   checkClient(client);
   const { key, token, ttlMs = '' } = checkGuard(options);
   const { names, keys, layout, values } = packCommands(commands, key);
+  // Mostly known already.
+  const asking = checkRunnable(client, commands);
+  if (asking) {
+    await asking.catch((error: unknown) => {
+      throw error instanceof InvalidLockOptionsError ? error : unavailable(key, error, false);
+    });
+  }
   options.lease?.assertHeld();
   const reply = await run(client, [key, ...keys], [String(token), String(ttlMs), layout, ...values]).catch(
     (error: unknown) => {
@@ -124,9 +135,15 @@ async function run(
   }
 }
 
-/** Of what ioredis rejects with, only the message: the error has the arguments of the command. */
-function unavailable(key: string, error: unknown): LockUnavailableError {
-  const { failure, message } = toStoreError(error, ADVICE);
+/**
+ * Of what ioredis rejects with, only the message: the error has the arguments of the command.
+ *
+ * @param wasSent whether there was a command that may have been executed
+ */
+function unavailable(key: string, error: unknown, wasSent = true): LockUnavailableError {
+  const sorted = toStoreError(error, ADVICE);
+  const failure = !wasSent && sorted.failure === 'unknown' ? 'notExecuted' : sorted.failure;
+  const { message } = sorted;
   const isUnknown = failure === 'unknown';
   const cause = new LockStoreError(
     failure,

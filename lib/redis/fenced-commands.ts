@@ -8,11 +8,12 @@ export type FencedCommand = readonly [name: string, ...args: readonly (string | 
 /** What stands in one command at most: Lua hands it to Redis on a stack of 8,000. */
 export const MAX_COMMAND_PARTS = 5_000;
 
-/** What Redis runs in no script. Found before anything is sent, because it would fail in the middle. */
+/** What Redis 7 runs in no script, for who may not ask it. It would fail in the middle. */
 export const NOT_IN_SCRIPTS: ReadonlySet<string> = new Set(
   (
-    'multi exec discard watch unwatch eval evalsha fcall subscribe unsubscribe psubscribe punsubscribe monitor ' +
-    'auth hello reset quit wait blpop brpop blmove brpoplpush bzpopmin bzpopmax'
+    'multi exec discard watch unwatch eval evalsha eval_ro evalsha_ro fcall fcall_ro subscribe unsubscribe psubscribe punsubscribe ' +
+    'ssubscribe sunsubscribe monitor auth hello reset quit wait waitaof blpop brpop blmove brpoplpush bzpopmin bzpopmax ' +
+    'role save bgsave bgrewriteaof shutdown failover replicaof slaveof sync psync replconf debug'
   ).split(' '),
 );
 

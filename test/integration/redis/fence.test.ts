@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/fencing-errors.js';
 import { fence } from '../../../lib/redis/fence.js';
 import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fenced-commands.js';
@@ -220,12 +221,72 @@ describe('fence.guard', () => {
   });
 
   it.each<[string, [string, ...string[]]]>([
-    ['that Redis does not know', ['NOSUCH', 'a']],
     ['with too few arguments', ['SET', 'a']],
+    ['of a wrong kind', ['HSET', 'b', 'c', 'd']],
   ])('a command %s fails as one', async (_what, command) => {
     const error = await rejection(fence.guard(admin(), { key: KEY, token: 64 }, [['SET', 'b', 1], command]));
     expect(error).toMatchObject({ code: 'FENCED_COMMAND_FAILED', index: 1, command: command[0] });
     expect(error.message).not.toContain('user_script');
+  });
+
+  it.each<[string, ...string[]]>([
+    ['eval_ro', 'return 1', '0'],
+    ['evalsha_ro', 'f'.repeat(40), '0'],
+    ['fcall_ro', 'nosuch', '0'],
+    ['ssubscribe', 'news'],
+    ['role'],
+    ['save'],
+    ['bgsave'],
+    ['shutdown'],
+    ['failover'],
+    ['replicaof', 'no', 'one'],
+    ['debug', 'sleep', '0'],
+    ['client', 'reply', 'off'],
+    ['CLIENT', 'LIST'],
+    ['config', 'set', 'maxmemory', '0'],
+    ['script', 'flush'],
+    ['acl', 'whoami'],
+    ['nosuch', 'a'],
+  ])('%s would fail in the middle: it is refused, and nothing was executed', async (...command) => {
+    const commands: [string, ...string[]][] = [['SET', 'before', '1'], command];
+    for (const client of [connect(), admin()]) {
+      const error = await rejection(fence.guard(client, { key: KEY, token: 64 }, commands));
+      expect(error).toBeInstanceOf(InvalidLockOptionsError);
+      expect(error.message).toMatch(/commands\[1\] is .*, which .*Redis/);
+    }
+    expect(await admin().keys('*')).toEqual([]);
+  });
+
+  it('asks Redis what it runs in scripts, once for each command, and not again', async () => {
+    const client = connect();
+    const write = (token: number) =>
+      fence.guard(client, { key: KEY, token }, [
+        ['SET', 'a', token],
+        ['GET', 'a'],
+        ['OBJECT', 'ENCODING', 'a'],
+      ]);
+    await write(64);
+    await resetCounts(admin());
+    expect(await write(96)).toEqual(['OK', '96', 'int']);
+    expect(Object.keys(await commandCounts(admin())).filter((name) => name.startsWith('command'))).toEqual([]);
+  });
+
+  it('who may not ask is warned once, and goes by the list', async () => {
+    await admin().call('ACL', 'SETUSER', 'writer', 'reset', 'on', '>pw', '~*', '+@all', '-command');
+    const client = connect({ username: 'writer', password: 'pw' });
+    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+    try {
+      for (const token of [64, 96]) {
+        expect(await fence.guard(client, { key: KEY, token }, [['SET', 'a', 'a secret']])).toEqual(['OK']);
+      }
+      expect(warn.mock.calls.map(([text]) => text)).toEqual([
+        expect.stringMatching(/^fence.guard cannot ask Redis .*NOPERM.*list of its own.*\+command\|info/),
+      ]);
+    } finally {
+      warn.mockRestore();
+    }
+    const listed = fence.guard(client, { key: KEY, token: 96 }, [['eval_ro', 'return 1', 0]]);
+    expect(await rejection(listed)).toBeInstanceOf(InvalidLockOptionsError);
   });
 
   it('refuses early only what Redis runs in no script', async () => {
@@ -259,7 +320,7 @@ describe('fence.guard', () => {
 
   it('a reply that was lost: the same token may write again, and a later holder makes that stale', async () => {
     const client = connect({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, commandTimeout: 200 });
-    await client.ping();
+    await fence.guard(client, { key: 'fence:b', token: 1 }, [['SET', 'b', 'asked before']]);
     const write = () => fence.guard(client, { key: KEY, token: 64 }, [['SET', 'a', 'by 64']]);
     await redis().pause();
     const error = await rejection(write());

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { InvalidLockOptionsError, LeaseLostError, LockError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/fencing-errors.js';
@@ -10,10 +11,18 @@ import { rejection } from '../../support/eventually.js';
 
 type Sent = [command: string, args: unknown[]];
 
-/** A client that answers, or rejects, with these, one after another. */
+/** As Redis tells of commands that run in scripts. */
+const allRunnable = (names: unknown[]): unknown => names.map((name) => [name, -1, ['write'], 1, 1, 1, [], [], [], []]);
+
+/** A client that answers, or rejects, with these, one after another; and when it is asked what it runs in scripts. */
 function scripted(...answers: unknown[]) {
+  return scriptedBy(allRunnable, ...answers);
+}
+
+function scriptedBy(infoOf: (names: unknown[]) => unknown, ...answers: unknown[]) {
   const sent: Sent[] = [];
   const call = async (...command: Sent): Promise<unknown> => {
+    if (command[0] === 'command') return infoOf(command[1].slice(1));
     sent.push(command);
     const answer = answers.shift();
     if (answer instanceof Error) throw answer;
@@ -87,6 +96,33 @@ describe('fence.guard sends one script', () => {
     const guard = { key: 'k', lease: { ...LEASE, assertHeld } };
     expect(await rejection(fence.guard(client, guard, []))).toBe(lost);
     expect(sent).toHaveLength(1);
+  });
+});
+
+describe('fence.guard asks what Redis runs in scripts', () => {
+  const write = (client: Redis) => fence.guard(client, { key: 'k', token: 1 }, [['SET', 'a', 'b']]);
+
+  it('and sends nothing where it does not hear', async () => {
+    const { client, sent } = scriptedBy(() => Promise.reject(new Error('Connection is closed.')));
+    const error = await rejection(write(client));
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { failure: 'notExecuted' } });
+    expect(error.message).not.toContain('may have been executed');
+    expect(sent).toEqual([]);
+  });
+
+  it.each<[string, (names: unknown[]) => unknown]>([
+    ['is no list', () => 'OK'],
+    ['is of another length', () => []],
+    ['has other entries', (names) => names.map(() => 'write')],
+    ['says that it knows no COMMAND', () => Promise.reject(replyError("ERR unknown command 'command'"))],
+  ])('and goes by its own list where the answer %s, which it says once', async (_what, infoOf) => {
+    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+    const { client, sent } = scriptedBy(infoOf, ['done', 'OK'], ['done', 'OK']);
+    await write(client);
+    await write(client);
+    expect(sent.map(([command]) => command)).toEqual(['evalsha', 'evalsha']);
+    expect(warn).toHaveBeenCalledTimes(1);
+    warn.mockRestore();
   });
 });
 

@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from './errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
 import { describeValue } from './validation.js';
 
 /** What may stand in a {@link key}: what is written as one clear text. */
@@ -13,7 +13,8 @@ export type KeyValue = string | number | bigint | boolean;
  * await locks.using(key`order:${order.id}`, work);
  * ```
  *
- * @throws InvalidLockOptionsError for undefined, null, NaN, infinity, an empty string, a symbol, a function or an object
+ * @throws InvalidLockOptionsError for undefined, null, NaN, infinity, a symbol, a function or an object
+ * @throws InvalidResourceError for an empty string
  */
 export function key(texts: TemplateStringsArray, ...values: readonly KeyValue[]): string {
   if (!Array.isArray(texts?.raw)) {
@@ -34,7 +35,9 @@ function isClear(value: unknown): boolean {
 
 function unclear(texts: readonly string[], index: number, value: unknown): InvalidLockOptionsError {
   const before = texts[index]!.length > 40 ? `...${texts[index]!.slice(-37)}` : texts[index]!;
-  return new InvalidLockOptionsError(
+  // A client can leave a parameter empty; what else is wrong with it, the program has to mend.
+  const Kind = value === '' ? InvalidResourceError : InvalidLockOptionsError;
+  return new Kind(
     `Value ${index + 1} of a key, after ${JSON.stringify(before)}, is ${describeValue(value)}. Different calls would share one lock. ` +
       `Give a non-empty string, a finite number, a bigint or a boolean.`,
     'key',

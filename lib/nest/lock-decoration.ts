@@ -1,5 +1,5 @@
 import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../core/errors.js';
-import { InvalidLockOptionsError } from '../core/errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from '../core/errors.js';
 import type { LockedWork } from '../core/locked-work.js';
 import type { LockMode, LockOptions } from '../core/lock-options.js';
 import type { PermitRequest } from '../core/permit-request.js';
@@ -111,6 +111,7 @@ function callKeyFunction<A extends readonly unknown[]>(
     return key.apply(self, args as A & unknown[]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new InvalidLockOptionsError(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
+    const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
+    throw new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
   }
 }

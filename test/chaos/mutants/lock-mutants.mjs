@@ -17,7 +17,7 @@ export const LOCK_MUTANTS = [
     name: 'release-of-anybodys',
     what: 'a release, or a withdrawal, does not look whose the lock is',
     file: 'redis/scripts/granting.js',
-    find: "if holder and holder ~= '' and holder ~= owner then return 0, false end",
+    find: "if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end",
     replace: '',
     scenario: 'rush',
     work: { callers: 1, longHolds: 30, ways: { exclusive: 1, hasty: 1, aborted: 1 } },

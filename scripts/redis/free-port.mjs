@@ -14,6 +14,19 @@ export async function findFreePort() {
   }
 }
 
+// The nodes of a cluster talk to each other on the port so far above theirs. Since Redis 7 that can be set; until then it cannot.
+const BUS_OFFSET = 10_000;
+// Where systems begin to pick local ports.
+const FIRST_LOCAL = 32_768;
+
+/** A port whose bus port is free as well, and no local port of anybody. */
+export async function findFreeClusterPort() {
+  for (;;) {
+    const port = randomInt(FIRST, FIRST_LOCAL - BUS_OFFSET);
+    if ((await isFree(port)) && (await isFree(port + BUS_OFFSET))) return port;
+  }
+}
+
 function isFree(port) {
   return new Promise((resolve) => {
     const probe = createServer();

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { findFreePort } from '../../scripts/redis/free-port.mjs';
+import { findFreeClusterPort } from '../../scripts/redis/free-port.mjs';
 import type { ClusterConnectionOptions } from '../../lib/redis/connection-options.js';
 import { SLOTS, slotOf } from '../../lib/redis/slot.js';
 import { eventually } from './eventually.js';
@@ -53,10 +53,11 @@ export class RedisCluster implements AsyncDisposable {
     const [first] = nodes;
     for (const [index, { admin, server }] of nodes.entries()) {
       await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-      if (index > 0) await first!.admin.call('CLUSTER', 'MEET', '127.0.0.1', server.port, await busPort(admin));
+      if (index > 0) await first!.admin.call('CLUSTER', 'MEET', '127.0.0.1', server.port);
       if (index >= primaries) continue;
       const [from, to] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / primaries)) as [number, number];
-      await admin.call('CLUSTER', 'ADDSLOTSRANGE', from, to - 1);
+      // By range only since Redis 7.
+      await admin.call('CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, i) => from + i));
     }
     await cluster.untilAgreed();
     for (const [index, { admin }] of nodes.entries()) {
@@ -157,9 +158,6 @@ async function startNode({ nodeTimeoutMs = NODE_TIMEOUT_MS, args = [] }: RedisCl
       'yes',
       '--cluster-node-timeout',
       String(nodeTimeoutMs),
-      // The usual one, 10,000 above, may be no port at all.
-      '--cluster-port',
-      String(await findFreePort()),
       '--cluster-require-full-coverage',
       'no',
       '--repl-diskless-sync-delay',
@@ -167,16 +165,21 @@ async function startNode({ nodeTimeoutMs = NODE_TIMEOUT_MS, args = [] }: RedisCl
       ...args,
     ],
   };
-  const server = await startRedis(options);
+  const server = await startOnClusterPort(options);
   const client = new Redis(server.port);
   const id = (await client.call('CLUSTER', 'MYID')) as string;
   client.disconnect();
   return new ClusterNode(server, id);
 }
 
-async function busPort(admin: Redis): Promise<number> {
-  const [, port] = (await admin.config('GET', 'cluster-port')) as string[];
-  return Number(port);
+/** Another process may take one of the two ports between our look at them and the start. */
+async function startOnClusterPort(options: RedisServerOptions, attempts = 5): Promise<RedisServer> {
+  try {
+    return await startRedis({ ...options, port: await findFreeClusterPort() });
+  } catch (error) {
+    if (attempts === 1 || !/address already in use|could not .*bind/i.test(String(error))) throw error;
+    return startOnClusterPort(options, attempts - 1);
+  }
 }
 
 /** One cluster for all tests of the enclosing file or `describe`, whose nodes all run after each of them. */

@@ -30,7 +30,7 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
 
 function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {
   if (options.quorum) return createOnQuorum(options, options.quorum, log);
-  return options.connection() === IN_MEMORY ? createInMemory(options) : createOnRedis(options, log);
+  return options.connection() === IN_MEMORY ? createInMemory(options, log) : createOnRedis(options, log);
 }
 
 export interface Stores {
@@ -44,7 +44,8 @@ export interface Stores {
   readonly keepAlive?: () => void;
 }
 
-function createInMemory({ instanceId }: ResolvedModuleOptions): Stores {
+function createInMemory({ instanceId }: ResolvedModuleOptions, log: LockEventLog): Stores {
+  if (process.env['NODE_ENV'] === 'production') log.inMemory();
   const server = new InMemoryServer();
   const store = new InMemoryLockStore({ instanceId, server });
   return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };

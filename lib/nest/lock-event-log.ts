@@ -91,6 +91,14 @@ export class LockEventLog {
     );
   }
 
+  /** In production. */
+  inMemory(): void {
+    this.#logger.warn(
+      "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every instance. It is for " +
+        'tests, and NODE_ENV is production: give the URL of a Redis.',
+    );
+  }
+
   noInbox(why: string): void {
     this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
   }

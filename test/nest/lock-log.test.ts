@@ -42,6 +42,23 @@ describe('the log and the observers', () => {
     expect(() => locks.observe(observer as never)).toThrow(InvalidLockOptionsError);
   });
 
+  it.each([
+    ['production', 1],
+    ['test', 0],
+    ['', 0],
+  ])('locks that are kept in memory: with NODE_ENV=%s %d warning', async (environment, warnings) => {
+    const before = process.env['NODE_ENV'];
+    process.env['NODE_ENV'] = environment;
+    try {
+      const { log } = await startReports({ connection: 'memory:' });
+      expect(log.at('warn')).toEqual(
+        Array(warnings).fill(expect.stringMatching(/connection: 'memory:'.*no other process.*NODE_ENV/s)),
+      );
+    } finally {
+      process.env['NODE_ENV'] = before;
+    }
+  });
+
   it('say nothing of a working day in the log; the observers see each step', async () => {
     const { log, events, reports, locks } = await startReports();
     await reports.quiet();

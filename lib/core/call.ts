@@ -1,6 +1,7 @@
 import type { Alarm, Alarms } from './alarms.js';
 import type { Grant } from './hold.js';
 import type { ResolvedLockOptions } from './lock-options.js';
+import { onAbort } from './on-abort.js';
 import type { Tenure } from './tenure.js';
 
 /** What becomes of a call, for the one who made it. */
@@ -17,7 +18,7 @@ export class Call implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   #onGivingUp: (() => void) | undefined;
-  #onAbort: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(
     readonly options: ResolvedLockOptions,
@@ -34,8 +35,7 @@ export class Call implements Alarm {
 
   /** Calls back when the caller's signal aborts. */
   onAbort(callback: () => void): void {
-    this.#onAbort = callback;
-    this.options.signal?.addEventListener('abort', callback, { once: true });
+    if (this.options.signal) this.#stopListening = onAbort(this.options.signal, callback);
   }
 
   /** Calls back when `waitMs` is over. */
@@ -65,6 +65,6 @@ export class Call implements Alarm {
 
   #end(): void {
     this.stopWatching();
-    if (this.#onAbort) this.options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
   }
 }

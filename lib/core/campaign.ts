@@ -10,6 +10,7 @@ import type { Leadership, LeaderWork } from './leadership.js';
 import type { LockContext } from './lock-context.js';
 import type { ResolvedLockOptions } from './lock-options.js';
 import { NotLeaderError } from './not-leader-error.js';
+import { onAbort } from './on-abort.js';
 import { pause } from './pause.js';
 import type { Random } from './random.js';
 import type { Term } from './term.js';
@@ -125,8 +126,7 @@ export class Campaign implements Leadership {
   #resignAt(signal: AbortSignal): void {
     const resign = (): void => this.stop('resigned');
     if (signal.aborted) return resign();
-    signal.addEventListener('abort', resign, { once: true });
-    this.#signals.set(signal, () => signal.removeEventListener('abort', resign));
+    this.#signals.set(signal, onAbort(signal, resign));
   }
 
   async #campaign(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { HeldLease } from './held-lease.js';
+import { lastingController } from './merged-signal.js';
 import type { EnteredLease } from './lock-context.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong, severalOrders } from './resource.js';
@@ -120,7 +121,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
   }
 
   #createController(): AbortController {
-    const controller = new AbortController();
+    const controller = lastingController();
     for (const { signal } of this.leases) {
       signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
     }

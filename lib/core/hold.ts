@@ -1,3 +1,4 @@
+import { lastingController } from './merged-signal.js';
 import { type AsyncContext, currentContext } from './async-contexts.js';
 import type { Clock } from './clock.js';
 import type { Due } from './due-queue.js';
@@ -116,7 +117,7 @@ export class Hold implements Due {
 
   get signal(): AbortSignal {
     this.context ??= currentContext();
-    this.#controller ??= new AbortController();
+    this.#controller ??= lastingController();
     this.isHeld();
     if (this.#lossError && !this.#controller.signal.aborted) this.#controller.abort(this.#lossError);
     return this.#controller.signal;

@@ -1,4 +1,5 @@
 import type { Alarm, Alarms } from './alarms.js';
+import { onAbort } from './on-abort.js';
 
 /** What becomes of a call to wait, for the one who made it. */
 export interface LatchWaitOutcome {
@@ -11,7 +12,7 @@ export class LatchWaiter implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   #onGivingUp: (() => void) | undefined;
-  #onAbort: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(
     readonly startedAt: number,
@@ -22,11 +23,10 @@ export class LatchWaiter implements Alarm {
   ) {}
 
   /** Calls back when `waitMs` is over, or when the caller's signal aborts. */
-  watch(onGivingUp: () => void, onAbort: () => void): void {
+  watch(onGivingUp: () => void, onAborted: () => void): void {
     this.#onGivingUp = onGivingUp;
     this.alarms.set(this, this.startedAt + this.waitMs);
-    this.#onAbort = onAbort;
-    this.signal?.addEventListener('abort', onAbort, { once: true });
+    if (this.signal) this.#stopListening = onAbort(this.signal, onAborted);
   }
 
   ring(): void {
@@ -45,6 +45,6 @@ export class LatchWaiter implements Alarm {
 
   #end(): void {
     this.alarms.cancel(this);
-    if (this.#onAbort) this.signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
   }
 }

@@ -5,9 +5,14 @@ interface Entry<V> {
   readonly expiresAt: number;
 }
 
+/** How many entries each write looks at. More than one, so that the sweep is faster than what is written. */
+const SWEPT_AT_ONCE = 3;
+
 /** A map whose entries are gone when their time is over, by the injected clock; as keys with a TTL are in Redis. */
 export class ExpiringMap<V> {
   readonly #entries = new Map<string, Entry<V>>();
+  /** Where the sweep goes on. An iterator of a Map goes on through whatever is added and removed meanwhile. */
+  #cursor = this.#entries.keys();
 
   constructor(private readonly clock: Clock) {}
 
@@ -44,6 +49,11 @@ export class ExpiringMap<V> {
     return this.keys().length;
   }
 
+  /** How many take room, those that are over and not forgotten yet among them. */
+  get room(): number {
+    return this.#entries.size;
+  }
+
   keys(): string[] {
     return [...this.#entries.keys()].filter((key) => this.#live(key));
   }
@@ -65,8 +75,18 @@ export class ExpiringMap<V> {
     return undefined;
   }
 
-  /** Forgets the oldest entries as far as they are over, so that keys nobody asks for again do not pile up. */
+  /**
+   * Looks at the next few entries, round and round, and forgets those that are over: so keys nobody asks for again do not pile up, also
+   * behind one that lives for long. Of n entries that live, no more than about n that are over are left.
+   */
   #sweep(): void {
-    for (const key of this.#entries.keys()) if (this.#live(key)) return;
+    for (let looks = 0; looks < SWEPT_AT_ONCE; looks++) {
+      const { done, value } = this.#cursor.next();
+      if (done) {
+        this.#cursor = this.#entries.keys();
+        return;
+      }
+      this.#live(value);
+    }
   }
 }

@@ -32,6 +32,10 @@ export const ADOPT_OPTION_NAMES = [
   'backgroundRelease',
 ] as const satisfies readonly (keyof AdoptOptions)[];
 
+const NOT_ADOPTED =
+  'it waited to be adopted for longer than the leaseMs of transfer(), or it was adopted and has ended since. Give a longer leaseMs, or let ' +
+  'the job acquire the lock itself';
+
 /** Takes over leases that another process handed on. */
 export class Adoption {
   constructor(
@@ -61,7 +65,7 @@ export class Adoption {
   /** The same command again and again until it is answered: it gives the lock to one and the same owner each time. */
   async #adoptOne(part: LeaseInTransit, given: ResolvedLockOptions): Promise<HeldLease> {
     const { store, clock, alarms, random, withdrawals, closing } = this.workings;
-    const { resource, mode, permits, fencingToken } = part;
+    const { resource, mode, permits } = part;
     const options = { ...given, mode, permits };
     const next = createContender(resource, options, this.workings);
     const startedAt = clock.now();
@@ -79,7 +83,7 @@ export class Adoption {
         const command = store.transfer(part, { to: next.owner, leaseMs: options.leaseMs });
         const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
-          throw new LeaseLostError(resource, 'takenOver', fencingToken);
+          throw await this.#notThere(part, options);
         }
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {
           const tenure = new Tenure(next, answer.value!, sentAt, options, clock);
@@ -104,6 +108,17 @@ export class Adoption {
       // Nobody knows that it is held, if it is.
       if (!lease && log.isAmbiguous) withdrawals.start(next, options);
     }
+  }
+
+  /** A look at who holds the resource says whether the text was delivered twice, or too late. */
+  async #notThere({ resource, fencingToken }: LeaseInTransit, options: ResolvedLockOptions): Promise<LeaseLostError> {
+    const { store, alarms, closing } = this.workings;
+    const answer = await answerWithin(alarms, store.inspect(resource), options.attemptTimeoutMs, closing);
+    const holders = answer.outcome === 'answered' ? answer.value.holders : [];
+    // It keeps its token with whoever adopts it.
+    const isAdopted = holders.some((holder) => holder.fencingToken === fencingToken);
+    if (isAdopted) return new LeaseLostError(resource, 'adopted', fencingToken);
+    return new LeaseLostError(resource, 'expired', fencingToken, NOT_ADOPTED);
   }
 }
 

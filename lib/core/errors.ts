@@ -16,7 +16,9 @@ export type LeaseLossReason =
   /** Not lost but used after it was released. */
   | 'released'
   /** Not lost but used after it was handed on. */
-  | 'transferred';
+  | 'transferred'
+  /** Not lost but adopted before, by another call of `adopt()` with the same text, which holds it. */
+  | 'adopted';
 
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
 export function quoteResource(resource: string | readonly string[]): string {
@@ -127,6 +129,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
   transferred: 'it was handed on with transfer(). Go on where it is adopted',
+  adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
 };
 
 /** The lease ended while the work still ran. Somebody else may hold the resource now: stop, and write nothing more. */
@@ -137,8 +140,9 @@ export class LeaseLostError extends LockError {
     resource: string,
     readonly reason: LeaseLossReason,
     readonly fencingToken: number,
+    explained = LOSS_EXPLAINED[reason],
   ) {
-    super(`The lease of ${quoteResource(resource)} is no longer held: ${LOSS_EXPLAINED[reason]}.`, resource);
+    super(`The lease of ${quoteResource(resource)} is no longer held: ${explained}.`, resource);
   }
 }
 

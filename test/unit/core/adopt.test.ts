@@ -55,10 +55,37 @@ describe('adopting a lease', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
+  it.each([
+    ['nobody adopted it in time, and it is free', async () => {}],
+    ['nobody adopted it in time, and somebody else has it', async () => void (await c.locks.acquire('stock'))],
+  ])('is told that it is over where %s', async (_, then) => {
+    const text = await handOn();
+    await world.clock.advance(60_000);
+    await then();
+    await expect(b.locks.adopt(text)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      reason: 'expired',
+      message: expect.stringMatching(/it waited to be adopted for longer than the leaseMs of transfer\(\)/),
+    });
+  });
+
+  it('is told that it is over where it was adopted and released, and where Redis does not say more', async () => {
+    const text = await handOn();
+    await (await b.locks.adopt(text)).release();
+    await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
+    c.store.fates.inspect = failing('unknown');
+    await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
+  });
+
   it('succeeds once: whoever comes second is told that it is lost, and disturbs nobody', async () => {
     const text = await handOn();
     const lease = await b.locks.adopt(text);
-    await expect(c.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
+    await expect(c.locks.adopt(text)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      reason: 'adopted',
+      message:
+        'The lease of "stock" is no longer held: it was adopted before, and is held there. Let the first delivery do the work.',
+    });
     await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST' });
     await settle();
     expect(await lease.verify()).toBe(true);

@@ -11,18 +11,42 @@ export interface Random {
 const ID_BYTES = 16;
 const IDS_AT_ONCE = 256;
 
+/** What the ids are made of. A test gives its own. */
+export interface RandomSources {
+  readonly fill: (pool: Uint8Array) => unknown;
+  /** Both in milliseconds: since something, to the nanosecond; and since the Unix epoch. */
+  readonly now: () => number;
+  readonly wallNow: () => number;
+}
+
+const SYSTEM: RandomSources = { fill: randomFillSync, now: () => performance.now(), wallNow: () => Date.now() };
+
 export class SystemRandom implements Random {
   readonly #pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE);
+  readonly #words = new Uint32Array(this.#pool.buffer, this.#pool.byteOffset, this.#pool.length / 4);
+  readonly #times = new Float64Array(2);
+  readonly #timeWords = new Uint32Array(this.#times.buffer);
+  readonly #sources: RandomSources;
   #used = this.#pool.length;
 
+  constructor(sources = SYSTEM) {
+    this.#sources = sources;
+  }
+
   id(): string {
+    const { fill, now, wallNow } = this.#sources;
     // Asking the generator for each id costs a fifth of an acquisition.
     if (this.#used === this.#pool.length) {
-      randomFillSync(this.#pool);
+      fill(this.#pool);
       this.#used = 0;
     }
     const from = this.#used;
     this.#used += ID_BYTES;
+    // Copies of a machine that was saved while it ran (snapshots, live clones) have the same pool, and the same generator behind
+    // it; the time at which they go on is not the same. Random bits stay random with it.
+    this.#times[0] = now();
+    this.#times[1] = wallNow();
+    for (let word = 0; word < ID_BYTES / 4; word++) this.#words[from / 4 + word]! ^= this.#timeWords[word]!;
     return this.#pool.toString('base64url', from, this.#used);
   }
 

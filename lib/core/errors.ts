@@ -1,3 +1,5 @@
+import { quote } from './quoted.js';
+
 /** What an attempt to acquire came to: somebody holds the lock, no answer in time, or Redis could not be asked. */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
@@ -23,7 +25,7 @@ export type LeaseLossReason =
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
 export function quoteResource(resource: string | readonly string[]): string {
   if (typeof resource !== 'string') return resource.map(quoteResource).join(', ');
-  return JSON.stringify(resource.length > 80 ? `${resource.slice(0, 77)}...` : resource);
+  return quote(resource);
 }
 
 /** The root of every error of this library. It never carries a secret: no owner id, no password, no script arguments. */

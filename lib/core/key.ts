@@ -1,5 +1,6 @@
 import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
 import { describeValue } from './validation.js';
+import { quote } from './quoted.js';
 
 /** What may stand in a {@link key}: what is written as one clear text. */
 export type KeyValue = string | number | bigint | boolean;
@@ -38,7 +39,7 @@ function unclear(texts: readonly string[], index: number, value: unknown): Inval
   // A client can leave a parameter empty; what else is wrong with it, the program has to mend.
   const Kind = value === '' ? InvalidResourceError : InvalidLockOptionsError;
   return new Kind(
-    `Value ${index + 1} of a key, after ${JSON.stringify(before)}, is ${describeValue(value)}. Different calls would share one lock. ` +
+    `Value ${index + 1} of a key, after ${quote(before)}, is ${describeValue(value)}. Different calls would share one lock. ` +
       `Give a non-empty string, a finite number, a bigint or a boolean.`,
     'key',
   );

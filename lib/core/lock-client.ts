@@ -37,6 +37,7 @@ import { decodeLeases } from './transfer-text.js';
 import { checkKnownOptions } from './validation.js';
 import { Watchdog } from './watchdog.js';
 import { Withdrawals } from './withdrawals.js';
+import { quote } from './quoted.js';
 
 export interface LockClientOptions {
   readonly store: LockStore;
@@ -203,7 +204,7 @@ export class LockClient {
   /** @throws InvalidLockOptionsError */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     const name = checkResource(resource, 'semaphore');
-    const permits = checkSemaphoreOptions(options, `semaphore(${JSON.stringify(name)})`);
+    const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#store.noSemaphores);
     return new Semaphore(name, permits, {
       acquire: (each, resolved, origin) => this.#acquisition.acquire([each], resolved, origin),

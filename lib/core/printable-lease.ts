@@ -1,5 +1,6 @@
 import { inspect, type InspectOptions } from 'node:util';
 import type { Lease } from './lease.js';
+import { escapeUnsafe } from './quoted.js';
 
 /** How a lease looks in a log: what a reader wants to know of it, and never its owner id, which is a secret. */
 export abstract class PrintableLease {
@@ -16,6 +17,6 @@ export abstract class PrintableLease {
   }
 
   [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
-    return `Lease ${inspect(this.toJSON(), options)}`;
+    return `Lease ${escapeUnsafe(inspect(this.toJSON(), options))}`;
   }
 }

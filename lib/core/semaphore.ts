@@ -10,6 +10,7 @@ import type { LockState } from './lock-store.js';
 import type { PermitRequest } from './permit-request.js';
 import { checkPermits, type PermitOptions, readCount } from './semaphore-options.js';
 import { checkWork, type LockedWork } from './locked-work.js';
+import { quote } from './quoted.js';
 
 /** What a semaphore needs of the locks of this process. */
 export interface SemaphoreWorkings {
@@ -107,7 +108,7 @@ export class Semaphore {
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   async resize(permits: number): Promise<void> {
-    checkPermits(permits, `semaphore(${JSON.stringify(this.resource)})`);
+    checkPermits(permits, `semaphore(${quote(this.resource)})`);
     if (!(await this.workings.resize(this.resource, permits))) {
       const { mode } = await this.workings.inspect(this.resource);
       throw this.#mismatch(mode ?? 'exclusive');

@@ -1,8 +1,9 @@
 import { InvalidLockOptionsError } from './errors.js';
+import { quote } from './quoted.js';
 
 /** A value as it may stand in a message: short, quoted, and never the inside of an object. */
 export function describeValue(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
+  if (typeof value === 'string') return quote(value, 60);
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
   const name: unknown = (value as object).constructor?.name;

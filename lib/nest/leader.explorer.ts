@@ -5,6 +5,7 @@ import { InvalidLockOptionsError } from '../core/errors.js';
 import type { RedisLockService } from './redis-lock.service.js';
 import { campaignFor, sharedLeadership } from './shared-leadership.js';
 import { DEFAULT_NAME } from './tokens.js';
+import { quote } from '../core/quoted.js';
 
 /** What a class says of its decorated methods, those that it inherits included. */
 export const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
@@ -63,7 +64,7 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
     if (other?.leaseMs === undefined) return void this.#leaderships.set(name, method);
     if (leaseMs === undefined || leaseMs === other.leaseMs) return;
     throw new InvalidLockOptionsError(
-      `${other.where} and ${where} give the leadership ${JSON.stringify(name)} different leases (leaseMs ${other.leaseMs} and ` +
+      `${other.where} and ${where} give the leadership ${quote(name)} different leases (leaseMs ${other.leaseMs} and ` +
         `${leaseMs}): an instance is one candidate for it. Give one of them, or the same.`,
       'leaseMs',
     );

@@ -3,6 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { randomUUID } from 'node:crypto';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { getRedisLockRegistrationToken } from './tokens.js';
+import { quote } from '../core/quoted.js';
 
 /** One call of `forRoot` or `forRootAsync`. */
 interface Registration {
@@ -46,7 +47,7 @@ function checkRegistrations(name: string, modules: ModulesContainer): void {
   }
   if (places.length < 2) return;
   throw new InvalidLockOptionsError(
-    `RedisLockModule is registered ${places.length} times as ${JSON.stringify(name)} in one application: ` +
+    `RedisLockModule is registered ${places.length} times as ${quote(name)} in one application: ` +
       `${places.map((place) => `at ${place}`).join(', ')}. These would be separate lock services, which know nothing of each ` +
       'other’s leases. Register it once, in the root module: it is global. Or export what forRoot returns as a constant, and ' +
       'import that; or give each of them another name.',

@@ -2,6 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../core/errors.js';
+import { quote } from '../core/quoted.js';
 
 /** Marks a method as a singleton job. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
@@ -49,7 +50,7 @@ export class SingletonJobExplorer implements OnModuleInit {
     const id = `${job.lockService ?? ''}/${name}`;
     if (methodsByJob.has(id) && methodsByJob.get(id) !== method) {
       throw new InvalidLockOptionsError(
-        `Two singleton jobs are called ${JSON.stringify(name)}, the second one is ${instance.constructor.name}.${key}. ` +
+        `Two singleton jobs are called ${quote(name)}, the second one is ${instance.constructor.name}.${key}. ` +
           `They would take each other's ticks: give one of them another name.`,
         'name',
       );

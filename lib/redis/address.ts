@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { quote } from '../core/quoted.js';
 
 /** "host:port", as a node of a cluster is known by. */
 export function addressOf({ options: { host = '127.0.0.1', port = 6379 } }: Redis): string {
@@ -13,5 +14,5 @@ export function parseAddress(address: string): { host: string; port: number } {
 
 /** Where a client connects to, for people. */
 export function placeOf({ options: { host = 'localhost', port = 6379, path, name } }: Redis): string {
-  return path ?? (name ? `the primary ${JSON.stringify(name)} of the sentinels` : `${host}:${port}`);
+  return path ?? (name ? `the primary ${quote(name)} of the sentinels` : `${host}:${port}`);
 }

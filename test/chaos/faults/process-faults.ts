@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { machineNow } from '../../support/machine-now.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
@@ -57,6 +58,14 @@ async function resumeAfter(world: World, { worker }: Slot, leases: number): Prom
   worker.resume();
 }
 
+/** It is stopped, and goes on as if its machine had been suspended: its monotonic clock knows nothing of that time. */
+async function suspendFor(world: World, { worker, clock }: Slot, leases: number): Promise<void> {
+  const from = machineNow();
+  await sleep(leases * world.leaseMs);
+  clock!.suspend(machineNow() - from);
+  worker.resume();
+}
+
 /** The fault is about one that holds, or waits: it is stopped as such first. */
 function of(role: Role, inject: Fault['inject']): Pick<Fault, 'strikes' | 'choose' | 'inject'> {
   return {
@@ -96,6 +105,16 @@ export const processFaults: readonly Fault[] = [
   {
     kind: 'SIGSTOP of a granted waiter',
     ...ofGranted((world, victim) => resumeAfter(world, victim, world.random.fraction())),
+  },
+  {
+    kind: 'suspend of a holder, past its lease',
+    needsClock: true,
+    ...of('holders', (world, victim) => suspendFor(world, victim, 1.1 + world.random.fraction())),
+  },
+  {
+    kind: 'suspend of a granted waiter',
+    needsClock: true,
+    ...ofGranted((world, victim) => suspendFor(world, victim, 0.4 + world.random.fraction())),
   },
   {
     kind: 'event loop blocked for 0.9 leases',

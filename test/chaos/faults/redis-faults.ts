@@ -31,7 +31,8 @@ export function redisFaults(redis: ChaosRedis): Fault[] {
     fault('Redis: SIGSTOP for more than a lease', ({ leaseMs }) => redis.pause(1.4 * leaseMs)),
     outage('Redis: gone for three leases', ({ leaseMs }) => redis.absent(3 * leaseMs)),
     outage('Redis: SIGSTOP for three leases', ({ leaseMs }) => redis.pause(3 * leaseMs)),
-    outage('Redis: READONLY', ({ leaseMs }) => redis.readOnly(leaseMs)),
+    // No silence: a script that has nothing to write is executed.
+    fault('Redis: READONLY', ({ leaseMs }) => redis.readOnly(leaseMs)),
     fault('Redis: CLIENT KILL of the command connections', async () => (await redis.killClients('normal')) > 0),
     fault('Redis: CLIENT KILL of the subscribers', async () => (await redis.killClients('pubsub')) > 0),
     fault('Redis: SCRIPT FLUSH, again and again', ({ leaseMs }) => redis.flushScripts(leaseMs / 2)),

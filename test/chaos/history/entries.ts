@@ -170,7 +170,7 @@ export interface LongScript extends Said {
   readonly key: string;
 }
 
-/** From `from` to `at` Redis answered none of these processes, or only that it refuses. The harness made sure of both ends. */
+/** From `from` to `at` Redis answered none of these processes. The harness made sure of both ends. */
 export interface Unanswered extends Said {
   readonly type: 'unanswered';
   readonly from: number;

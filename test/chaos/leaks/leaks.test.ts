@@ -1,3 +1,4 @@
+import { countChurn } from './churn.js';
 import { countLeaks, type LeakCount, LEAKS } from './count-leaks.js';
 import { CYCLES } from './cycles.js';
 
@@ -37,5 +38,14 @@ describe('locks that are acquired and released again and again', () => {
     ['a warning', /^stderr: .*MaxListenersExceededWarning/],
   ])('would be found: %s', (_what, violation) => {
     expect(leaking.violations).toContainEqual(expect.stringMatching(violation));
+  });
+});
+
+describe('waiters that come and give up behind a holder who is stuck', () => {
+  it('are counted, and the longest script meanwhile', async () => {
+    const { waiters, longestMs } = await countChurn({ waiters: 600 });
+    expect(waiters).toBeGreaterThanOrEqual(600);
+    // How long they may be is said by a run with a hundred times as many: npm run chaos.
+    expect(longestMs).toHaveLength(3);
   });
 });

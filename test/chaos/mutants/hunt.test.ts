@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { huntMutants, type HuntResult } from './hunt.js';
 import { huntTable } from './hunt-table.js';
-import { LOCK_MUTANTS } from './lock-mutants.mjs';
-import { scenarios } from './scenarios.js';
+import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
+import { isPlayable, scenarios } from './scenarios.js';
 
 /** Longer than the hunt takes on a machine that does much else. */
 const HUNT_MS = 500_000;
@@ -16,15 +16,18 @@ beforeAll(async () => {
 }, HUNT_MS);
 
 describe('a deliberately broken variant of the library', () => {
-  it.each(LOCK_MUTANTS)('$name is caught: $what', ({ name, caughtBy }) => {
-    const { caughtBy: found } = results.find(({ mutant }) => mutant === name)!;
-    expect(caughtBy).toEqual(expect.arrayContaining([...found]));
-    expect(found).not.toEqual([]);
-  });
+  it.each(LOCK_MUTANTS.filter(({ scenario }) => isPlayable(scenario)))(
+    '$name is caught: $what',
+    ({ name, caughtBy }) => {
+      const { caughtBy: found } = results.find(({ mutant }) => mutant === name)!;
+      expect(caughtBy).toEqual(expect.arrayContaining([...found]));
+      expect(found).not.toEqual([]);
+    },
+  );
 });
 
 describe('the library itself, in the same world', () => {
-  it.each(Object.keys(scenarios))('%s breaks no rule', (name) => {
+  it.each((Object.keys(scenarios) as LockMutant['scenario'][]).filter(isPlayable))('%s breaks no rule', (name) => {
     const { caughtBy, what } = results.find(({ mutant, scenario }) => mutant === null && scenario === name)!;
     expect({ caughtBy, what }).toEqual({ caughtBy: [], what: undefined });
   });

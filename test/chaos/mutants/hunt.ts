@@ -8,7 +8,7 @@ import { workerProgram } from '../world/worker-process.js';
 import { World } from '../world/world.js';
 import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
 import { replacedBy } from './replaced-by.js';
-import { scenarios } from './scenarios.js';
+import { isPlayable, scenarios } from './scenarios.js';
 
 /** What became of one mutant, or of a world without any. */
 export interface HuntResult {
@@ -57,7 +57,9 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
     ...LOCK_MUTANTS.map((mutant) => ({ mutant, scenario: mutant.scenario })),
     ...(Object.keys(scenarios) as LockMutant['scenario'][]).map((scenario) => ({ scenario })),
   ];
-  const left = all.filter(({ mutant, scenario }) => !only || only.includes(mutant?.name ?? scenario));
+  const left = all.filter(({ mutant, scenario }) => {
+    return isPlayable(scenario) && (!only || only.includes(mutant?.name ?? scenario));
+  });
   for (const { mutant } of left) workerProgram(mutant && replacedBy(mutant));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {

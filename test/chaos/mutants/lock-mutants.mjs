@@ -2,7 +2,7 @@
  * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
  *
  * @typedef {import('./mutate.mjs').Mutant & {
- *   readonly scenario: 'rush' | 'standstill' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'crowd' | 'queue' | 'killed' | 'all killed',
+ *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed',
  *   readonly work?: Partial<import('../world/world.js').Work>,
  *   readonly lastsMs?: number,
  *   readonly caughtBy: readonly string[],
@@ -84,7 +84,7 @@ export const LOCK_MUTANTS = [
     name: 'grant-of-the-withdrawn',
     what: 'who gives up tells nobody, and a lock that is granted to it all the same is not passed on',
     file: 'core/withdrawals.js',
-    find: 'this.#withdrawn.add(ownership);',
+    find: 'this.#withdrawn.set(ownership, before);',
     replace: 'return;',
     scenario: 'patient',
     work: { ways: { exclusive: 1, aborted: 1 } },
@@ -228,5 +228,23 @@ export const LOCK_MUTANTS = [
     replace: 'this.log = new AttemptLog();\n        return (this.#contender = new Contender(',
     scenario: 'crowd',
     caughtBy: ['outcomes'],
+  },
+  {
+    name: 'believes-any-message',
+    what: 'a grant message is believed by whoever reads it, without a look for whom it was made',
+    file: 'redis/inbox.js',
+    find: 'isFor: (owner) => sealOf(terms, owner) === seal,',
+    replace: 'isFor: () => true,',
+    scenario: 'intruder',
+    caughtBy: ['exclusion', 'tokens', 'writes', 'losses'],
+  },
+  {
+    name: 'suspend-unnoticed',
+    what: 'a monotonic clock that has stood still is believed',
+    file: 'core/clock.js',
+    find: 'if (jumpMs > JUMP_MS || jumpMs < -JUMP_MS) {',
+    replace: 'if (Number.isNaN(jumpMs)) {',
+    scenario: 'suspended',
+    caughtBy: ['exclusion', 'tokens', 'writes', 'losses'],
   },
 ];

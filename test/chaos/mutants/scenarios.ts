@@ -1,6 +1,17 @@
+import { SteppedClock } from '../servers/stepped-clock.js';
 import type { WorldSettings } from '../world/world.js';
 import type { LockMutant } from './lock-mutants.mjs';
-import { answersNobody, diesOfGrant, hearsNothing, killsAll, sendsLate, stops, type Trouble } from './troubles.js';
+import {
+  answersNobody,
+  diesOfGrant,
+  hearsNothing,
+  intrudes,
+  killsAll,
+  sendsLate,
+  stops,
+  suspends,
+  type Trouble,
+} from './troubles.js';
 
 /** A small world in which some kinds of mutants do harm. */
 export interface Scenario {
@@ -10,6 +21,13 @@ export interface Scenario {
   /** How long it lasts where no harm is to be done. */
   readonly enoughMs: number;
   readonly trouble?: Trouble;
+  /** Whether the clocks of the workers have to be movable for it. */
+  readonly needsClock?: boolean;
+}
+
+/** Whether it can be played on this machine. */
+export function isPlayable(scenario: LockMutant['scenario']): boolean {
+  return SteppedClock.isSupported || !scenarios[scenario].needsClock;
 }
 
 const PAIR = { workers: 2, isObserved: false } as const;
@@ -48,6 +66,19 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 4_000,
     trouble: stops,
   },
+  /** The same, and their monotonic clocks know nothing of it. */
+  suspended: {
+    settings: {
+      ...PAIR,
+      leaseMs: 250,
+      work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 1 } },
+      ...(SteppedClock.isSupported && { newClock: () => SteppedClock.create() }),
+    },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
+    trouble: suspends,
+    needsClock: true,
+  },
   /** Commands arrive when nobody expects them any more. */
   'cut off': {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 90, ways: { exclusive: 1 } } },
@@ -83,6 +114,17 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     lastsMs: 15_000,
     enoughMs: 6_000,
     trouble: answersNobody(2_000),
+  },
+  /** Somebody else sends into the inboxes. */
+  intruder: {
+    settings: {
+      ...PAIR,
+      leaseMs: 600,
+      work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 4, read: 2, write: 2 } },
+    },
+    lastsMs: 12_000,
+    enoughMs: 4_000,
+    trouble: intrudes,
   },
   /** Many give up in the same moment. */
   crowd: {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { machineNow } from '../../support/machine-now.js';
 import type { Fault } from '../faults/fault.js';
+import { intruder } from '../faults/intruder.js';
 import { processFaults } from '../faults/process-faults.js';
 import { inject } from '../run/inject.js';
 import type { Slot } from '../world/slot.js';
@@ -39,6 +40,12 @@ function withKind(kind: string): Fault {
 export const stops = again(
   { ...withKind('SIGSTOP of a holder, past its lease'), choose: holder },
   { ...withKind('SIGSTOP of a waiter, past its place'), choose: waiter },
+);
+
+/** A holder, or one that was granted and does not know it, is suspended: its clock does not know how long. */
+export const suspends = again(
+  { ...withKind('suspend of a holder, past its lease'), choose: holder },
+  { ...withKind('suspend of a granted waiter'), choose: waiter },
 );
 
 /** What a holder has sent until the end of its work arrives when its lease is long over. */
@@ -93,6 +100,9 @@ export function answersNobody(forMs: number): Trouble {
   };
   return again(fault);
 }
+
+/** Somebody else sends into the inboxes what was overheard there. */
+export const intrudes = again(intruder);
 
 /** How long it takes to be sure that a free lock is given to nobody, with the lease of the dead. */
 const SURE_MS = 2_000;

@@ -2,7 +2,7 @@ import { heartbeatMs } from '../checkers/bounds.js';
 import { spreadOf } from '../checkers/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
-import { SHORT_SCRIPT_US } from '../world/script-watch.js';
+import { SHORT_SCRIPT_US } from '../world/longest-script.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
 /** How soon a resource is granted again after something. */

@@ -1,3 +1,4 @@
+import { countChurn } from '../leaks/churn.js';
 import { countLeaks } from '../leaks/count-leaks.js';
 import { huntMutants } from '../mutants/hunt.js';
 import { huntTable } from '../mutants/hunt-table.js';
@@ -9,6 +10,7 @@ import { topologiesOutcome } from '../report/topologies-rows.js';
 import type { Part } from '../options.js';
 import { atLeast, grouped, none, type Outcome } from '../report/row.js';
 import type { ChapterSettings } from './chapter.js';
+import { SHORT_SCRIPT_US } from '../world/longest-script.js';
 import { chaptersOf, type Form, playAll, TARGETS } from './faults-part.js';
 import type { Chapter } from './judge-chapter.js';
 import { topologyChaptersOf, TOPOLOGY_TARGETS } from './topologies-part.js';
@@ -25,9 +27,12 @@ export interface RunSettings {
 
 /** How much of each part, in each form. */
 const AMOUNTS = {
-  short: { ticks: 8_000, cronSeconds: 8, names: 30_000, leases: 2_000 },
-  long: { ticks: 100_000, cronSeconds: 120, names: 100_000, leases: 100_000 },
+  short: { ticks: 8_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
+  long: { ticks: 100_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
 } as const;
+
+/** Of one script, on a machine that is busy. */
+const CHURN_SCRIPT_MS = 25;
 
 /** Where not all chapters are played, the sums have nothing to reach. */
 const SOME = { holds: 1, contended: 0, faults: 1, each: 1, longest: false };
@@ -122,11 +127,22 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
 
   async leaks({ form }) {
     const { cycles, heapGrowth, violations } = await countLeaks({ cycles: AMOUNTS[form].leases });
+    const churn = await countChurn({ waiters: AMOUNTS[form].waiters });
+    const leastMs = Math.min(...churn.longestMs);
     const growth = `heap ${(100 * heapGrowth).toFixed(1)} %`;
     return {
       rows: [
         atLeast('leases acquired and released, in every mode', AMOUNTS[form].leases, cycles),
         none('handles, listeners, subscriptions, keys left', violations.length, `, ${growth}`),
+        atLeast('waiters that came and gave up behind a stuck holder', AMOUNTS[form].waiters, churn.waiters),
+        {
+          what: 'the longest script meanwhile, by SLOWLOG: in the best of three rounds',
+          target: `at most ${CHURN_SCRIPT_MS} ms`,
+          seen: churn.longestMs
+            .map((ms) => (ms === 0 ? `< ${SHORT_SCRIPT_US / 1_000} ms` : `${ms.toFixed(1)} ms`))
+            .join(', '),
+          met: leastMs <= CHURN_SCRIPT_MS,
+        },
       ],
       complaints: violations.map((what) => `leaks: ${what}`),
     };

@@ -1,4 +1,5 @@
 import { breakingFaults, clockFaults, failOver, redisFaults } from '../faults/redis-faults.js';
+import { intruder } from '../faults/intruder.js';
 import { networkFaults } from '../faults/network-faults.js';
 import { processFaults } from '../faults/process-faults.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
@@ -10,7 +11,7 @@ import type { Stage } from './chapter.js';
 /** One Redis that keeps its data: here everything is promised. */
 export async function steady(): Promise<Stage> {
   const redis = await ChaosRedis.start({ persistence: 'aof' });
-  const all = [...processFaults, ...networkFaults, ...redisFaults(redis)];
+  const all = [...processFaults, ...networkFaults, ...redisFaults(redis), intruder];
   const faults = all.filter(({ needsClock }) => !needsClock || SteppedClock.isSupported);
   return {
     server: standalone(redis),

@@ -102,12 +102,11 @@ export class ChaosRedis implements AsyncDisposable {
     return span;
   }
 
-  /** It becomes the replica of nobody: all that could write is answered with READONLY. Gives when that certainly was so. */
-  async readOnly(ms: number): Promise<Span> {
+  /** It becomes the replica of nobody: whatever writes is answered with READONLY. */
+  async readOnly(ms: number): Promise<void> {
     await insist(() => this.admin.replicaof('127.0.0.1', NOBODYS_PORT));
-    const span = await spanOf(ms);
+    await sleep(ms);
     await insist(() => this.admin.replicaof('NO', 'ONE'));
-    return span;
   }
 
   /** Closes all connections of a type but the one of {@link admin}. Gives how many. */

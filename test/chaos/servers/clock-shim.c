@@ -1,5 +1,6 @@
 // Preloaded into a process (LD_PRELOAD), steps its wall clock by the nanoseconds in the first 8 bytes of the file that
-// CLOCK_SHIM_FILE names. The monotonic clocks stay as they are. Asks the kernel itself: looking up libc's functions
+// CLOCK_SHIM_FILE names, and its monotonic clocks by those in the next 8: as if it had been suspended, they fall behind. What
+// counts a suspend too (CLOCK_BOOTTIME, /proc/uptime) stays as it is. Asks the kernel itself: looking up libc's functions
 // (dlsym) allocates memory, and jemalloc asks for the time while it sets itself up.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,22 +14,24 @@
 
 #define SECOND_NS 1000000000LL
 
-static const volatile int64_t *offset_ns;
+static const volatile int64_t *offsets_ns;
 
 __attribute__((constructor)) static void open_offset(void) {
   const char *path = getenv("CLOCK_SHIM_FILE");
   int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   if (file < 0) return;
-  void *shared = mmap(NULL, sizeof *offset_ns, PROT_READ, MAP_SHARED, file, 0);
+  void *shared = mmap(NULL, 2 * sizeof *offsets_ns, PROT_READ, MAP_SHARED, file, 0);
   close(file);
-  if (shared != MAP_FAILED) offset_ns = shared;
+  if (shared != MAP_FAILED) offsets_ns = shared;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
   int result = (int)syscall(SYS_clock_gettime, clock, now);
-  if (result != 0 || !offset_ns) return result;
-  if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) return result;
-  int64_t ns = now->tv_sec * SECOND_NS + now->tv_nsec + *offset_ns;
+  if (result != 0 || !offsets_ns) return result;
+  int is_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  int is_monotonic = clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_MONOTONIC_RAW;
+  if (!is_wall && !is_monotonic) return result;
+  int64_t ns = now->tv_sec * SECOND_NS + now->tv_nsec + offsets_ns[is_wall ? 0 : 1];
   now->tv_sec = ns / SECOND_NS;
   now->tv_nsec = ns % SECOND_NS;
   return result;

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { machineNow } from '../../support/machine-now.js';
 import { ChaosRedis } from './chaos-redis.js';
 import { SteppedClock } from './stepped-clock.js';
@@ -70,6 +71,33 @@ describeWhereSupported('a clock that is stepped', () => {
       const passed = after.machine - before.machine;
       expect(Math.abs(after.monotonic - before.monotonic - passed)).toBeLessThan(TOLERANCE_MS);
       expect(Math.abs(after.wall - before.wall - stepMs - passed)).toBeLessThan(TOLERANCE_MS);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  it('of Node, as after a suspend: the monotonic clock has stood still, Date.now() and os.uptime() have not', async () => {
+    const tell = `
+      const os = require('node:os');
+      process.on('message', () => process.send([performance.now(), Date.now(), os.uptime() * 1_000]));`;
+    const child = fork('-e', [tell], { env: { ...process.env, NODE_OPTIONS: '', ...clock.env } });
+    const now = async (): Promise<[number, number, number]> => {
+      const answer = once(child, 'message');
+      child.send('now');
+      return ((await answer) as [[number, number, number]])[0];
+    };
+    try {
+      const [monotonic, wall, uptime] = await now();
+      child.kill('SIGSTOP');
+      const from = machineNow();
+      await sleep(500);
+      const stoodMs = machineNow() - from;
+      clock.suspend(stoodMs);
+      child.kill('SIGCONT');
+      const [after, wallAfter, uptimeAfter] = await now();
+      const awakeMs = after - monotonic;
+      expect(Math.abs(wallAfter - wall - awakeMs - stoodMs)).toBeLessThan(stoodMs / 2);
+      expect(Math.abs(uptimeAfter - uptime - awakeMs - stoodMs)).toBeLessThan(stoodMs / 2);
     } finally {
       child.kill('SIGKILL');
     }

@@ -17,8 +17,8 @@ let lastNumber = 0;
 atExit(() => folder && rmSync(folder, { recursive: true, force: true }));
 
 /**
- * The wall clock of processes that are started with {@link env}, redis-server as well as Node. It can be stepped while
- * they run; their monotonic clock goes on as it does.
+ * The clocks of processes that are started with {@link env}, redis-server as well as Node. The wall clock can be stepped while
+ * they run, and the monotonic one fall behind, as it does in a suspend.
  */
 export class SteppedClock implements Disposable {
   /** Why no clock can be stepped here, or undefined. */
@@ -28,6 +28,7 @@ export class SteppedClock implements Disposable {
   /** Into the environment of each process that shall go by this clock. */
   readonly env: Record<'LD_PRELOAD' | 'CLOCK_SHIM_FILE', string>;
   #offsetMs = 0;
+  #suspendedMs = 0;
 
   private constructor(shim: string, file: string) {
     this.env = { LD_PRELOAD: shim, CLOCK_SHIM_FILE: file };
@@ -57,6 +58,15 @@ export class SteppedClock implements Disposable {
     this.#write();
   }
 
+  /**
+   * As after a suspend of so long: the monotonic clock has stood still, and the wall clock has not. To be called while its processes
+   * are stopped, and for no longer than they are.
+   */
+  suspend(ms: number): void {
+    this.#suspendedMs += ms;
+    this.#write();
+  }
+
   /** Processes that still run keep the clock that they have. */
   [Symbol.dispose](): void {
     if (!files.delete(this.env.CLOCK_SHIM_FILE) || folder === undefined) return;
@@ -65,9 +75,10 @@ export class SteppedClock implements Disposable {
   }
 
   #write(): void {
-    const bytes = Buffer.alloc(8);
-    const offset = BigInt(Math.round(this.#offsetMs)) * NS_PER_MS;
-    new BigInt64Array(bytes.buffer, bytes.byteOffset, 1)[0] = offset;
+    const bytes = Buffer.alloc(16);
+    [this.#offsetMs, -this.#suspendedMs].forEach((ms, place) => {
+      bytes.writeBigInt64LE(BigInt(Math.round(ms)) * NS_PER_MS, 8 * place);
+    });
     // In place: processes have this very file in their memory.
     const file = openSync(this.env.CLOCK_SHIM_FILE, O_RDWR | O_CREAT);
     writeSync(file, bytes, 0, bytes.length, 0);

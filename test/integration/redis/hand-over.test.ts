@@ -69,7 +69,7 @@ describe('a lease that goes from process to process', () => {
     const adopted = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     const failed = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
     expect(adopted).toHaveLength(1);
-    for (const error of failed) expect(error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
+    for (const error of failed) expect(error).toMatchObject({ code: 'LEASE_LOST', reason: 'adopted' });
     expect(adopted[0]!.fencingToken).toBe(given.fencingToken);
     expect(await adopted[0]!.verify()).toBe(true);
     await adopted[0]!.release();

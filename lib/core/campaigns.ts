@@ -2,7 +2,7 @@ import { Campaign, type CampaignWorkings } from './campaign.js';
 import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
 import type { Leadership } from './leadership.js';
 import { type LockDefaults, resolveLockOptions } from './lock-options.js';
-import { checkResource } from './resource.js';
+import { checkOwnResource } from './resource.js';
 
 /** The campaigns of one process: for each resource it is one candidate, however many ask. */
 export class Campaigns {
@@ -26,7 +26,7 @@ export class Campaigns {
 
   /** @throws InvalidLockOptionsError */
   campaign(resource: string, options: CampaignOptions = {}): Leadership {
-    const name = checkResource(resource, 'campaign');
+    const name = checkOwnResource(resource, 'campaign');
     checkCampaignOptions(options);
     const { context } = this.workings;
     const running = this.#campaigns.get(name);

@@ -30,7 +30,7 @@ import type { LockState, LockStore } from './lock-store.js';
 import { OperatorsView } from './operators-view.js';
 import { createOwnerId } from './owner-id.js';
 import { type Random, SystemRandom } from './random.js';
-import { checkIsKept, checkResource, checkResources, type ResourceNames } from './resource.js';
+import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } from './resource.js';
 import { Semaphore } from './semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore-options.js';
 import { decodeLeases } from './transfer-text.js';
@@ -203,7 +203,7 @@ export class LockClient {
 
   /** @throws InvalidLockOptionsError */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
-    const name = checkResource(resource, 'semaphore');
+    const name = checkOwnResource(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#store.noSemaphores);
     return new Semaphore(name, permits, {

@@ -4,6 +4,9 @@ import { describeValue } from './validation.js';
 /** The longest resource name, in bytes of UTF-8. */
 export const MAX_RESOURCE_BYTES = 512;
 
+/** What the resources of singleton jobs begin with: the job's name follows. No other lock may have such a name. */
+export const JOB_PREFIX = 'cron:';
+
 const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
 const SEVERAL = `${ONE}, or a non-empty array of them`;
 
@@ -15,16 +18,17 @@ export type ResourceNames = string | readonly string[];
  * that two callers who name the same resources in different orders can never wait for each other.
  *
  * @param source who gave them, for the message: `acquire`, or the decorated method
- * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes
+ * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for the names that are
+ * the library's own
  */
 export function checkResources(resource: unknown, source: string): readonly string[] {
-  if (typeof resource === 'string') return [checkResource(resource, source, SEVERAL)];
+  if (typeof resource === 'string') return [checkOwnResource(resource, source, SEVERAL)];
   if (!Array.isArray(resource))
     throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`, SEVERAL);
   if (resource.length === 0) throw invalid(source, 'the array is empty', SEVERAL);
-  if (resource.length === 1) return [checkResource(resource[0], source, SEVERAL)];
+  if (resource.length === 1) return [checkOwnResource(resource[0], source, SEVERAL)];
   // Array.from, because map() passes over the holes of an array.
-  const names = Array.from(resource, (name: unknown) => checkResource(name, source, SEVERAL));
+  const names = Array.from(resource, (name: unknown) => checkOwnResource(name, source, SEVERAL));
   return [...new Set(names)].sort(byCodeUnit);
 }
 
@@ -53,6 +57,24 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
     throw invalid(source, why, allowed, InvalidResourceError);
   }
   return name;
+}
+
+/**
+ * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL, must not
+ * hold the lock of a job.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
+  const resource = checkResource(name, source, allowed);
+  if (!resource.startsWith(JOB_PREFIX)) return resource;
+  const why = `names that begin with "${JOB_PREFIX}" belong to the runs of singleton jobs`;
+  throw invalid(
+    source,
+    why,
+    `${allowed}. Put a prefix of your own before names that come from outside`,
+    InvalidResourceError,
+  );
 }
 
 function invalid(

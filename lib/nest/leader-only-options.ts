@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { checkLockOptions } from '../core/lock-options.js';
-import { checkResource } from '../core/resource.js';
+import { checkOwnResource } from '../core/resource.js';
 import { checkKnownOptions, checkOneOf, describeValue } from '../core/validation.js';
 
 /** What `@LeaderOnly` takes in place of a name. */
@@ -46,7 +46,7 @@ export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: stri
   const options = typeof given === 'string' ? { name: given } : given;
   checkKnownOptions(`The leadership of ${where}`, options, OPTION_NAMES);
   const { leaseMs, onLost = 'abort', lockService } = options;
-  const name = checkResource(options.name, `the leadership of ${where}`);
+  const name = checkOwnResource(options.name, `the leadership of ${where}`);
   if (leaseMs !== undefined) checkLockOptions({ leaseMs }, `The leadership of ${where}`);
   checkOneOf('onLost', onLost, ['abort', 'throw']);
   if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {

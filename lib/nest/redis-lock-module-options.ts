@@ -19,6 +19,8 @@ import { resolveQuarantine } from './quarantine-option.js';
 
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
+/** What the keys of an application begin with that says nothing else. */
+export const DEFAULT_KEY_PREFIX = 'lock';
 
 /** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
@@ -147,7 +149,13 @@ export function checkExtras(
 export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
   checkNoExtras(options);
   checkKnownOptions('What the factory of RedisLockModule.forRootAsync gives', options, OPTION_NAMES);
-  const { connection, keyPrefix = 'lock', instanceId = defaultInstanceId(), observers = [], shutdown = {} } = options;
+  const {
+    connection,
+    keyPrefix = DEFAULT_KEY_PREFIX,
+    instanceId = defaultInstanceId(),
+    observers = [],
+    shutdown = {},
+  } = options;
   const { onLeak = 'warn' } = options;
   if (connection !== undefined && options.quorum !== undefined) {
     throw new InvalidLockOptionsError('Give either connection or quorum, and not both.', 'quorum');

@@ -89,11 +89,17 @@ function createModule(
     inject: [DiscoveryService],
     useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
   };
+  const jobExplorer: Provider = {
+    provide: SingletonJobExplorer,
+    inject: [DiscoveryService, getRedisLockOptionsToken(name)],
+    useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
+      new SingletonJobExplorer(discovery, options, name),
+  };
   return {
     module: RedisLockModule,
     global,
     imports: [DiscoveryModule, ...imports],
-    providers: [...optionsProviders, ...providers, SingletonJobExplorer, leaderExplorer, handlerExplorer],
+    providers: [...optionsProviders, ...providers, jobExplorer, leaderExplorer, handlerExplorer],
     exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
   };
 }

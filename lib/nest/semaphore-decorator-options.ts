@@ -1,5 +1,5 @@
 import { checkLockOptions } from '../core/lock-options.js';
-import { checkResource } from '../core/resource.js';
+import { checkOwnResource } from '../core/resource.js';
 import { checkPermits, PERMIT_OPTION_NAMES, type PermitOptions, readCount } from '../core/semaphore-options.js';
 import { checkKnownOptions } from '../core/validation.js';
 import {
@@ -45,7 +45,7 @@ export function readSemaphoreDecoration<A extends readonly unknown[]>(
     ...terms,
     mode: 'semaphore',
     permits: { count, total },
-    resources: readKey(key, where, (name, source) => [checkResource(name, source)]),
+    resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
     using: (service, [resource], work, signal) =>
       service
         .semaphore(resource!, { permits: total })

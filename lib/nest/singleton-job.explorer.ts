@@ -1,8 +1,10 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { Logger, type OnModuleInit } from '@nestjs/common';
+import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { quote } from '../core/quoted.js';
+import { DEFAULT_KEY_PREFIX, IN_MEMORY, type ResolvedModuleOptions } from './redis-lock-module-options.js';
+import { DEFAULT_NAME } from './tokens.js';
 
 /** Marks a method as a singleton job. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
@@ -20,41 +22,62 @@ export function jobName({ name, method }: SingletonJob, instance: object): strin
   return name ?? `${instance.constructor.name}.${method}`;
 }
 
-/** Refuses to boot with two jobs of one name: they would claim each other's ticks, and one of them would never run. */
-@Injectable()
+/**
+ * Refuses to boot with two jobs of one name: they would claim each other's ticks, and one of them would never run. Warns of jobs
+ * without a name where another application may have jobs that are called alike, on the same keys. One for each lock service.
+ */
 export class SingletonJobExplorer implements OnModuleInit {
+  readonly #logger = new Logger('RedisLockModule');
+  readonly #scanner = new MetadataScanner();
   readonly #discovery: DiscoveryService;
-  readonly #scanner: MetadataScanner;
+  readonly #options: ResolvedModuleOptions;
+  readonly #lockService: string;
 
-  constructor(discovery: DiscoveryService, scanner: MetadataScanner) {
+  constructor(discovery: DiscoveryService, options: ResolvedModuleOptions, lockService: string) {
     this.#discovery = discovery;
-    this.#scanner = scanner;
+    this.#options = options;
+    this.#lockService = lockService;
   }
 
   onModuleInit(): void {
     const methodsByJob = new Map<string, unknown>();
+    const unnamed = new Set<string>();
     for (const { instance } of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
       if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
       for (const key of this.#scanner.getAllMethodNames(Object.getPrototypeOf(instance))) {
-        this.#check(instance, key, methodsByJob);
+        this.#check(instance, key, methodsByJob, unnamed);
       }
     }
+    if (unnamed.size > 0 && this.#areKeysShared) this.#warn([...unnamed]);
   }
 
-  #check(instance: object, key: string, methodsByJob: Map<string, unknown>): void {
+  /** Whether another application may use the same keys without anybody having meant it. */
+  get #areKeysShared(): boolean {
+    return this.#options.keyPrefix === DEFAULT_KEY_PREFIX && this.#options.connection() !== IN_MEMORY;
+  }
+
+  #warn(jobs: readonly string[]): void {
+    const shown = jobs.slice(0, 5).join(', ') + (jobs.length > 5 ? `, and ${jobs.length - 5} more` : '');
+    this.#logger.warn(
+      `${jobs.length === 1 ? 'A singleton job has' : 'Singleton jobs have'} no name: ${shown}. Another application on this Redis with a class and method of that ` +
+        `name would take the ticks. Give each job a name, or this application a keyPrefix of its own.`,
+    );
+  }
+
+  #check(instance: object, key: string, methodsByJob: Map<string, unknown>, unnamed: Set<string>): void {
     const method = (instance as Record<string, unknown>)[key];
     if (typeof method !== 'function') return;
     const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
-    if (!job) return;
+    if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) return;
     const name = jobName(job, instance);
-    const id = `${job.lockService ?? ''}/${name}`;
-    if (methodsByJob.has(id) && methodsByJob.get(id) !== method) {
+    if (job.name === undefined) unnamed.add(name);
+    if (methodsByJob.has(name) && methodsByJob.get(name) !== method) {
       throw new InvalidLockOptionsError(
         `Two singleton jobs are called ${quote(name)}, the second one is ${instance.constructor.name}.${key}. ` +
           `They would take each other's ticks: give one of them another name.`,
         'name',
       );
     }
-    methodsByJob.set(id, method);
+    methodsByJob.set(name, method);
   }
 }

@@ -94,3 +94,8 @@ export function canBeName(name: string): boolean {
   const bytes = Buffer.from(name);
   return bytes.length >= 1 && bytes.length <= 512 && bytes.toString() === name;
 }
+
+/** Whether a lock may be called so. The names of jobs' runs are taken by these alone. */
+export function canBeTaken(name: string): boolean {
+  return canBeName(name) && !name.startsWith('cron:');
+}

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { InvalidLockOptionsError, type Lease, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { Deferred } from '../../../lib/core/deferred.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
-import { canBeName, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
+import { canBeTaken, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
 
 /** What came of names that were held at the same time, on a Redis. */
 export interface SharedFuzz {
@@ -63,8 +63,8 @@ class SharedWorld {
     private readonly prefix: string,
     drawn: readonly string[],
   ) {
-    this.names = drawn.filter(canBeName);
-    this.#refused = drawn.filter((name) => !canBeName(name));
+    this.names = drawn.filter(canBeTaken);
+    this.#refused = drawn.filter((name) => !canBeTaken(name));
   }
 
   async run(seed: number): Promise<void> {
@@ -168,7 +168,8 @@ class SharedWorld {
 
   /** Whoever waits for a name gets it when that name is released. */
   async #handOver(next: RedisLockService, held: readonly Held[]): Promise<void> {
-    const locked = held.filter(({ lease }) => lease);
+    // Nobody but another run may wait for a run.
+    const locked = held.filter(({ lease, way }) => lease && way !== 'singleton');
     const waiting = locked.map(({ name, way }) => takeNext(next, name, way));
     for (const { giveBack } of held) await giveBack();
     for (const [index, lease] of (await Promise.all(waiting)).entries()) {

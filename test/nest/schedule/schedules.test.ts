@@ -142,6 +142,40 @@ describe('a @SingletonCron in two applications', () => {
   });
 });
 
+describe('singleton jobs without a name', () => {
+  const redis = useRedis();
+  const start = useApps();
+
+  class Reports {
+    @SingletonCron('0 0 0 1 1 *')
+    async yearly(): Promise<void> {}
+
+    @SingletonCron('0 0 0 1 1 *', { name: 'named' })
+    async named(): Promise<void> {}
+
+    @SingletonCron('0 0 0 1 1 *', { lockService: 'billing' })
+    async elsewhere(): Promise<void> {}
+  }
+
+  async function warnings(keyPrefix: string | undefined, connection = redis().url): Promise<string[]> {
+    const billing = inMemory({ name: 'billing', connection, keyPrefix: 'billing' });
+    const imports = [ScheduleModule.forRoot(), inMemory({ connection, keyPrefix }), billing];
+    const { log } = await start({ imports, providers: [Reports] });
+    return log.at('warn').filter((line) => line.includes('no name'));
+  }
+
+  it('are a warning, once for an application, where others may be called alike: with the default keyPrefix', async () => {
+    expect(await warnings(undefined)).toEqual([
+      expect.stringMatching(/^A singleton job has no name: Reports\.yearly\. .* name, or .* keyPrefix of its own\.$/),
+    ]);
+  });
+
+  it('are none with a keyPrefix of its own, or without a Redis', async () => {
+    expect(await warnings('shop')).toEqual([]);
+    expect(await warnings(undefined, 'memory:')).toEqual([]);
+  });
+});
+
 describe("a @SingletonCron with connection: 'memory:'", () => {
   const start = useApps();
 

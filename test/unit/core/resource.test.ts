@@ -5,6 +5,9 @@ describe('resource names', () => {
   it.each([
     ['a'],
     ['order:42'],
+    ['cron'],
+    ['Cron:nightly'],
+    [' cron:nightly'],
     ['{a}:b'],
     ['a b\nc\0d'],
     ['🔒'],
@@ -37,6 +40,9 @@ describe('resource names', () => {
     [[undefined], /undefined is not a string/],
     [Array.of<string>().concat('a', Array(2)), /undefined is not a string/],
     [Array(3), /undefined is not a string/],
+    ['cron:nightly', /names that begin with "cron:" belong to the runs of singleton jobs/],
+    ['cron:', /begin with "cron:"/],
+    [['a', 'cron:nightly'], /begin with "cron:"/],
   ])('may not be %p', (resource, why) => {
     const check = () => checkResources(resource, 'OrderService.pay');
     expect(check).toThrow(InvalidLockOptionsError);

@@ -56,12 +56,13 @@ export class AttemptLog {
 
   /**
    * Whether Redis has been silent for so long that this is the last thing known of it: for the time of an attempt, however many
-   * calls that took. Less than that says nothing that an answer before it has not said better.
+   * calls that took. Less than that says nothing that an answer before it has not said better; and where the wait has not ended,
+   * nothing at all.
    */
-  checkSilence(now: number, attemptTimeoutMs: number): void {
+  checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true): void {
     if (this.#silentSince === undefined || this.last === 'failed') return;
     const silentMs = now - this.#silentSince;
-    if (this.#isConcluded && (this.last === 'timeout' || silentMs < attemptTimeoutMs)) return;
+    if ((this.#isConcluded || !hasEnded) && (this.last === 'timeout' || silentMs < attemptTimeoutMs)) return;
     this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
 

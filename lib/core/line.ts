@@ -226,17 +226,17 @@ export class Line implements ContenderListener {
 
   /** One call more than may wait: for the holder, or for a Redis that is away. */
   #fullHere(call: Call): Error {
-    this.#findOut(call);
+    this.#findOut(call, false);
     if (this.log.lastError) return unavailable(this.resource, this.log);
     return new LockQueueFullError(this.resource, call.options.maxWaiters, 'process', this.log.holderTtlMs);
   }
 
   /** What is known at this moment without asking: a holder of this process has what it has, whatever became of Redis. */
-  #findOut({ options }: Call): void {
+  #findOut({ options }: Call, hasEnded = true): void {
     const { clock, store } = this.workings;
     const { first: tenure } = this.#tenures;
     if (tenure && !this.#contender) return this.log.busy(Math.max(0, tenure.deadline - clock.now()));
-    this.log.checkSilence(clock.now(), options.attemptTimeoutMs);
+    this.log.checkSilence(clock.now(), options.attemptTimeoutMs, hasEnded);
     this.log.notice(store.trouble(this.resource));
   }
 

@@ -83,7 +83,8 @@ export class Adoption {
         const command = store.transfer(part, { to: next.owner, leaseMs: options.leaseMs });
         const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
-          throw await this.#notThere(part, options);
+          const leftMs = options.waitMs === 0 ? Infinity : Math.max(0, giveUpAt - clock.now());
+          throw await this.#notThere(part, Math.min(options.attemptTimeoutMs, leftMs));
         }
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {
           const tenure = new Tenure(next, answer.value!, sentAt, options, clock);
@@ -110,10 +111,10 @@ export class Adoption {
     }
   }
 
-  /** A look at who holds the resource says whether the text was delivered twice, or too late. */
-  async #notThere({ resource, fencingToken }: LeaseInTransit, options: ResolvedLockOptions): Promise<LeaseLostError> {
+  /** A look at who holds the resource, within the wait, says whether the text was delivered twice, or too late. */
+  async #notThere({ resource, fencingToken }: LeaseInTransit, patienceMs: number): Promise<LeaseLostError> {
     const { store, alarms, closing } = this.workings;
-    const answer = await answerWithin(alarms, store.inspect(resource), options.attemptTimeoutMs, closing);
+    const answer = await answerWithin(alarms, store.inspect(resource), patienceMs, closing);
     const holders = answer.outcome === 'answered' ? answer.value.holders : [];
     // It keeps its token with whoever adopts it.
     const isAdopted = holders.some((holder) => holder.fencingToken === fencingToken);

@@ -73,6 +73,10 @@ describe('adopting a lease', () => {
     const text = await handOn();
     await (await b.locks.adopt(text)).release();
     await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
+    c.store.fates.inspect = lostOnTheWay;
+    const impatient = track(c.locks.adopt(text, { waitMs: 20 }));
+    await world.clock.advance(20);
+    expect(impatient.error).toMatchObject({ reason: 'expired' });
     c.store.fates.inspect = failing('unknown');
     await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
   });

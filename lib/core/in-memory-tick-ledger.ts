@@ -7,6 +7,7 @@ import {
   readClaim,
   RERUNS,
   RETURNED,
+  returnedFrom,
   RUNS,
   type TickClaims,
 } from './tick-claims.js';
@@ -74,14 +75,15 @@ export class InMemoryTickLedger implements TickLedger, TickClaims {
   async giveBack(tick: Tick, { owner }: Ownership, keepMs: number): Promise<void> {
     const { claims } = this.server;
     const key = claimKey(tick);
-    const { claimant, state } = readClaim(claims.get(key));
-    if (claimant === owner) claims.set(key, state === RERUNS ? claimText(RETURNED, RERUNS) : RETURNED, keepMs);
+    const claim = claims.get(key);
+    if (claim !== undefined && readClaim(claim).claimant === owner) claims.set(key, returnedFrom(claim), keepMs);
   }
 
   async exchange(tick: Tick, { to, from, force, drop, keepMs, due, isJudged }: ClaimChange): Promise<string | null> {
     const { claims } = this.server;
     const key = claimKey(tick);
-    if (claims.get(key) === drop) claims.delete(key);
+    // Not forgotten: the last tick of the job is known by now, and would refuse it.
+    if (drop !== undefined && claims.get(key) === drop) claims.replace(key, returnedFrom(drop));
     const standing = claims.get(key);
     const refusal = due && isJudged && standing === undefined ? this.#judge(tick, due) : undefined;
     if (refusal) return `${refusal.status} ${refusal.lateMs}`;

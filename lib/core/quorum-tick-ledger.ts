@@ -13,6 +13,7 @@ import {
   readClaim,
   RERUNS,
   RETURNED,
+  returnedFrom,
   RUNS,
   type TickClaims,
 } from './tick-claims.js';
@@ -96,7 +97,7 @@ export class QuorumTickLedger implements TickLedger {
   }
 
   giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
-    return this.#end(tick, ownership, keepMs, (text) => (isRerun(text) ? claimText(RETURNED, RERUNS) : RETURNED));
+    return this.#end(tick, ownership, keepMs, returnedFrom);
   }
 
   async #end(tick: Tick, { owner }: Ownership, keepMs: number, stateAfter: (text: string) => string): Promise<void> {
@@ -120,11 +121,10 @@ export class QuorumTickLedger implements TickLedger {
       if (others.length > 0 && (isNew || (begun && takeOver === 'unbegun'))) {
         return { status: 'taken', ttlMs: 0, isBegun: begun };
       }
-      const isJudged = isNew && returned.length === 0 && mine.length < this.#majority;
-      if (isJudged && seen.refusal && mine.length + seen.open < this.#majority) return seen.refusal;
+      if (isNew && seen.refusal && mine.length + returned.length + seen.open < this.#majority) return seen.refusal;
       const rerun = begun || mine.some(isRerun) || returned.some(isRerun);
       const to = claimText(ownership.owner, rerun ? RERUNS : RUNS);
-      const written = see(await this.#exchange(tick, { to, force: true, keepMs, due, isJudged }), ownership);
+      const written = see(await this.#exchange(tick, { to, force: true, keepMs, due, isJudged: isNew }), ownership);
       if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, rerun };
       if (written.isFinished) return { status: 'finished' };
       throw new LockStoreError('unknown', 'the claim of the tick was not written to a majority');

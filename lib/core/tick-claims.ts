@@ -18,7 +18,7 @@ export interface ClaimChange {
   readonly from?: string;
   /** Take the place of any claim but {@link FINISHED}. */
   readonly force?: boolean;
-  /** Gives the claim of this claimant up. */
+  /** Gives this claim back. */
   readonly drop?: string;
   /** How long what stands then is remembered, in milliseconds; nothing: as long as it would be. */
   readonly keepMs?: number;
@@ -49,6 +49,11 @@ export function readClaim(text: string | null | undefined): { readonly claimant:
   // From the end: in memory an owner may be called anything.
   const [, claimant = '', state = ''] = /^(.*?)(?: (runs|reruns))?$/s.exec(text ?? '')!;
   return { claimant, state };
+}
+
+/** What stands in place of a claim that was given back: a run that another owner may have begun stays one. */
+export function returnedFrom(text: string): string {
+  return readClaim(text).state === RERUNS ? claimText(RETURNED, RERUNS) : RETURNED;
 }
 
 /** Whether the claim is of this owner. A quorum puts an id between the owner and the state. */

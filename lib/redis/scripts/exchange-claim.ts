@@ -7,7 +7,7 @@ import { TICK_DUE } from './tick-due.js';
  *
  * KEYS  1 claim, 2 the last claimed tick of the job
  * ARGV  1 who is to have the tick, or 'finished', or '' to look only, 2 whose claim it may replace, or '', 3 '1' to replace any
- *       claim but 'finished', 4 whose claim to give up, or '', 5 how long what stands then is remembered, in milliseconds, or '',
+ *       claim but 'finished', 4 which claim to give back, or '', 5 how long what stands then is remembered, in milliseconds, or '',
  *       6 when the tick is due, or ''; 7 and 8 how much earlier and later it may be claimed, 9 how long the last tick is
  *       remembered, in milliseconds, 10 '1' to judge by that a tick that is not claimed
  * Reply what stands then; nil where nothing does; or 'late <milliseconds>' or 'early <milliseconds>'
@@ -19,14 +19,18 @@ export const EXCHANGE_CLAIM = defineScript(
   `
 local standing = redis.call('GET', KEYS[1])
 if standing and standing == ARGV[4] then
+  -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
+  -- Redis lets a script begin with a deletion only.
+  local ttl = math.max(1, redis.call('PTTL', KEYS[1]))
+  standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
   redis.call('DEL', KEYS[1])
-  standing = false
+  redis.call('SET', KEYS[1], standing, 'PX', ttl)
 end
 if not standing and ARGV[10] == '1' then
   local refusal, lateMs = judgeTick(KEYS[2], ARGV[6], ARGV[7], ARGV[8])
   if refusal then return refusal .. ' ' .. string.format('%.0f', lateMs) end
 end
-local isOpen = not standing or standing == ARGV[2] or string.match(standing, '^returned')
+local isOpen = not standing or standing == ARGV[2] or string.match(standing .. ' ', '^returned ')
   or (ARGV[3] == '1' and standing ~= 'finished')
 if ARGV[1] ~= '' and isOpen then
   if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end

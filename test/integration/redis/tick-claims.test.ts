@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import { InMemoryTickLedger } from '../../../lib/core/in-memory-tick-ledger.js';
+import type { TickClaims } from '../../../lib/core/tick-claims.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
+import { lockConnection } from '../../support/lock-user.js';
+import { useRedis } from '../../support/redis-server.js';
+
+const KEEP_MS = 60_000;
+
+/** What a node of a quorum keeps, on Redis and in memory alike. */
+describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
+  const redis = useRedis();
+  let store: RedisLockStore | undefined;
+  let claims: TickClaims;
+
+  beforeEach(async () => {
+    if (where === 'memory') return void (claims = new InMemoryTickLedger());
+    const keyPrefix = `claims-${randomUUID()}`;
+    store = new RedisLockStore({ connection: lockConnection(redis().url), keyPrefix, instanceId: 'a', leaseMs: 1_000 });
+    expect(await store.start(10_000)).toBe(true);
+    claims = new RedisTickLedger(store);
+  });
+  afterEach(() => store?.close());
+
+  const TICK = { resource: 'cron:report', tick: 'now' };
+
+  it('takes a claim that was given back for the same tick, though it is the last one by now', async () => {
+    const due = { at: Date.now(), earlyMs: 20_000, lateMs: 30_000 };
+    expect(await claims.exchange(TICK, { to: 'a/1 x', keepMs: KEEP_MS, due, isJudged: true })).toBe('a/1 x');
+    expect(await claims.exchange(TICK, { drop: 'b/1 y' })).toBe('a/1 x');
+    expect(await claims.exchange(TICK, { drop: 'a/1 x' })).toBe('returned');
+    expect(await claims.exchange(TICK, { to: 'b/1 z', keepMs: KEEP_MS, due, isJudged: true })).toBe('b/1 z');
+  });
+
+  it('knows a rerun for one when its claim was given back', async () => {
+    await claims.exchange(TICK, { to: 'a/1 x reruns', keepMs: KEEP_MS });
+    expect(await claims.exchange(TICK, { drop: 'a/1 x reruns' })).toBe('returned reruns');
+  });
+
+  it('takes no claim for one that was given back, whatever the instance is called', async () => {
+    await claims.exchange(TICK, { to: 'returned-goods-7/x/1 runs', keepMs: KEEP_MS });
+    expect(await claims.exchange(TICK, { to: 'b/1 runs', keepMs: KEEP_MS })).toBe('returned-goods-7/x/1 runs');
+  });
+});

@@ -7,16 +7,20 @@ import type { DemotionReason } from './term.js';
 
 type CallbackName = 'onElected' | 'onDemoted';
 
+interface RunningCallback {
+  readonly callback: CallbackName;
+}
+
 /** Who is told of the terms of one candidate. */
 export class CampaignListeners {
   readonly #callbacks: CampaignCallbacks[] = [];
   /** Those that know of the term. */
   #informed: CampaignCallbacks[] = [];
   /** The callbacks that run. */
-  readonly #running = new Set<{ readonly callback: CallbackName }>();
+  readonly #running = new Set<RunningCallback>();
 
   constructor(
-    private readonly resource: string,
+    private readonly leadership: { readonly name: string; readonly resource: string },
     private readonly workings: { readonly clock: Clock; readonly observers: LockObservers },
   ) {}
 
@@ -38,15 +42,15 @@ export class CampaignListeners {
 
   /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
   async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
-    const { clock, observers } = this.workings;
+    const { clock } = this.workings;
     const timer = clock.setTimer(
       () => {
-        for (const { callback } of this.#running) {
+        for (const running of this.#running) {
           const error = new Error(
-            `${callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only when it has ` +
+            `${running.callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only when it has ` +
               `ended: end it when the signal of the term aborts.`,
           );
-          observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+          this.#failed(running, error);
         }
       },
       patienceMs,
@@ -67,8 +71,13 @@ export class CampaignListeners {
     const called = term.call(call).catch((error: unknown) => {
       // It was told to end, and did.
       if (isAbortedBy(term.signal, error)) return;
-      this.workings.observers.emit({ type: 'callbackFailed', resource: this.resource, callback, error });
+      this.#failed(running, error);
     });
     void called.finally(() => this.#running.delete(running));
+  }
+
+  #failed({ callback }: RunningCallback, error: unknown): void {
+    const { name, resource } = this.leadership;
+    this.workings.observers.emit({ type: 'callbackFailed', leadership: name, resource, callback, error });
   }
 }

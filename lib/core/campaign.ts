@@ -2,7 +2,7 @@ import { CampaignListeners } from './campaign-listeners.js';
 import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
 import type { Clock } from './clock.js';
 import { Deferred } from './deferred.js';
-import { InvalidLockOptionsError, type LockError, quoteResource } from './errors.js';
+import { InvalidLockOptionsError, type LockError } from './errors.js';
 import type { LockObservers } from './events.js';
 import type { HeldLease } from './held-lease.js';
 import { LeaderTerm } from './leader-term.js';
@@ -12,6 +12,7 @@ import type { ResolvedLockOptions } from './lock-options.js';
 import { NotLeaderError } from './not-leader-error.js';
 import { onAbort } from './on-abort.js';
 import { pause } from './pause.js';
+import { quote } from './quoted.js';
 import type { Random } from './random.js';
 import type { Term } from './term.js';
 import { describeValue } from './validation.js';
@@ -30,6 +31,7 @@ const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
 
 /** A candidate: acquires the resource, leads until its term ends, and stands again, until it resigns. */
 export class Campaign implements Leadership {
+  readonly name: string;
   readonly resource: string;
   readonly #lock: ResolvedLockOptions;
   readonly #workings: CampaignWorkings;
@@ -48,11 +50,18 @@ export class Campaign implements Leadership {
   #over: NotLeaderError | undefined;
 
   /** @param onOver called when it steps down for good */
-  constructor(resource: string, lock: ResolvedLockOptions, workings: CampaignWorkings, onOver: () => void) {
+  constructor(
+    name: string,
+    resource: string,
+    lock: ResolvedLockOptions,
+    workings: CampaignWorkings,
+    onOver: () => void,
+  ) {
+    this.name = name;
     this.resource = resource;
     this.#lock = { ...lock, signal: this.#stopping.signal };
     this.#workings = workings;
-    this.#listeners = new CampaignListeners(resource, workings);
+    this.#listeners = new CampaignListeners(this, workings);
     this.#onOver = onOver;
   }
 
@@ -60,7 +69,7 @@ export class Campaign implements Leadership {
   join({ leaseMs = this.#lock.leaseMs, onElected, onDemoted, signal }: CampaignOptions): void {
     if (leaseMs !== this.#lock.leaseMs) {
       throw new InvalidLockOptionsError(
-        `leaseMs of the campaign for ${quoteResource(this.resource)} is ${this.#lock.leaseMs}, and cannot be ${leaseMs} as ` +
+        `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs}, and cannot be ${leaseMs} as ` +
           `well: this instance is one candidate. Give the same leaseMs everywhere, or in one place only.`,
         'leaseMs',
       );
@@ -84,7 +93,7 @@ export class Campaign implements Leadership {
   get signal(): AbortSignal {
     if (this.#term) return this.#term.signal;
     if (this.#over) return AbortSignal.abort(this.#over);
-    return (this.#unelected ??= AbortSignal.abort(new NotLeaderError(this.resource, 'notElected')));
+    return (this.#unelected ??= AbortSignal.abort(new NotLeaderError(this.name, 'notElected')));
   }
 
   get fencingToken(): number | undefined {
@@ -115,7 +124,7 @@ export class Campaign implements Leadership {
   /** Steps down for good. */
   stop(reason: 'resigned' | 'shutdown'): void {
     if (this.#over) return;
-    this.#over = new NotLeaderError(this.resource, reason);
+    this.#over = new NotLeaderError(this.name, reason);
     this.#onOver();
     for (const stopListening of this.#signals.values()) stopListening();
     this.#stopping.abort(this.#over);
@@ -144,12 +153,13 @@ export class Campaign implements Leadership {
   /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
   async #stand(): Promise<LeaderTerm | undefined> {
     const { acquire, observers } = this.#workings;
+    const { name: leadership, resource } = this;
     let lease: HeldLease;
     try {
-      lease = await acquire(this.resource, this.#lock);
+      lease = await acquire(resource, this.#lock);
     } catch (error) {
       // acquire() throws nothing else.
-      if (!this.#over) observers.emit({ type: 'campaignFailed', resource: this.resource, error: error as LockError });
+      if (!this.#over) observers.emit({ type: 'campaignFailed', leadership, resource, error: error as LockError });
       return undefined;
     }
     if (!this.#over && lease.isHeld()) return this.#lead(lease);
@@ -159,18 +169,18 @@ export class Campaign implements Leadership {
 
   async #lead(lease: HeldLease): Promise<LeaderTerm> {
     const { clock, context, observers } = this.#workings;
-    const { resource } = this;
+    const { name: leadership, resource } = this;
     const { fencingToken } = lease;
-    const term = new LeaderTerm(lease, context);
+    const term = new LeaderTerm(leadership, lease, context);
     this.#term = term;
     const electedAt = clock.now();
-    observers.emit({ type: 'elected', resource, fencingToken });
+    observers.emit({ type: 'elected', leadership, resource, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;
     this.#listeners.elected(term);
     const reason = await term.demoted;
     const ledMs = clock.now() - electedAt;
-    observers.emit({ type: 'demoted', resource, fencingToken, reason: reason.reason, ledMs });
+    observers.emit({ type: 'demoted', leadership, resource, fencingToken, reason: reason.reason, ledMs });
     this.#listeners.demoted(reason, term);
     await term.end();
     return term;

@@ -2,10 +2,11 @@ import { Campaign, type CampaignWorkings } from './campaign.js';
 import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
 import type { Leadership } from './leadership.js';
 import { type LockDefaults, resolveLockOptions } from './lock-options.js';
-import { checkOwnResource } from './resource.js';
+import { leaderResource } from './resource.js';
 
-/** The campaigns of one process: for each resource it is one candidate, however many ask. */
+/** The campaigns of one process: for each leadership it is one candidate, however many ask. */
 export class Campaigns {
+  /** By the names that the users gave. */
   readonly #campaigns = new Map<string, Campaign>();
 
   constructor(
@@ -19,18 +20,18 @@ export class Campaigns {
     });
   }
 
-  /** The candidate that stands for this resource. */
-  get(resource: string): Leadership | undefined {
-    return this.#campaigns.get(resource);
+  /** The candidate that stands for the leadership of this name. */
+  get(name: string): Leadership | undefined {
+    return this.#campaigns.get(name);
   }
 
   /** @throws InvalidLockOptionsError */
-  campaign(resource: string, options: CampaignOptions = {}): Leadership {
-    const name = checkOwnResource(resource, 'campaign');
+  campaign(name: string, options: CampaignOptions = {}): Leadership {
+    const resource = leaderResource(name, 'campaign');
     checkCampaignOptions(options);
     const { context } = this.workings;
     const running = this.#campaigns.get(name);
-    const campaign = running ?? this.#create(name, options.leaseMs);
+    const campaign = running ?? this.#create(name, resource, options.leaseMs);
     // Whatever the caller holds has nothing to do with what the candidate holds.
     context.outside(() => campaign.join(options));
     if (running) return running;
@@ -39,7 +40,7 @@ export class Campaigns {
     return campaign;
   }
 
-  #create(resource: string, leaseMs = this.defaults.leaseMs): Campaign {
+  #create(name: string, resource: string, leaseMs = this.defaults.leaseMs): Campaign {
     const lock = resolveLockOptions(
       {
         leaseMs,
@@ -53,10 +54,10 @@ export class Campaigns {
       },
       this.defaults,
     );
-    const campaign = new Campaign(resource, lock, this.workings, () => {
-      if (this.#campaigns.get(resource) === campaign) this.#campaigns.delete(resource);
+    const campaign = new Campaign(name, resource, lock, this.workings, () => {
+      if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);
     });
-    this.#campaigns.set(resource, campaign);
+    this.#campaigns.set(name, campaign);
     return campaign;
   }
 }

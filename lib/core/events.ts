@@ -50,20 +50,27 @@ export type LockEvent =
     }
   /** A tick could not be claimed because Redis did not answer in time, or refused. */
   | { type: 'tickFailed'; job: string; tick: string; error: LockError }
-  /** This instance leads. */
-  | { type: 'elected'; resource: string; fencingToken: number }
+  /** This instance leads. `leadership`: its name, as `campaign` was given it; `resource`: its lock, `leader:<name>`. */
+  | { type: 'elected'; leadership: string; resource: string; fencingToken: number }
   /** It leads no more: its lease was lost, or it steps down, and then the lease is held until its work has ended. */
   | {
       type: 'demoted';
+      leadership: string;
       resource: string;
       fencingToken: number;
       reason: LeaseLossReason | NotLeaderReason;
       ledMs: number;
     }
   /** Redis refuses a candidate. It stands again after a pause, which grows to half a minute. */
-  | { type: 'campaignFailed'; resource: string; error: LockError }
+  | { type: 'campaignFailed'; leadership: string; resource: string; error: LockError }
   /** A callback of a campaign threw, or rejected. */
-  | { type: 'callbackFailed'; resource: string; callback: 'onElected' | 'onDemoted'; error: unknown };
+  | {
+      type: 'callbackFailed';
+      leadership: string;
+      resource: string;
+      callback: 'onElected' | 'onDemoted';
+      error: unknown;
+    };
 
 /**
  * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in the async context

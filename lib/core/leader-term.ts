@@ -12,6 +12,7 @@ import type { DemotionReason, Term } from './term.js';
 
 /** One term of this instance, from its election until its lease is released or lost. */
 export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
+  readonly #leadership: string;
   readonly #lease: HeldLease;
   readonly #context: LockContext;
   readonly #controller = new AbortController();
@@ -22,8 +23,10 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   readonly #demoted = new Deferred<DemotionReason>();
   readonly #over = new Deferred<void>();
 
-  constructor(lease: HeldLease, context: LockContext) {
+  /** @param leadership its name */
+  constructor(leadership: string, lease: HeldLease, context: LockContext) {
     super();
+    this.#leadership = leadership;
     this.#lease = lease;
     this.#context = context;
     // Everything that this instance does as the leader may listen to it.
@@ -109,7 +112,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   }
 
   async release(): Promise<void> {
-    this.demote(new NotLeaderError(this.resource, 'released'));
+    this.demote(new NotLeaderError(this.#leadership, 'released'));
     // It would wait for itself.
     if (!this.isEntered()) await this.#over.promise;
   }

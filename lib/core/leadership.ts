@@ -3,8 +3,11 @@ import type { Term } from './term.js';
 /** Work that only the leader does. */
 export type LeaderWork<T> = (term: Term) => T | Promise<T>;
 
-/** This instance as a candidate for a leadership: one instance of all that campaign for a resource leads at a time. */
+/** This instance as a candidate for a leadership: one instance of all that campaign for it leads at a time. */
 export interface Leadership {
+  /** What `campaign` was given. */
+  readonly name: string;
+  /** The lock that the leader holds, `leader:<name>`: what `inspect`, `list`, `forceRelease` and `current` know it by. */
   readonly resource: string;
   /** Whether this instance leads at this moment, by this process's own monotonic clock; no round trip. */
   isLeader(): boolean;
@@ -20,7 +23,7 @@ export interface Leadership {
   whenElected(): Promise<Term>;
   /**
    * Does the work if this instance leads, and gives what it returns; otherwise `undefined` without a call. Inside,
-   * `locks.current(resource)` is the term. A term that steps down waits for the work to end.
+   * `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
    *
    * @throws InvalidLockOptionsError when the work is no function; else what the work throws
    */

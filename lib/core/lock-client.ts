@@ -185,12 +185,12 @@ export class LockClient {
     }
   }
 
-  campaign(resource: string, options?: CampaignOptions): Leadership {
-    return this.#campaigns.campaign(resource, options);
+  campaign(name: string, options?: CampaignOptions): Leadership {
+    return this.#campaigns.campaign(name, options);
   }
 
-  leadership(resource: string): Leadership | undefined {
-    return this.#campaigns.get(resource);
+  leadership(name: string): Leadership | undefined {
+    return this.#campaigns.get(name);
   }
 
   current(resource?: string): Lease | undefined {

@@ -1,4 +1,6 @@
-import { LockError, quoteResource } from './errors.js';
+import { LockError } from './errors.js';
+import { quote } from './quoted.js';
+import { LEADER_PREFIX } from './resource.js';
 
 /** Why an instance does not lead, where its lease was not lost. */
 export type NotLeaderReason =
@@ -23,9 +25,10 @@ export class NotLeaderError extends LockError {
   override readonly code = 'NOT_LEADER';
 
   constructor(
-    resource: string,
+    /** The name of the leadership. Its lock, the `resource` of this error, is `leader:<name>`. */
+    readonly leadership: string,
     readonly reason: NotLeaderReason,
   ) {
-    super(`This instance does not lead ${quoteResource(resource)}: ${REASON_EXPLAINED[reason]}.`, resource);
+    super(`This instance does not lead ${quote(leadership)}: ${REASON_EXPLAINED[reason]}.`, LEADER_PREFIX + leadership);
   }
 }

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
+import { quote } from './quoted.js';
 import { describeValue } from './validation.js';
 
 /** The longest resource name, in bytes of UTF-8. */
@@ -6,6 +7,14 @@ export const MAX_RESOURCE_BYTES = 512;
 
 /** What the resources of singleton jobs begin with: the job's name follows. No other lock may have such a name. */
 export const JOB_PREFIX = 'cron:';
+/** The same for leaderships. */
+export const LEADER_PREFIX = 'leader:';
+
+/** Whose the names are that begin so. */
+const RESERVED: readonly (readonly [prefix: string, owner: string])[] = [
+  [JOB_PREFIX, 'the runs of singleton jobs'],
+  [LEADER_PREFIX, 'leaderships'],
+];
 
 const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
 const SEVERAL = `${ONE}, or a non-empty array of them`;
@@ -61,20 +70,51 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
 
 /**
  * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL, must not
- * hold the lock of a job.
+ * hold the lock of a job or of a leadership.
  *
  * @throws InvalidLockOptionsError
  */
 export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkResource(name, source, allowed);
-  if (!resource.startsWith(JOB_PREFIX)) return resource;
-  const why = `names that begin with "${JOB_PREFIX}" belong to the runs of singleton jobs`;
+  const reserved = RESERVED.find(([prefix]) => resource.startsWith(prefix));
+  if (!reserved) return resource;
+  const [prefix, owner] = reserved;
   throw invalid(
     source,
-    why,
+    `names that begin with "${prefix}" belong to ${owner}`,
     `${allowed}. Put a prefix of your own before names that come from outside`,
     InvalidResourceError,
   );
+}
+
+/**
+ * The resource of a leadership.
+ *
+ * @param name what the user calls it
+ * @throws InvalidLockOptionsError when the name cannot be part of one
+ */
+export function leaderResource(name: unknown, source: string): string {
+  return prefixed(LEADER_PREFIX, checkOwnResource(name, source), source);
+}
+
+/**
+ * The resource that the runs of a job hold.
+ *
+ * @throws InvalidLockOptionsError when the name cannot be part of one
+ */
+export function jobResource(job: string): string {
+  const source = 'a singleton job as its name';
+  return prefixed(JOB_PREFIX, checkResource(job, source), source);
+}
+
+/** @throws InvalidLockOptionsError when the user's name is too long to have the prefix */
+function prefixed(prefix: string, name: string, source: string): string {
+  const resource = prefix + name;
+  const bytes = Buffer.byteLength(resource);
+  if (bytes <= MAX_RESOURCE_BYTES) return resource;
+  const longest = MAX_RESOURCE_BYTES - prefix.length;
+  const why = `${quote(name, 60)} has ${bytes - prefix.length} bytes, more than the ${longest} that "${prefix}" before it leaves`;
+  throw invalid(source, why, ONE, InvalidResourceError);
 }
 
 function invalid(

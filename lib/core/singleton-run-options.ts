@@ -1,6 +1,6 @@
 import { type LockDefaults, type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './lock-options.js';
 import type { Lease } from './lease.js';
-import { checkResource, JOB_PREFIX } from './resource.js';
+import { checkResource, jobResource } from './resource.js';
 import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs } from './tick-due.js';
 import type { Tick } from './tick-ledger.js';
 import { checkInteger, checkKnownOptions, checkOneOf } from './validation.js';
@@ -97,16 +97,4 @@ function resolveDue(time: TickTime, waitMs: number): TickDue {
 /** @throws InvalidLockOptionsError */
 export function checkMaxClockSkew(option: string, maxClockSkewMs: unknown): void {
   checkInteger(option, maxClockSkewMs, 1_000, LONGEST_EARLY_MS);
-}
-
-/**
- * The resource that a run of the job holds.
- *
- * @throws InvalidLockOptionsError when the name cannot be part of one
- */
-export function jobResource(job: string): string {
-  return checkResource(
-    `${JOB_PREFIX}${checkResource(job, 'a singleton job as its name')}`,
-    'a singleton job by its name',
-  );
 }

@@ -1,11 +1,14 @@
 import { InvalidLockOptionsError } from '../core/errors.js';
 import { checkLockOptions } from '../core/lock-options.js';
-import { checkOwnResource } from '../core/resource.js';
+import { leaderResource } from '../core/resource.js';
 import { checkKnownOptions, checkOneOf, describeValue } from '../core/validation.js';
 
 /** What `@LeaderOnly` takes in place of a name. */
 export interface LeaderOnlyOptions {
-  /** The leadership: the resource that the instances campaign for. All methods with the same name run on the same instance. */
+  /**
+   * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock is
+   * `leader:<name>`, so the name may have 505 bytes.
+   */
   name: string;
   /**
    * The lease of the leadership, in milliseconds: 50 to 24 h. So long nobody leads when the leader dies. One for all methods
@@ -45,8 +48,8 @@ const OPTION_NAMES = [
 export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string): ResolvedLeaderOnly {
   const options = typeof given === 'string' ? { name: given } : given;
   checkKnownOptions(`The leadership of ${where}`, options, OPTION_NAMES);
-  const { leaseMs, onLost = 'abort', lockService } = options;
-  const name = checkOwnResource(options.name, `the leadership of ${where}`);
+  const { name, leaseMs, onLost = 'abort', lockService } = options;
+  leaderResource(name, `the leadership of ${where}`);
   if (leaseMs !== undefined) checkLockOptions({ leaseMs }, `The leadership of ${where}`);
   checkOneOf('onLost', onLost, ['abort', 'throw']);
   if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {

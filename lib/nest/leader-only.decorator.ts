@@ -34,7 +34,7 @@ type MayBeSkipped<M extends AsyncMethod> =
  * async sendMails(): Promise<void> {}
  * ```
  *
- * The method's own errors pass through untouched. The term is `locks.current('mailer')`.
+ * The method's own errors pass through untouched. The term is `locks.current('leader:mailer')`.
  *
  * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; the application does not
  *   boot where two methods give one name different leases

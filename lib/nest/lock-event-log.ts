@@ -38,17 +38,17 @@ export class LockEventLog {
         this.#logger.warn(`${event.error.message}. It is tried again until the lease ends.`);
         return;
       case 'elected':
-        this.#logger.log(`Leads ${quoteResource(event.resource)}.`);
+        this.#logger.log(`Leads ${quoteResource(event.leadership)}.`);
         return;
       case 'demoted':
-        this.#logger.log(`Leads ${quoteResource(event.resource)} no more (${event.reason}).`);
+        this.#logger.log(`Leads ${quoteResource(event.leadership)} no more (${event.reason}).`);
         return;
       case 'campaignFailed':
         this.#logger.warn(`${event.error.message}. It campaigns again.`);
         return;
       case 'callbackFailed':
         this.#logger.error(
-          `${event.callback} of the campaign for ${quoteResource(event.resource)} threw; it goes on. ${String(event.error)}`,
+          `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw; it goes on. ${String(event.error)}`,
           event.error instanceof Error ? event.error.stack : undefined,
         );
         return;

@@ -87,7 +87,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * The lease that this async context holds through {@link using}, a decorator or the interceptor: the innermost one, or
-   * the one of a resource. A lost lease is still shown, so that its `signal` and `assertHeld()` say so.
+   * the one of a resource; `leader:<name>` for the term of a leadership, and `cron:<job>` for the run of a job. A lost lease is still shown, so that its `signal` and `assertHeld()` say so.
    */
   current(resource?: string): Lease | undefined {
     return this.#client.current(resource);
@@ -168,22 +168,25 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Makes this instance a candidate: of all instances that campaign for a resource, one leads at a time, until it resigns,
+   * Makes this instance a candidate: of all instances that campaign for a leadership, one leads at a time, until it resigns,
    * dies or loses its lease. A second call joins the same candidate, with callbacks of its own.
+   *
+   * The leader holds the lock `leader:<name>`, which nothing else can take: an ordinary lock may be called like a leadership.
    *
    * ```ts
    * const mailer = locks.campaign('mailer', { onElected: (term) => poll(term.signal) });
    * ```
    *
+   * @param name of the leadership, at most 505 bytes
    * @throws InvalidLockOptionsError when an option or the name cannot be right, or `leaseMs` is not that of the first call
    */
-  campaign(resource: string, options?: CampaignOptions): Leadership {
-    return this.#client.campaign(resource, options);
+  campaign(name: string, options?: CampaignOptions): Leadership {
+    return this.#client.campaign(name, options);
   }
 
   /** The running campaign of this instance, which {@link campaign} or `@LeaderOnly` has begun; `undefined` where there is none. */
-  leadership(resource: string): Leadership | undefined {
-    return this.#client.leadership(resource);
+  leadership(name: string): Leadership | undefined {
+    return this.#client.leadership(name);
   }
 
   /**

@@ -32,7 +32,7 @@ it('of a leader that stands still are sent by the next one, and the old one fini
   await waitUntil('the outbox is empty', async () => (await other.get('/boxes/mails')).body.waiting.length === 0);
   // It stands again, as a candidate: so it has looked at its clock, and would have sent what it wanted to.
   await waitUntil('the paused one waits for its turn', async () =>
-    (await other.lock('mailer')).waiters.some(({ instanceId }) => instanceId.startsWith(`${paused.name}:`)),
+    (await other.lock('leader:mailer')).waiters.some(({ instanceId }) => instanceId.startsWith(`${paused.name}:`)),
   );
 
   const news = (await arrivals()).filter(({ id }) => id.startsWith('news-'));

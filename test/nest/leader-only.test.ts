@@ -8,7 +8,6 @@ import {
   type LeaderOnlyOptions,
   LeaderOnly,
   LockModuleMissingError,
-  LockReentryError,
   RedisLockService,
 } from 'nestjs-redis-lock';
 import { eventually, rejection, untilAborted } from '../support/eventually.js';
@@ -26,12 +25,12 @@ class Mailer {
 
   @LeaderOnly('mailer')
   async send(to: string): Promise<string | undefined> {
-    return `sent to ${to} by ${this.locks.current('mailer')!.fencingToken > 0}`;
+    return `sent to ${to} by ${this.locks.current('leader:mailer')!.fencingToken > 0}`;
   }
 
   @LeaderOnly({ name: 'mailer', leaseMs: 2_000 })
   async count(): Promise<number | undefined> {
-    return this.locks.current('mailer')!.fencingToken;
+    return this.locks.current('leader:mailer')!.fencingToken;
   }
 
   @LeaderOnly('mailer')
@@ -40,17 +39,19 @@ class Mailer {
   }
 
   @LeaderOnly('mailer')
-  async lockAgain(): Promise<void> {
-    await this.locked();
+  async lockToo(): Promise<string | undefined> {
+    return this.locked();
   }
 
   @DistributedLock('mailer')
-  async locked(): Promise<void> {}
+  async locked(): Promise<string> {
+    return 'locked';
+  }
 
   @LeaderOnly({ name: 'mailer', onLost: 'throw' })
   async untilLost(): Promise<string | undefined> {
     story.push('works');
-    await untilAborted(this.locks.current('mailer')!.signal);
+    await untilAborted(this.locks.current('leader:mailer')!.signal);
     return 'done';
   }
 
@@ -84,14 +85,14 @@ describe('@LeaderOnly', () => {
     expect(await first.mailer.send('ann')).toBe('sent to ann by true');
     expect(await second.mailer.send('ann')).toBeUndefined();
     expect(second.locks.leadership('mailer')!.isLeader()).toBe(false);
-    expect((await admin().keys('nest:{*')).sort()).toEqual(['nest:{mailer}', 'nest:{mailer}:waiters']);
+    expect((await admin().keys('nest:{*')).sort()).toEqual(['nest:{leader:mailer}', 'nest:{leader:mailer}:waiters']);
     expect(first.log.lines).toContainEqual({ level: 'log', context: 'RedisLock', message: 'Leads "mailer".' });
   });
 
   it('stands with the lease that one of its methods gives', async () => {
     const { locks } = await startMailer();
     await locks.leadership('mailer')!.whenElected();
-    expect((await locks.inspect('mailer')).ttlMs).toBeLessThanOrEqual(2_000);
+    expect((await locks.inspect('leader:mailer')).ttlMs).toBeLessThanOrEqual(2_000);
     expect(() => locks.campaign('mailer', { leaseMs: 3_000 })).toThrow(InvalidLockOptionsError);
   });
 
@@ -125,18 +126,18 @@ describe('@LeaderOnly', () => {
   });
 
   it('logs that Redis refuses a candidate', async () => {
-    await admin().hset('nest:{mailer}:waiters', 'somebody', 'else');
-    await admin().lpush('nest:{mailer}', 'no lock');
+    await admin().hset('nest:{leader:mailer}:waiters', 'somebody', 'else');
+    await admin().lpush('nest:{leader:mailer}', 'no lock');
     const { log } = await startMailer();
     await eventually(() => expect(log.at('warn')).toHaveLength(1));
-    expect(log.at('warn')[0]).toMatch(/^Redis could not acquire "mailer": .*\. It campaigns again\.$/);
+    expect(log.at('warn')[0]).toMatch(/^Redis could not acquire "leader:mailer": .*\. It campaigns again\.$/);
   });
 
-  it("passes the method's errors through, and a lock of the same resource inside is an error at once", async () => {
+  it("passes the method's errors through, and may take an ordinary lock of the same name", async () => {
     const { locks, mailer } = await startMailer();
     await locks.leadership('mailer')!.whenElected();
     expect((await rejection(mailer.fail())).message).toBe('of the method');
-    expect(await rejection(mailer.lockAgain())).toBeInstanceOf(LockReentryError);
+    expect(await mailer.lockToo()).toBe('locked');
   });
 
   it("with onLost: 'throw' rejects when the lease is lost, and not when the leader resigns", async () => {
@@ -144,7 +145,7 @@ describe('@LeaderOnly', () => {
     const leadership = locks.leadership('mailer')!;
     await leadership.whenElected();
     const lost = track(mailer.untilLost());
-    await admin().del('nest:{mailer}');
+    await admin().del('nest:{leader:mailer}');
     await eventually(() => expect(lost.error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' }));
     await leadership.whenElected();
     const ended = mailer.untilLost();
@@ -173,7 +174,7 @@ describe('@LeaderOnly', () => {
     const { app, mailer, locks } = await startMailer(Mailer, SpecialMailer);
     await locks.leadership('mailer')!.whenElected();
     expect(await app.get(SpecialMailer).count()).toBe(await mailer.count());
-    expect((await locks.inspect('mailer')).waiters).toEqual([]);
+    expect((await locks.inspect('leader:mailer')).waiters).toEqual([]);
   });
 });
 
@@ -372,7 +373,7 @@ describe('@LeaderOnly among other decorators', () => {
     @LeaderOnly('inner')
     @DistributedLock((id: string) => `job:${id}`)
     async several(_id: string, _dry = false): Promise<string | undefined> {
-      return ['outer', 'inner', 'job:7'].map((name) => this.locks.current(name)?.resource).join();
+      return ['leader:outer', 'leader:inner', 'job:7'].map((name) => this.locks.current(name)?.resource).join();
     }
 
     @SetMetadata(mark, 'above')
@@ -389,10 +390,12 @@ describe('@LeaderOnly among other decorators', () => {
     const locks = app.get(RedisLockService);
     const names = ['jobs', 'careless', 'outer', 'inner', 'not-here'];
     await Promise.all(names.map((name) => locks.leadership(name)!.whenElected()));
-    await eventually(() => expect(story).toEqual(expect.arrayContaining(['cron above, jobs', 'interval below, jobs'])));
+    await eventually(() =>
+      expect(story).toEqual(expect.arrayContaining(['cron above, leader:jobs', 'interval below, leader:jobs'])),
+    );
     expect(await (await fetch(`${url}/jobs/above`)).text()).toBe('above');
     expect(await (await fetch(`${url}/jobs/below`)).text()).toBe('below');
-    expect(await app.get(Jobs).several('7')).toBe('outer,inner,job:7');
+    expect(await app.get(Jobs).several('7')).toBe('leader:outer,leader:inner,job:7');
     await locks.leadership('not-here')!.resign();
     const skipped = await fetch(`${url}/jobs/other`);
     expect([skipped.status, await skipped.text()]).toEqual([200, '']);
@@ -409,6 +412,8 @@ describe('@LeaderOnly with a mistake in it', () => {
   it.each<[string, unknown]>([
     ['resource', ''],
     ['resource', { leaseMs: 1_000 }],
+    ['resource', 'leader:mailer'],
+    ['resource', 'x'.repeat(506)],
     ['leaseMs', { name: 'x', leaseMs: 1 }],
     ['onLost', { name: 'x', onLost: 'retry' }],
     ['lockService', { name: 'x', lockService: '' }],

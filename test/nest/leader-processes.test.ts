@@ -15,7 +15,7 @@ describe('processes that campaign for one leadership', () => {
 
   const leaderOf = async (leaders: LeaderProcess[]): Promise<LeaderProcess> => {
     const holder = await eventually(async () => {
-      const owner = (await admin().get('lock:{mailer}'))?.split('/')[0];
+      const owner = (await admin().get('lock:{leader:mailer}'))?.split('/')[0];
       expect(leaders.map(({ instanceId }) => instanceId)).toContain(owner);
       return owner;
     });
@@ -26,7 +26,10 @@ describe('processes that campaign for one leadership', () => {
     const [leader] = (await start(leaseMs)) as [LeaderProcess];
     await leader.untilLeads();
     const others = await start(...Array<number>(count).fill(LONG_MS));
-    await eventually(async () => expect(await admin().hlen('lock:{mailer}:waiters')).toBeGreaterThanOrEqual(count));
+    await eventually(async () =>
+      // Three members for each waiter.
+      expect(await admin().zcard('lock:{leader:mailer}:waiters')).toBeGreaterThanOrEqual(3 * count),
+    );
     return { all: [leader, ...others], leader, others };
   };
   /** One after another, each with a larger token, whoever led. */

@@ -1,5 +1,6 @@
 import { checkLockOptions, type LockOptions } from '../../core/lock-options.js';
-import { checkMaxClockSkew, jobResource } from '../../core/singleton-run-options.js';
+import { jobResource } from '../../core/resource.js';
+import { checkMaxClockSkew } from '../../core/singleton-run-options.js';
 import { checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
 import { InvalidLockOptionsError } from '../../core/errors.js';
 

@@ -23,7 +23,7 @@ export class MailerService {
     if (this.#isSending) return;
     this.#isSending = true;
     try {
-      await this.empty('mails', this.locks.current('mailer')!);
+      await this.empty('mails', this.locks.current('leader:mailer')!);
     } finally {
       this.#isSending = false;
     }

@@ -5,7 +5,7 @@ import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
 
 /** What everybody wants most, so there is a holder and there are waiters nearly always. */
-export const WANTED = ['stock-0', 'ledger-0', 'prices-0', 'exports-0', 'leader'];
+export const WANTED = ['stock-0', 'ledger-0', 'prices-0', 'exports-0', 'leader:worker'];
 
 async function holder(world: World): Promise<Slot | undefined> {
   return (await world.look(world.oneOf(WANTED))).holders.find(({ worker }) => !worker.isStopped);

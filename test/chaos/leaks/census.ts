@@ -74,7 +74,7 @@ async function count({ clients, signal, admin }: Watched): Promise<Census> {
     admin.pubsub('CHANNELS', '*') as Promise<string[]>,
     admin.client('LIST') as Promise<string>,
   ]);
-  census['keys'] = keys.filter((key) => key !== 'lock:fence' && !key.startsWith(`lock:{${LEADERSHIP}}`)).length;
+  census['keys'] = keys.filter((key) => key !== 'lock:fence' && !key.startsWith(`lock:{leader:${LEADERSHIP}}`)).length;
   census['subscriptions'] = channels.length;
   census['connections'] = connections.trim().split('\n').length;
   return census;

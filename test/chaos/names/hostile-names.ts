@@ -6,7 +6,7 @@ const PIECES = [
   ['{', '}', '{}', '}{', '{{', '}}', '}:', ':{'],
   ['%', '%7', '%7B', '%7b', '%7D', '%25', '%257B', '%00', '%0A', '%7F', '%c3%a9', 'B', 'D', '2', '5', '7', '0'],
   [':', ':waiters', ':latch', ':latch:waiters', ':tick:', ':tick:1', 'fence', ':fence', 'inbox:', ':inbox:x/y'],
-  ['lock', 'lock:', 'lock:{', 'cron:', ' ', '/', '*', '?', '[a-z]', '[^', ']', '\\', '"', "'", '$', '`'],
+  ['lock', 'lock:', 'lock:{', 'cron:', 'leader:', ' ', '/', '*', '?', '[a-z]', '[^', ']', '\\', '"', "'", '$', '`'],
   ['\0', '\n', '\r\n', '\t', '\u001b[2J', '\u007f', '\u0085', '\u2028', '\ufeff', '\ufffd', '\uffff'],
   ['\u202e', '\u200f', 'שלום', 'é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'İ', 'i\u0307', 'ß'],
   ['🔒', '👩\u200d👧', '🇩🇪', '\u{10ffff}', '\u200b', '__proto__', 'constructor', 'a', 'A'],
@@ -48,6 +48,7 @@ export const relatedNames: fc.Arbitrary<string[]> = fc
     const halved = name.slice(0, cut);
     const made = [name, encodeResource(name), decodeResource(name), name + other, other + name, halved];
     made.push(name.normalize('NFC'), name.normalize('NFD'), name.toUpperCase(), `${name}}:waiters`, `cron:${name}`);
+    made.push(`leader:${name}`);
     return [...new Set(made)];
   });
 
@@ -95,7 +96,7 @@ export function canBeName(name: string): boolean {
   return bytes.length >= 1 && bytes.length <= 512 && bytes.toString() === name;
 }
 
-/** Whether a lock may be called so. The names of jobs' runs are taken by these alone. */
+/** Whether a lock may be called so. The names of jobs' runs, and of leaderships, are taken by these alone. */
 export function canBeTaken(name: string): boolean {
-  return canBeName(name) && !name.startsWith('cron:');
+  return canBeName(name) && !/^(cron|leader):/.test(name);
 }

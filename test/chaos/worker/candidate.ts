@@ -3,7 +3,8 @@ import { LeaseLostError } from 'nestjs-redis-lock';
 import type { Bench } from './bench.js';
 import { Section } from './section.js';
 
-const RESOURCE = 'leader';
+const NAME = 'worker';
+const RESOURCE = `leader:${NAME}`;
 
 /** Campaigns for the leadership, and resigns now and then. */
 export async function campaign(bench: Bench): Promise<void> {
@@ -17,7 +18,7 @@ export async function campaign(bench: Bench): Promise<void> {
     let isElected = false;
     let leaving: Section | undefined;
     let resigns = false;
-    const leadership = bench.locks.campaign(RESOURCE, {
+    const leadership = bench.locks.campaign(NAME, {
       leaseMs: bench.settings.leaseMs,
       onElected: (term) => {
         isElected = true;

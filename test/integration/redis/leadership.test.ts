@@ -1,11 +1,5 @@
 import { eventually } from '../../support/eventually.js';
-import {
-  expectNothingLeft,
-  type LockInstance,
-  untilQueued,
-  useAdmin,
-  useInstances,
-} from '../../support/lock-instances.js';
+import { expectNothingLeft, type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 
 describe('a campaign on Redis', () => {
@@ -31,7 +25,7 @@ describe('a campaign on Redis', () => {
     }
     for (let left = instances; left.length > 0;) {
       const leader = await untilElected(left);
-      expect((await leader.locks.inspect('mailer')).holders).toMatchObject([{ instanceId: leader.instanceId }]);
+      expect((await leader.locks.inspect('leader:mailer')).holders).toMatchObject([{ instanceId: leader.instanceId }]);
       await leader.locks.leadership('mailer')!.resign();
       left = left.filter((other) => other !== leader);
     }
@@ -40,22 +34,24 @@ describe('a campaign on Redis', () => {
     await expectNothingLeft(admin(), ...instances);
   });
 
-  it('is one of the contenders for an ordinary lock: a mutex of the same name waits for the leader', async () => {
+  it('has nothing to do with an ordinary lock or a semaphore of its name, and is listed beside them', async () => {
     const [a, b] = (await startMany(2)) as [LockInstance, LockInstance];
+    await using _lock = await b.locks.acquire('mailer');
     const leadership = a.locks.campaign('mailer');
     await leadership.whenElected();
-    expect(await b.locks.tryAcquire('mailer')).toBeNull();
-    const lease = b.locks.acquire('mailer');
-    await untilQueued(a, 'mailer', b);
-    await leadership.resign();
-    await using _held = await lease;
+    await a.locks.campaign('permits').whenElected();
+    await using _permit = await b.locks.semaphore('permits', { permits: 2 }).acquire();
+    const listed = await a.locks.operators.list({ prefix: '' });
+    const names = listed.map(({ resource }) => resource).sort();
+    expect(names).toEqual(['leader:mailer', 'leader:permits', 'mailer', 'permits']);
+    await Promise.all([leadership.resign(), a.locks.leadership('permits')!.resign()]);
   });
 
   it('is demoted when its lock is deleted, and stands again by itself', async () => {
     const a = await start({ defaults: { leaseMs: 600 } });
     const leadership = a.locks.campaign('mailer');
     const { signal, fencingToken } = await leadership.whenElected();
-    await admin().del('lock:{mailer}');
+    await admin().del('lock:{leader:mailer}');
     await eventually(() => expect(signal.reason).toMatchObject({ reason: 'takenOver' }));
     expect((await leadership.whenElected()).fencingToken).toBeGreaterThan(fencingToken);
   });
@@ -86,12 +82,12 @@ describe('a campaign on Redis', () => {
 
   it('that Redis refuses says so, with growing pauses, and leads once it may', async () => {
     const a = await start();
-    await admin().hset('lock:{mailer}', 'somebody', 'else'); // no lock of ours
+    await admin().hset('lock:{leader:mailer}', 'somebody', 'else'); // no lock of ours
     await admin().call('ACL', 'SETUSER', 'default', '-evalsha', '-eval');
     const leadership = a.locks.campaign('mailer');
     await eventually(() => expect(a.events.filter(({ type }) => type === 'campaignFailed')).toHaveLength(2));
     await admin().call('ACL', 'SETUSER', 'default', '+evalsha', '+eval');
-    await admin().del('lock:{mailer}');
+    await admin().del('lock:{leader:mailer}');
     await leadership.whenElected();
     expect(a.events.filter(({ type }) => type === 'campaignFailed').length).toBeLessThan(8);
   });

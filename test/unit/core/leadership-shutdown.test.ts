@@ -43,7 +43,7 @@ describe('when the application of a candidate shuts down', () => {
     await settle();
     expect(shutdown.state).toBe('fulfilled');
     expect(elected.error).toBeInstanceOf(NotLeaderError);
-    expect(world.server.listWaiters('mailer')).toEqual([]);
+    expect(world.server.listWaiters('leader:mailer')).toEqual([]);
     expect(eventsOf(a, 'campaignFailed')).toEqual([]);
   });
 

@@ -2,7 +2,6 @@ import { jest } from '@jest/globals';
 import { inspect } from 'node:util';
 import type { CampaignOptions } from '../../../lib/core/campaign-options.js';
 import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/errors.js';
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
 import { NotLeaderError } from '../../../lib/core/not-leader-error.js';
 import type { Term } from '../../../lib/core/term.js';
 import { settle } from '../../support/fake-clock.js';
@@ -32,13 +31,24 @@ describe('a campaign', () => {
     expect([leader.isLeader(), candidate.isLeader()]).toEqual([true, false]);
     const first = leader.fencingToken!;
     expect(candidate.fencingToken).toBeUndefined();
-    expect((await b.locks.inspect('mailer')).holders).toMatchObject([{ instanceId: 'a', fencingToken: first }]);
+    expect((await b.locks.inspect('leader:mailer')).holders).toMatchObject([{ instanceId: 'a', fencingToken: first }]);
     await leader.resign();
     await settle();
     expect([leader.isLeader(), candidate.isLeader()]).toEqual([false, true]);
     expect(candidate.fencingToken).toBeGreaterThan(first);
-    expect(eventsOf(a, 'elected')).toEqual([{ type: 'elected', resource: 'mailer', fencingToken: first }]);
-    expect(eventsOf(a, 'demoted')).toMatchObject([{ resource: 'mailer', fencingToken: first, reason: 'resigned' }]);
+    expect(eventsOf(a, 'elected')).toEqual([
+      { type: 'elected', leadership: 'mailer', resource: 'leader:mailer', fencingToken: first },
+    ]);
+    expect(eventsOf(a, 'demoted')).toMatchObject([{ leadership: 'mailer', fencingToken: first, reason: 'resigned' }]);
+  });
+
+  it('elects a leader while an ordinary lock has the same name, which may come from a URL', async () => {
+    const lease = await b.locks.acquire('mailer');
+    const leader = stand(a);
+    await settle();
+    expect(leader.isLeader()).toBe(true);
+    expect(lease.isHeld()).toBe(true);
+    expect(await a.locks.tryAcquire('mailer')).toBeNull();
   });
 
   it('keeps its leader for as long as that lives', async () => {
@@ -89,7 +99,7 @@ describe('a campaign', () => {
     stand(a);
     await settle();
     const candidate = stand(b);
-    expect(candidate.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'notElected', resource: 'mailer' });
+    expect(candidate.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'notElected', leadership: 'mailer' });
     expect(candidate.signal).toBe(candidate.signal);
   });
 
@@ -254,7 +264,7 @@ describe('a campaign', () => {
       await Promise.all([candidate.resign(), candidate.resign()]);
       await settle();
       expect(elected.error).toBeInstanceOf(NotLeaderError);
-      expect(world.server.listWaiters('mailer')).toEqual([]);
+      expect(world.server.listWaiters('leader:mailer')).toEqual([]);
       await leader.resign();
       await world.clock.advance(2 * LEASE_MS);
       expect(world.server.isEmpty).toBe(true);
@@ -336,7 +346,7 @@ describe('a campaign', () => {
       const failed = eventsOf(a, 'campaignFailed');
       expect(failed.length).toBeGreaterThan(15);
       expect(failed.length).toBeLessThan(30);
-      expect(failed[0]).toMatchObject({ resource: 'mailer', error: { code: 'LOCK_UNAVAILABLE' } });
+      expect(failed[0]).toMatchObject({ leadership: 'mailer', error: { code: 'LOCK_UNAVAILABLE' } });
       expect(eventsOf(a, 'notAcquired')).toHaveLength(failed.length);
       delete a.store.fates.acquire;
       await world.clock.advance(40_000);
@@ -402,7 +412,7 @@ describe('a campaign', () => {
         stand(a, { onElected: look });
         await leader.resign();
       });
-      expect(seen).toEqual(Array(3).fill(['mailer', true]));
+      expect(seen).toEqual(Array(3).fill(['leader:mailer', true]));
     });
   });
 
@@ -439,7 +449,7 @@ describe('a campaign', () => {
       const [leader, candidate] = [stand(a), stand(b)];
       await settle();
       const seen = await leader.run((term) => {
-        expect(a.locks.current('mailer')).toBe(term);
+        expect(a.locks.current('leader:mailer')).toBe(term);
         return term.fencingToken;
       });
       expect(seen).toBe(leader.fencingToken);
@@ -455,17 +465,26 @@ describe('a campaign', () => {
       await expect(leader.run('work' as never)).rejects.toBeInstanceOf(InvalidLockOptionsError);
     });
 
-    it('that locks the resource again waits for itself: an error at once', async () => {
+    it('may take an ordinary lock of the same name, which has a lease of its own', async () => {
       const leader = stand(a);
       await settle();
-      await expect(leader.run(() => a.locks.acquire('mailer'))).rejects.toBeInstanceOf(LockReentryError);
+      const tokens = await leader.run((term) =>
+        a.locks.using('mailer', undefined, (lease) => [
+          lease.resource,
+          term.resource,
+          a.locks.current('mailer')?.fencingToken === lease.fencingToken,
+          a.locks.current('leader:mailer') === term,
+        ]),
+      );
+      expect(tokens).toEqual(['mailer', 'leader:mailer', true, true]);
+      expect([leader.name, leader.resource, leader.isLeader()]).toEqual(['mailer', 'leader:mailer', true]);
     });
 
     it('that releases the term gives the others their turn, once it has ended', async () => {
       const [leader, candidate] = [stand(a), stand(b)];
       await settle();
       await leader.run(async () => {
-        await a.locks.current('mailer')!.release();
+        await a.locks.current('leader:mailer')!.release();
         await settle();
         expect(candidate.isLeader()).toBe(false);
       });
@@ -502,12 +521,12 @@ describe('a campaign', () => {
   it('says which callback keeps it from standing again', async () => {
     stand(a, { onElected: () => new Promise(() => {}) });
     await settle();
-    await a.locks.operators.forceRelease('mailer', { fencingToken: eventsOf(a, 'elected')[0]!.fencingToken });
+    await a.locks.operators.forceRelease('leader:mailer', { fencingToken: eventsOf(a, 'elected')[0]!.fencingToken });
     await world.clock.advance(3 * LEASE_MS);
     const failed = eventsOf(a, 'callbackFailed');
-    expect(failed).toMatchObject([{ resource: 'mailer', callback: 'onElected' }]);
+    expect(failed).toMatchObject([{ leadership: 'mailer', callback: 'onElected' }]);
     expect(String((failed[0] as { error: Error }).error)).toContain('campaigns again only when it has ended');
-    expect((await b.locks.inspect('mailer')).waiters).toEqual([]);
+    expect((await b.locks.inspect('leader:mailer')).waiters).toEqual([]);
   });
 
   it('keeps nothing of those who only look at it', async () => {

@@ -8,6 +8,8 @@ describe('resource names', () => {
     ['cron'],
     ['Cron:nightly'],
     [' cron:nightly'],
+    ['leader'],
+    ['Leader:mailer'],
     ['{a}:b'],
     ['a b\nc\0d'],
     ['🔒'],
@@ -43,6 +45,8 @@ describe('resource names', () => {
     ['cron:nightly', /names that begin with "cron:" belong to the runs of singleton jobs/],
     ['cron:', /begin with "cron:"/],
     [['a', 'cron:nightly'], /begin with "cron:"/],
+    ['leader:mailer', /names that begin with "leader:" belong to leaderships/],
+    [['a', 'leader:mailer'], /begin with "leader:"/],
   ])('may not be %p', (resource, why) => {
     const check = () => checkResources(resource, 'OrderService.pay');
     expect(check).toThrow(InvalidLockOptionsError);

@@ -1,25 +1,22 @@
 import { defineScript } from './script.js';
 
 /**
- * Whether locks may be granted by a fence, or leases may still run that Redis has forgotten. It has forgotten none if it was not
- * started lately; or if the fence is there, and was read from a log that has every write (an AOF, not a snapshot). Changes nothing.
+ * What a client needs to decide whether leases may still run that Redis has forgotten. Changes nothing.
  *
  * KEYS  1 fence
- * ARGV  1 the longest lease anybody takes, in milliseconds
- * Reply -1: whatever the fence. 0: by this fence. More: not for so many milliseconds
+ * Reply [run id, uptime in whole seconds, Redis's time in milliseconds, 1 or 0]. The last one is 1 where this fence has forgotten
+ *       no lease: it is there, and was read from a log that has every write (an AOF, not a snapshot)
  */
 export const QUARANTINE = defineScript(
   'quarantine',
   `
--- Whole seconds, by a clock that counts whole seconds as well.
-local upSeconds = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-if not upSeconds then return redis.error_reply('ERR INFO server does not say uptime_in_seconds') end
-local leftMs = ARGV[1] + 1000 - upSeconds * 1000
-if leftMs <= 0 then return -1 end
-if redis.call('EXISTS', KEYS[1]) == 1
-    and string.find(redis.call('INFO', 'persistence'), 'aof_enabled:1', 1, true) then
-  return 0
-end
-return leftMs
+local info = redis.call('INFO')
+local upSeconds = string.match(info, 'uptime_in_seconds:(-?%d+)')
+if not upSeconds then return redis.error_reply('ERR INFO does not say uptime_in_seconds') end
+local clock = redis.call('TIME')
+local hasAll = redis.call('EXISTS', KEYS[1]) == 1 and string.find(info, 'aof_enabled:1', 1, true)
+return {
+  string.match(info, 'run_id:(%w+)') or '', tonumber(upSeconds), clock[1] * 1000 + math.floor(clock[2] / 1000), hasAll and 1 or 0,
+}
 `,
 );

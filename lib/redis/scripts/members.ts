@@ -10,7 +10,8 @@ import { refuse } from './shared.js';
  * resized   semaphores: 1 where somebody has decided on the total, 0 where everybody just states the same
  * sweep     "cursor expiry": while it is not known which leases are over. Each script looks at so many members, from this cursor
  *           of HSCAN on; no lease of those before it ends before this expiry. Until all have been seen, those that are over and
- *           were not seen count as in use
+ *           were not seen count as in use. The lock is free when nothing is in use, and not because nobody was seen: after a
+ *           fail-over the cursor is that of another server
  * <owner>   "permits token expiry" of a member. The lease of each ends by itself; the key, with the last of them
  *
  * An owner id contains a slash, so it is none of the other fields. Needs CLOCK.
@@ -48,16 +49,20 @@ local function readMembers(lockKey, fields)
   if cursor ~= '0' then
     lock.sweep, lock.seen = cursor, seen
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', cursor .. string.format(' %.0f', seen))
-  elseif seen == 9000000000000000 then
+  elseif seen == 9000000000000000 and lock.used <= 0 then
     redis.call('DEL', lockKey)
     return nil
+  elseif seen == 9000000000000000 then
+    -- Some were passed over: another server has gone on with a cursor that meant nothing to it. Once more from the beginning.
+    lock.sweep, lock.seen = cursor, seen
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', '0 9000000000000000')
   else
     lock.soonest = seen
     if sweep then redis.call('HDEL', lockKey, 'sweep') end
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', seen))
   end
   -- Where nobody was dropped it may fail for want of memory: then this look was in vain, and the next one is as well.
-  lock.isPartial = lock.sweep and type(written) == 'number'
+  lock.isPartial = cursor ~= '0' and type(written) == 'number'
   return lock
 end
 

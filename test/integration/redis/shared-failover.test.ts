@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ownership } from '../../../lib/core/lock-store.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import { useAdmin } from '../../support/lock-instances.js';
+import { lockConnection } from '../../support/lock-user.js';
+import { useRedis } from '../../support/redis-server.js';
+
+describe('a lock with very many members, of which some have ended', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  let store: RedisLockStore;
+
+  beforeEach(async () => {
+    store = new RedisLockStore({
+      connection: lockConnection(redis().url),
+      keyPrefix: `sweep-${randomUUID()}`,
+      instanceId: 'a',
+      leaseMs: 60_000,
+    });
+    expect(await store.start(10_000)).toBe(true);
+  });
+  afterEach(() => store.close());
+
+  // Members are looked at page by page, from a cursor of HSCAN. Where another server goes on (a restart, a replica that was promoted),
+  // its hash has another seed, and the cursor passes over others than those that were seen.
+  it('keeps the members whom a cursor of another server has passed over', async () => {
+    const reader = (owner: string): Ownership => ({ resource: 'x', owner: `${store.clientId}/${owner}`, mode: 'read' });
+    const SHORT_MS = 3_000;
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => store.acquire(reader(`reader-${i}`), SHORT_MS)));
+    const lock = store.keys.lock('x');
+    const [cursor, page] = await admin().hscan(lock, '0', 'COUNT', 100);
+    const living = {
+      ...reader(''),
+      owner: page.find((field) => field.includes('/reader-') && !field.endsWith('-999'))!,
+    };
+    expect(await store.renew(living, 60_000)).toBe(true);
+    while (await store.verify(reader('reader-999'))) await sleep(20);
+    await sleep(100);
+    // A server that goes on behind the one who lives.
+    await admin().hset(lock, 'sweep', `${cursor} 9000000000000000`);
+
+    const writer: Ownership = { resource: 'x', owner: `${store.clientId}/writer`, mode: 'write' };
+    for (let i = 0; i < 100; i++) expect((await store.acquire(writer, 60_000)).status).toBe('busy');
+    expect(await store.verify(living)).toBe(true);
+    expect(await store.release(living)).toBe(true);
+    expect((await store.acquire(writer, 60_000)).status).toBe('granted');
+  });
+});

@@ -35,6 +35,9 @@ interface Claimed {
 
 /** Starts each tick of a job on one instance of the fleet. */
 export class SingletonRuns {
+  /** By job: aborts when the claim that was begun last has its answer, or is given up. */
+  readonly #claiming = new Map<string, AbortSignal>();
+
   constructor(
     private readonly client: LockClient,
     private readonly ledger: TickLedger,
@@ -56,7 +59,7 @@ export class SingletonRuns {
       ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
       startedAt: this.client.clock.now(),
     };
-    let claimed = await this.#claim(candidate, 'nothing');
+    let claimed = await (resolved.due ? this.#claimInTurn(candidate) : this.#claim(candidate, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
       if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply, work);
@@ -99,13 +102,40 @@ export class SingletonRuns {
     return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.client.random.fraction());
   }
 
-  /** Asks the ledger until it answers. Gives nothing when the application shuts down meanwhile. */
-  async #claim(candidate: Candidate, takeOver: TickClaim['takeOver']): Promise<Claimed | undefined> {
+  /**
+   * After an outage many ticks of a job may wait to be claimed, and the newest one would make the others late: so the ticks of this
+   * process go in the order in which they came. None waits for its turn longer than it is tried, so each is tried once at least.
+   */
+  async #claimInTurn(candidate: Candidate): Promise<Claimed | undefined> {
+    const { lock, target } = candidate;
+    const before = this.#claiming.get(target.resource);
+    const over = new AbortController();
+    this.#claiming.set(target.resource, over.signal);
+    try {
+      // At a shutdown the claims before it end at once.
+      if (before) await pause(this.client.clock, lock.waitMs, before);
+      return await this.#claim(candidate, 'nothing', candidate.startedAt);
+    } finally {
+      over.abort();
+      if (this.#claiming.get(target.resource) === over.signal) this.#claiming.delete(target.resource);
+    }
+  }
+
+  /**
+   * Asks the ledger until it answers. Gives nothing when the application shuts down meanwhile.
+   *
+   * @param since when the `waitMs` began for which it is tried
+   */
+  async #claim(
+    candidate: Candidate,
+    takeOver: TickClaim['takeOver'],
+    since = this.client.clock.now(),
+  ): Promise<Claimed | undefined> {
     const { client, ledger } = this;
     const { clock, closing } = client;
     const { lock, target, ownership, keepMs, options, due } = candidate;
     const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
-    const giveUpAt = clock.now() + lock.waitMs;
+    const giveUpAt = since + lock.waitMs;
     for (;;) {
       if (closing.aborted) return undefined;
       const sentAt = clock.now();

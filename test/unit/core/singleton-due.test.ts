@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
 import { windowMs } from '../../../lib/core/tick-due.js';
 import { eventsOf } from '../../support/lock-world.js';
-import { executedWhen, failing } from '../../support/scripted-store.js';
+import { answered, executedWhen, failing, lostOnTheWay } from '../../support/scripted-store.js';
 import { ProcessClock } from '../../support/simulated-process.js';
 import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/singleton-fleet.js';
 import { gate } from '../../support/tracked.js';
@@ -56,6 +56,42 @@ describe('a tick that is a time of a schedule', () => {
     await fleet.clock.advance(1_000);
     expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
     expect(eventsOf(ben.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', lateMs: 50_000 }]);
+  });
+
+  it.each([
+    ['one process', 1],
+    ['each of two processes', 2],
+  ])(
+    'starts in its order, and none is late, where several waited in %s for Redis to come back',
+    async (_, processes) => {
+      start({ overlap: 'wait' });
+      const members = [anna, ben].slice(0, processes);
+      for (const { ledger } of members) ledger.fates.claim = failing('notExecuted');
+      const ticks = [now, now + 1_020, now + 2_010];
+      for (const at of ticks) {
+        await fleet.clock.advance(at - fleet.clock.wallNow());
+        for (const member of members) fire(member, at);
+      }
+      // The newest one would ask first.
+      await fleet.clock.advance(now + 2_051 - fleet.clock.wallNow());
+      for (const { ledger } of members) ledger.fates.claim = answered;
+      await fleet.clock.advance(2_000);
+      expect(fleet.runs.map(({ tick }) => tick)).toEqual(ticks.map((at) => new Date(at).toISOString()));
+    },
+  );
+
+  it('has at least one try of its own, however long the tick before it is tried', async () => {
+    anna.ledger.next('claim', lostOnTheWay, lostOnTheWay, lostOnTheWay, lostOnTheWay);
+    const lock = { leaseMs: LEASE_MS, waitMs: 500, attemptTimeoutMs: 10_000 };
+    const [first, second] = [now, now + 1].map((at) => {
+      const [tick, changes] = dueAt(at);
+      return anna.fire(tick, 5, { ...changes, lock });
+    });
+    await fleet.clock.advance(600);
+    expect(anna.ledger.claims).toHaveLength(2);
+    expect([first!.state, second!.state]).toEqual(['pending', 'pending']);
+    await fleet.clock.advance(20_000);
+    expect([first!.state, second!.state]).toEqual(['rejected', 'rejected']);
   });
 
   it('is skipped as late where no instance has run it in time: an event says by how much', async () => {

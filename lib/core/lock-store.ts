@@ -14,8 +14,11 @@ export interface Ownership {
 /** What the store answers to an attempt. */
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
-  /** Somebody else holds it, or waits for it. `ttlMs`: what is left of that lease. */
-  | { readonly status: 'busy'; readonly ttlMs: number }
+  /**
+   * Somebody else holds it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One step of the store
+   * passes over so many only who have died; ask again at once.
+   */
+  | { readonly status: 'busy'; readonly ttlMs: number; readonly isOpen?: boolean }
   /** The same, and this contender stands in the queue now. */
   | { readonly status: 'queued'; readonly ttlMs: number }
   /** The same, but the queue is as long as this contender accepts: it was not added. */

@@ -21,6 +21,8 @@ interface Poller {
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
+  /** Whether the last answer says that nothing is known yet. */
+  isOpen: boolean;
   /** Whether it asks no more. */
   isOver: boolean;
   /** What it was granted. */
@@ -43,6 +45,7 @@ export class Polling {
       giveUpAt: startedAt + options.waitMs,
       signal,
       log: new AttemptLog(),
+      isOpen: false,
       isOver: false,
       tenure: undefined,
     };
@@ -71,6 +74,8 @@ export class Polling {
     for (;;) {
       const tenure = await this.#attempt(poller);
       if (tenure) return tenure;
+      // Each answer passes over more of those who have died: there is an end to it.
+      if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
@@ -87,6 +92,7 @@ export class Polling {
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.sent(sentAt);
+    poller.isOpen = false;
     const command = store.acquire(ownership, options.leaseMs);
     const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
@@ -107,6 +113,7 @@ export class Polling {
       throw mismatched(ownership.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
       log.busy(answer.value.ttlMs);
+      poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
       return new Tenure(ownership, answer.value.fencingToken, sentAt, options, clock);
     } else {

@@ -109,6 +109,8 @@ export class QuorumRound {
       const such = refusals.filter((refusal) => refusal.status === status);
       if (such.length > nodes.length - majority) return { ...such[0]!, ttlMs };
     }
-    return { status: this.queueing ? 'queued' : 'busy', ttlMs };
+    if (this.queueing) return { status: 'queued', ttlMs };
+    const isOpen = refusals.some((refusal) => refusal.status === 'busy' && refusal.isOpen);
+    return isOpen ? { status: 'busy', ttlMs, isOpen } : { status: 'busy', ttlMs };
   }
 }

@@ -15,12 +15,13 @@ export function stamp({ sentAt }: Queueing): number {
 /** A fencing token, or why there is none and when the holder's lease ends. */
 type ScriptReply =
   | number
-  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number]
+  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number, isOpen?: number]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
 export function readAcquireReply(reply: unknown): AcquireReply {
   const answer = reply as ScriptReply;
   if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };
+  if (answer[0] === 'busy' && answer.length > 2) return { status: 'busy', ttlMs: answer[1], isOpen: true };
   if (answer[0] !== 'mismatch') return { status: answer[0], ttlMs: answer[1] };
   const [status, ttlMs, mode, total] = answer;
   return { status, ttlMs, found: { mode, total } };

@@ -12,7 +12,7 @@ import { CLOCK, mint } from './shared.js';
  *       is sent, a whole number on the sender's clock, or '' not to queue, 5 how many may wait at most
  * Reply the fencing token: granted, also when this owner has it already (the command was sent again; its TTL
  *       starts anew)
- *       [busy | queued | full, TTL of the holder in milliseconds]: not granted
+ *       [busy | queued | full, TTL of the holder in milliseconds]: not granted. After busy a third element: not known yet, ask again
  *       [mismatch, the same TTL, mode, permits]: in use as something else
  */
 export const ACQUIRE = defineScript(

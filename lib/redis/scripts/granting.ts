@@ -16,7 +16,7 @@ import { FENCE, HOLDER, LEASE, TAKE } from './shared.js';
  *
  * One script passes over, and grants, a bounded number of waiters: then it sets `isCut`. A script that frees something says so in its
  * reply, and its sender asks again at once, by a release of nobody's. Should it die before that, the next heartbeat of any waiter goes
- * on; and a contender whose own script was cut is told to ask again in a moment.
+ * on; and a contender whose own script was cut is told to ask again: at once where it does not wait, otherwise in a moment.
  */
 const GRANT = `
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
@@ -157,7 +157,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
     if number then leaveQueue(queueKey, number, owner) end
     return { 'mismatch', ttl, lock.mode, lock.total or 1 }
   end
-  if sentAt == '' then return { 'busy', ttl } end
+  if sentAt == '' then return { 'busy', ttl, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
     return { 'full', ttl }
   end

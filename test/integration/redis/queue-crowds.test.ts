@@ -103,6 +103,21 @@ describe('no script takes longer', () => {
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 
+  it('for a call that does not wait: it passes over all of them, and gets a lock that nobody holds', async () => {
+    const [store, { locks }] = [await open(), await start()];
+    const holder = contender(store);
+    await store.acquire(holder, LONG_MS);
+    await deaf(store, 1_000);
+    // As when the holder and all who wait for it die together.
+    await admin().del('lock:{x}');
+    await during(async () => {
+      const lease = await locks.tryAcquire('x', { leaseMs: LONG_MS });
+      expect(lease).not.toBeNull();
+      await lease!.release();
+    });
+    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
+  });
+
   it('for those whose places have expired', async () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = contender(store);

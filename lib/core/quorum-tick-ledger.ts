@@ -74,7 +74,8 @@ export class QuorumTickLedger implements TickLedger {
       }
       const { ttlMs } = lock;
       // Whoever watches keeps the claim in memory, however long the run takes.
-      const look = takeOver === 'nothing' ? { due, isJudged: true } : { keepMs };
+      const { owner } = ownership;
+      const look = takeOver === 'nothing' ? { owner, due, isJudged: true } : { owner, keepMs };
       const { mine, others, returned, isFinished, open, refusal } = see(await this.#exchange(tick, look), ownership);
       if (isFinished) return { status: 'finished' };
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
@@ -101,19 +102,20 @@ export class QuorumTickLedger implements TickLedger {
   }
 
   async #end(tick: Tick, { owner }: Ownership, keepMs: number, stateAfter: (text: string) => string): Promise<void> {
-    const standing = await this.#exchange(tick, {});
+    const standing = await this.#exchange(tick, { owner });
     await this.#each(tick, (index) => {
       const text = standing[index];
-      return text && isClaimOf(text, owner) ? { to: stateAfter(text), from: text, keepMs } : {};
+      return text && isClaimOf(text, owner) ? { owner, to: stateAfter(text), from: text, keepMs } : { owner };
     });
   }
 
   /** Under the job's lock: no other instance decides. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
     const { ownership, keepMs, takeOver, due } = claim;
+    const { owner } = ownership;
     try {
       const isNew = takeOver === 'nothing';
-      const seen = see(await this.#exchange(tick, { due, isJudged: isNew }), ownership);
+      const seen = see(await this.#exchange(tick, { owner, due, isJudged: isNew }), ownership);
       const { mine, others, returned } = seen;
       if (seen.isFinished) return { status: 'finished' };
       if (!isNew && mine.length + others.length + returned.length === 0) return { status: 'finished' };
@@ -123,8 +125,11 @@ export class QuorumTickLedger implements TickLedger {
       }
       if (isNew && seen.refusal && mine.length + returned.length + seen.open < this.#majority) return seen.refusal;
       const rerun = begun || mine.some(isRerun) || returned.some(isRerun);
-      const to = claimText(ownership.owner, rerun ? RERUNS : RUNS);
-      const written = see(await this.#exchange(tick, { to, force: true, keepMs, due, isJudged: isNew }), ownership);
+      const to = claimText(owner, rerun ? RERUNS : RUNS);
+      const written = see(
+        await this.#exchange(tick, { owner, to, force: true, keepMs, due, isJudged: isNew }),
+        ownership,
+      );
       if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, rerun };
       if (written.isFinished) return { status: 'finished' };
       throw new LockStoreError('unknown', 'the claim of the tick was not written to a majority');
@@ -136,7 +141,7 @@ export class QuorumTickLedger implements TickLedger {
 
   /** An earlier run holds the lock: no instance runs the tick. */
   async #drop(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
-    const written = await this.#exchange(tick, { to: FINISHED, keepMs, due, isJudged: true });
+    const written = await this.#exchange(tick, { owner: ownership.owner, to: FINISHED, keepMs, due, isJudged: true });
     const isDropped = written.filter((text) => text === FINISHED).length >= this.#majority;
     if (isDropped) return { status: 'overlap' };
     const { others, refusal } = see(written, ownership);
@@ -145,13 +150,14 @@ export class QuorumTickLedger implements TickLedger {
 
   /** An earlier run holds the lock: one of those who want the tick has it when that is over. */
   async #stake(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number, rerun: boolean): Promise<TickReply> {
+    const { owner } = ownership;
     for (let splits = 1; splits <= MOST_SPLITS; splits++) {
       // What is given up is never written again: the command that gives it up may come late.
-      const text = `${ownership.owner} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
-      const standing = await this.#exchange(tick, { to: text, keepMs, due, isJudged: true });
+      const text = `${owner} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
+      const standing = await this.#exchange(tick, { owner, to: text, keepMs, due, isJudged: true });
       const { mine, others, isFinished, refusal } = see(standing, ownership);
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
-      await this.#exchange(tick, { drop: text }).catch(() => {});
+      await this.#exchange(tick, { owner, drop: text }).catch(() => {});
       if (isFinished) return { status: 'finished' };
       if (others.some((other) => others.filter((each) => each === other).length >= this.#majority)) {
         return { status: 'taken', ttlMs, isBegun: others.some(isBegun) };

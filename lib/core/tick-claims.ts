@@ -12,6 +12,8 @@ export const RERUNS = 'reruns';
 
 /** How the claim of a tick is to be changed. */
 export interface ClaimChange {
+  /** Who asks. */
+  readonly owner: string;
   /** Who is to have the tick, or {@link FINISHED}. Nothing to look only. */
   readonly to?: string;
   /** Whose claim it may take the place of, beside none at all and one that was given back. */
@@ -33,8 +35,8 @@ export interface TickClaims {
   /**
    * Changes the claim where it may, in one step.
    *
-   * @returns what stands then: `null` for nothing; or 'late' or 'early' and by how many milliseconds the tick is late, for one that
-   * is refused
+   * @returns what stands then, with a hash in place of another owner's id where it is a secret;
+   * `null` for nothing; or 'late' or 'early' and by how many milliseconds the tick is late, for one that is refused
    */
   exchange(tick: Tick, change: ClaimChange): Promise<string | null>;
 }

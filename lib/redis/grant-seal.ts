@@ -11,3 +11,8 @@ export function sealOf(terms: string, owner: string): string {
   // What is secret stands at the end: a hash can be continued without knowing what it began with.
   return hash('sha1', `${terms} ${owner}`);
 }
+
+/** What stands for an owner id in a reply to others. */
+export function sealOfOwner(owner: string): string {
+  return hash('sha1', owner);
+}

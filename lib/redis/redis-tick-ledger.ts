@@ -3,6 +3,7 @@ import type { ClaimChange, TickClaims } from '../core/tick-claims.js';
 import { LAST_TICK_KEEP_MS, type TickDue } from '../core/tick-due.js';
 import type { Tick, TickClaim, TickLedger, TickReply } from '../core/tick-ledger.js';
 import { ALWAYS, CLAIM } from './durable-terms.js';
+import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK } from './scripts/claim-tick.js';
 import { EXCHANGE_CLAIM } from './scripts/exchange-claim.js';
@@ -46,14 +47,16 @@ export class RedisTickLedger implements TickLedger, TickClaims {
     return this.#end(tick, ownership, keepMs, 'returned');
   }
 
-  exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
+  async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
     const { keys } = this.store;
-    const { to = '', from = '', force, drop = '', keepMs = '', due, isJudged } = change;
-    return this.store.run(
+    const { owner, to = '', from = '', force, drop = '', keepMs = '', due, isJudged } = change;
+    const standing = await this.store.run<string | null>(
       EXCHANGE_CLAIM,
       [keys.tick(resource, tick), keys.lastTick(resource)],
       [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0],
     );
+    const seal = sealOfOwner(owner);
+    return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
   }
 
   async #end({ resource, tick }: Tick, { owner }: Ownership, keepMs: number, state: string): Promise<void> {

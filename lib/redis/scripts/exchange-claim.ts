@@ -10,13 +10,21 @@ import { TICK_DUE } from './tick-due.js';
  *       claim but 'finished', 4 which claim to give back, or '', 5 how long what stands then is remembered, in milliseconds, or '',
  *       6 when the tick is due, or ''; 7 and 8 how much earlier and later it may be claimed, 9 how long the last tick is
  *       remembered, in milliseconds, 10 '1' to judge by that a tick that is not claimed
- * Reply what stands then; nil where nothing does; or 'late <milliseconds>' or 'early <milliseconds>'
+ * Reply what stands then, with the SHA-1 of the owner in place of its id, which is a secret: ioredis shows replies to whoever
+ *       traces its commands; nil where nothing does; or 'late <milliseconds>' or 'early <milliseconds>'
  */
 export const EXCHANGE_CLAIM = defineScript(
   'exchangeClaim',
   CLOCK,
   TICK_DUE,
   `
+local function sealed(claim)
+  if not claim then return claim end
+  local owner, rest = string.match(claim, '^(%S*)(.*)$')
+  if owner == 'finished' or owner == 'returned' then return claim end
+  return redis.sha1hex(owner) .. rest
+end
+
 local standing = redis.call('GET', KEYS[1])
 if standing and standing == ARGV[4] then
   -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
@@ -35,9 +43,9 @@ local isOpen = not standing or standing == ARGV[2] or string.match(standing .. '
 if ARGV[1] ~= '' and isOpen then
   if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[5])
-  return ARGV[1]
+  return sealed(ARGV[1])
 end
 if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
-return standing
+return sealed(standing)
 `,
 );

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script-runner.js';
 import type { Script } from '../../../lib/redis/scripts/script.js';
 import { eventually } from '../../support/eventually.js';
@@ -93,6 +94,24 @@ describe('what traces and other instruments see of a command', () => {
     expect(instruments.names).toContain(how === 'known' ? 'evalsha' : 'eval');
     expect(instruments.placesOf('Pst-')).toEqual([]);
     client.disconnect();
+  });
+
+  it('is no owner of a claim that a node of a quorum keeps', async () => {
+    const [{ locks, store }, other] = [await start(), await start()];
+    const claims = [store, other.store].map((each) => new RedisTickLedger(each));
+    const [owner, rival] = [locks.newOwner(), other.locks.newOwner()];
+    const tick = { resource: 'cron:report', tick: 'now' };
+    const [mine, its] = [`${owner} runs`, `${rival} reruns`];
+    const replies = [
+      await claims[0]!.exchange(tick, { owner, to: mine, keepMs: 60_000 }),
+      await claims[0]!.exchange(tick, { owner }),
+      await claims[1]!.exchange(tick, { owner: rival, to: its, keepMs: 60_000 }),
+      await claims[1]!.exchange(tick, { owner: rival, to: its, keepMs: 60_000, force: true }),
+    ];
+    const secrets = [owner, rival].map((each) => each.slice(each.lastIndexOf('/') + 1));
+    for (const secret of secrets) expect(instruments.placesOf(secret)).toEqual([]);
+    // Each knows its own, and that the other one's run was granted.
+    expect(replies).toEqual([mine, mine, expect.stringMatching(/^[0-9a-f]{40} runs$/), its]);
   });
 
   it.each([false, true])('is no owner, no resource and no latch of an application (durable: %s)', async (durable) => {

@@ -65,9 +65,9 @@ describe('ticks that are times, on a quorum', () => {
       return {
         async exchange(tick, change: ClaimChange) {
           if (rival && change.to !== undefined && splits++ < rivals.length) {
-            await node.exchange(tick, { to: rival, keepMs: KEEP_MS, due: due(), isJudged: true });
+            await node.exchange(tick, { owner: rival, to: rival, keepMs: KEEP_MS, due: due(), isJudged: true });
           }
-          if (rival && change.drop !== undefined) await node.exchange(tick, { drop: rival });
+          if (rival && change.drop !== undefined) await node.exchange(tick, { owner: rival, drop: rival });
           return node.exchange(tick, change);
         },
       };

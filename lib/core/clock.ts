@@ -51,6 +51,9 @@ const OF_THIS_MACHINE: TimeSources = {
 const JUMP_MS = 20;
 /** How exact the uptime is: hundredths of a second, or whole seconds where `/proc/uptime` cannot be read. */
 const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
+/** How long asking for it takes at most, unless this process stood still meanwhile; and how often it is asked then. */
+const UPTIME_ASKED_MS = 2;
+const MOST_UPTIMES = 4;
 /** Timers stand still in a suspend. One that is set for longer looks at the clock in between, so it is at most this late. */
 const LONGEST_SLEEP_MS = 1_000;
 
@@ -71,8 +74,7 @@ export class SystemClock implements Clock {
     this.#sources = sources;
     const monotonicMs = sources.monotonicMs();
     this.#wallAheadMs = sources.wallMs() - monotonicMs;
-    this.#uptimeSeconds = sources.uptimeSeconds();
-    this.#uptimeAheadMs = this.#uptimeSeconds * 1_000 - monotonicMs;
+    ({ seconds: this.#uptimeSeconds, aheadMs: this.#uptimeAheadMs } = this.#uptime());
   }
 
   now(): number {
@@ -97,8 +99,7 @@ export class SystemClock implements Clock {
 
   /** The wall clock has jumped: the machine was suspended, or somebody has set the clock, or this process stood still between two looks. */
   #countSuspend(jumpMs: number): void {
-    const uptimeSeconds = this.#sources.uptimeSeconds();
-    const aheadMs = uptimeSeconds * 1_000 - this.#sources.monotonicMs();
+    const { seconds: uptimeSeconds, aheadMs } = this.#uptime();
     const sleptMs = aheadMs - this.#uptimeAheadMs;
     const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
     const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
@@ -107,6 +108,17 @@ export class SystemClock implements Clock {
     this.#suspendedMs += Math.abs(jumpMs - sleptMs) <= stepMs ? jumpMs : sleptMs + stepMs;
     this.#uptimeSeconds = uptimeSeconds;
     this.#uptimeAheadMs = aheadMs;
+  }
+
+  /** The uptime, and by how much it is ahead of the monotonic clock. Asked again where the two were not read together. */
+  #uptime(): { seconds: number; aheadMs: number } {
+    for (let times = 1; ; times++) {
+      const monotonicMs = this.#sources.monotonicMs();
+      const seconds = this.#sources.uptimeSeconds();
+      const tookMs = this.#sources.monotonicMs() - monotonicMs;
+      if (tookMs < UPTIME_ASKED_MS || times === MOST_UPTIMES)
+        return { seconds, aheadMs: seconds * 1_000 - monotonicMs };
+    }
   }
 }
 

@@ -116,6 +116,44 @@ describe('the clock of a process', () => {
     expect(passed()).toBe(500);
   });
 
+  describe('where the process stands still while it asks for the uptime', () => {
+    /** For half a second each, before the answer or after it. */
+    const standStill = (times: number, when: 'before' | 'after'): void => {
+      const uptimeSeconds = machine.uptimeSeconds.bind(machine);
+      machine.uptimeSeconds = () => {
+        const isStill = times-- > 0;
+        if (isStill && when === 'before') machine.awake.standStill(500);
+        const seconds = uptimeSeconds();
+        if (isStill && when === 'after') machine.awake.standStill(500);
+        return seconds;
+      };
+    };
+    const inTruth = (): number => machine.awake.now() + 3_000;
+
+    it.each(['before', 'after'] as const)('counts the whole of a suspend (%s the answer)', (when) => {
+      const start = machine.awake.now();
+      machine.suspend(3_000);
+      standStill(1, when);
+      passed();
+      expect(passed()).toBeGreaterThanOrEqual(inTruth() - start - 1);
+      expect(passed()).toBeLessThanOrEqual(inTruth() - start + 20);
+    });
+
+    it.each(['before', 'after'] as const)(
+      'counts the whole of the first suspend after that (%s the answer)',
+      (when) => {
+        standStill(1, when);
+        clock = new SystemClock(machine);
+        begin = clock.now();
+        const start = machine.awake.now();
+        clock.now();
+        machine.suspend(3_000);
+        expect(passed()).toBeGreaterThanOrEqual(inTruth() - start - 1);
+        expect(passed()).toBeLessThanOrEqual(inTruth() - start + 20);
+      },
+    );
+  });
+
   it('finds a suspend of more than a second where the uptime is known in whole seconds', () => {
     boot(1_000);
     machine.setWallClock(5_000);

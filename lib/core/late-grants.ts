@@ -38,12 +38,14 @@ export class LateGrants {
   }
 
   /** @param unanswered how many of its questions may still be executed */
-  expect(ownership: Ownership, limits: Limits, unanswered: number): void {
+  expect(ownership: Ownership, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
     this.#sweep();
     const { resource } = ownership;
     const entries = this.#byResource.get(resource)?.slice(1 - MOST.ofResource) ?? [];
     // One that is executed about now has its place, and then its lease, for so long.
-    const endsAt = this.clock.now() + 2 * limits.leaseMs;
+    const endsAt = this.clock.now() + 2 * leaseMs;
+    // The options of a call have a signal of the caller's, which is not to be kept for so long.
+    const limits = { leaseMs, attemptTimeoutMs };
     entries.push({ ownership, limits, endsAt, unanswered, heardToken: 0 });
     this.#byResource.delete(resource);
     this.#byResource.set(resource, entries);

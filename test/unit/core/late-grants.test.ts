@@ -1,5 +1,6 @@
+import { LateGrants } from '../../../lib/core/late-grants.js';
 import type { LockOptions } from '../../../lib/core/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
+import { FakeClock, settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, lostOnTheWay } from '../../support/scripted-store.js';
 import { gate, track } from '../../support/tracked.js';
@@ -100,4 +101,13 @@ describe('a grant', () => {
       expect(world.clock.timers).toBe(0);
     },
   );
+});
+
+it('keeps nothing of the caller in mind for those who wait no more', () => {
+  const late = new LateGrants(new FakeClock());
+  const ownership = { resource: 'stock', owner: 'a/1/x', mode: 'exclusive' } as const;
+  const options = { leaseMs: 3_000, attemptTimeoutMs: 100, signal: new AbortController().signal };
+  late.expect(ownership, options, 1);
+  const departed = late.claim({ resource: 'stock', fencingToken: 1, sentAt: 0, isFor: () => true });
+  expect(departed?.limits).toStrictEqual({ leaseMs: 3_000, attemptTimeoutMs: 100 });
 });

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { quoteResource } from '../core/errors.js';
+import { type LockError, quoteResource } from '../core/errors.js';
 import type { LockEvent, LockEventOf } from '../core/events.js';
+import { LockStoreError } from '../core/lock-store.js';
 
 /** What is logged. */
 export const LOGGED_EVENTS = [
@@ -14,6 +15,11 @@ export const LOGGED_EVENTS = [
   'callbackFailed',
   'tickSkipped',
 ] as const satisfies readonly LockEvent['type'][];
+
+const WHY_SKIPPED = {
+  late: 'later than maxClockSkewMs and waitMs allow, or older than the last tick that was claimed',
+  early: 'further ahead than maxClockSkewMs allows',
+} as const;
 
 /** Logs what somebody should look at. Everything else is for the observers. */
 export class LockEventLog {
@@ -32,7 +38,7 @@ export class LockEventLog {
         this.#logger.warn(describeLeak(event));
         return;
       case 'releaseFailed':
-        this.#logger.warn(`${event.error.message}. It is tried again until the lease has expired by itself.`);
+        this.#logger.warn(`${event.error.message}. ${describeNextTry(event.error)}`);
         return;
       case 'renewalFailed':
         this.#logger.warn(`${event.error.message}. It is tried again until the lease ends.`);
@@ -62,15 +68,16 @@ export class LockEventLog {
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
     const skipped = `Tick ${tick} of job ${quoteResource(job)} is skipped`;
-    const by = reason === 'late' ? `it is ${lateMs} ms late` : `it is due only in ${-lateMs} ms`;
+    const by =
+      (reason === 'late' ? `it is ${lateMs} ms late` : `it is due only in ${-lateMs} ms`) + ' by the clock of Redis';
     if (clockBehindMs === undefined || this.#wrongClocks.has(job)) {
-      this.#logger.debug(`${skipped}: ${by} by the clock of Redis.`);
+      this.#logger.debug(`${skipped}: ${by}, ${WHY_SKIPPED[reason]}.`);
       return;
     }
     this.#wrongClocks.add(job);
     const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
     this.#logger.warn(
-      `${skipped}: ${by} by the clock of Redis. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs ` +
+      `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs ` +
         `allows, so the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is said once for each job.`,
     );
   }
@@ -104,10 +111,17 @@ export class LockEventLog {
   }
 }
 
+/** What Redis refuses, or a closed service, is not asked again. */
+function describeNextTry({ cause }: LockError): string {
+  return cause instanceof LockStoreError && cause.failure === 'refused'
+    ? 'It is not tried again: the lock ends with its lease.'
+    : 'It is tried again until the lease has expired by itself.';
+}
+
 function describeLeak({ resource, callSite, isRenewed }: LockEventOf<'leaked'>): string {
   const from = callSite ? ` It was acquired at ${callSite}.` : '';
   const effect = isRenewed
-    ? 'It is renewed for as long as this process lives, and nobody else gets it'
+    ? 'It is renewed for as long as this process lives, so no other call gets it'
     : "It is renewed no more (onLeak: 'expire') and ends with its lease";
   return (
     `The lease of ${quoteResource(resource)} was not released, and nothing refers to it any more, so nothing can release it.${from} ` +

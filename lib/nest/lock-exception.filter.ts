@@ -114,7 +114,8 @@ function judge(exception: LockError): Verdict {
     return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };
   }
   if (exception instanceof InvalidResourceError) {
-    const message = 'A value in this request is empty, too long, or no well-formed text.';
+    const message =
+      'A value in this request cannot name a lock: it is empty, too long, reserved, or no well-formed text.';
     return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
   }
   return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };

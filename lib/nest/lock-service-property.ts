@@ -16,7 +16,7 @@ export function declareLockService(
 ): (instance: object | undefined, where: string) => RedisLockService {
   if (typeof prototype === 'function') {
     throw new InvalidLockOptionsError(
-      `A static method of ${prototype.name} cannot be locked: Nest injects the lock service into instances.`,
+      `A static method of ${prototype.name} cannot be locked: Nest injects the lock service into instances. Make it a method of instances.`,
       'decorator',
     );
   }

@@ -79,7 +79,7 @@ const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS];
 function refuseStream(result: object, where: string): InvalidLockOptionsError {
   endStream(result);
   return new InvalidLockOptionsError(
-    `${where} returned ${describeStream(result)}, which would be sent when its lock is released: the lock of a method ends ` +
+    `${where} returned ${describeStream(result)}, which would be sent after its lock is released: the lock of a method ends ` +
       `with the method. Use @LockHandler, which holds the lock until all is sent, or return what is complete.`,
     'decorator',
   );

@@ -17,7 +17,10 @@ export function wrapMethod(
   const original = descriptor?.value as unknown;
   // A property, even one with an arrow function in it, has no descriptor.
   if (!descriptor || typeof original !== 'function') {
-    throw new InvalidLockOptionsError(`${where} is not a method, but ${describeValue(original)}.`, 'decorator');
+    throw new InvalidLockOptionsError(
+      `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`,
+      'decorator',
+    );
   }
   const wrapped = wrap(original as (...args: unknown[]) => unknown);
   for (const key of Reflect.getOwnMetadataKeys(original)) {

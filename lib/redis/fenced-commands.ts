@@ -79,7 +79,10 @@ function checkCommand(command: unknown, index: number): [name: string, ...args: 
   const lowerCase = typeof name === 'string' ? name.toLowerCase() : '';
   if (!NAME.test(lowerCase))
     throw invalid(`${where} must begin with the name of a command, not ${describeValue(name)}`);
-  if (NOT_IN_SCRIPTS.has(lowerCase)) throw invalid(`${where} is ${name as string}, which Redis runs in no script`);
+  if (NOT_IN_SCRIPTS.has(lowerCase))
+    throw invalid(
+      `${where} is ${name as string}, which Redis runs in no script. Send it without the guard. Nothing was executed`,
+    );
   return [lowerCase, ...args.map((arg, position) => checkArgument(arg, `${where}[${position + 1}]`))];
 }
 

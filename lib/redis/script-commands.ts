@@ -43,7 +43,8 @@ async function ask(client: Redis | Cluster, commands: readonly FencedCommand[], 
     if (!info) throw refusal(`${what}, which this Redis does not know`);
     const subcommands = (info[SUBCOMMANDS] ?? []) as readonly CommandInfo[];
     const named = subcommands.find(([name]) => name.toLowerCase() === fullNameOf(command)) ?? info;
-    if ([...named[2]].includes('noscript')) throw refusal(`${what}, which this Redis runs in no script`);
+    if ([...named[2]].includes('noscript'))
+      throw refusal(`${what}, which this Redis runs in no script. Send it without the guard`);
     known.add(subcommands.length > 0 ? fullNameOf(command) : nameOf(command));
   }
 }

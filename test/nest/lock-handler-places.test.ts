@@ -8,9 +8,17 @@ describe('@LockHandler where nothing can ever run it', () => {
   const lock = LockHandler('x') as (...target: unknown[]) => void;
 
   it.each([
-    ['a static method', () => lock(class Shop {}, 'open', { value: () => {} }), /static method of Shop/],
+    [
+      'a static method',
+      () => lock(class Shop {}, 'open', { value: () => {} }),
+      /static method of Shop .*Make it a method of instances/,
+    ],
     ['a class', () => lock(class Shop {}), /Shop is a class/],
-    ['a property', () => lock(class Shop {}.prototype, 'open'), /Shop\.open is not a method/],
+    [
+      'a property',
+      () => lock(class Shop {}.prototype, 'open'),
+      /Shop\.open is not a method, .*Put the decorator on a method/,
+    ],
     ['an accessor', () => lock(class Shop {}.prototype, 'open', { get: () => 1 }), /Shop\.open is not a method/],
   ])('is an error when the class is defined: on %s', (_, decorate, message) => {
     expect(decorate).toThrow(message);

@@ -232,7 +232,11 @@ describe('fence.guard refuses before anything is sent', () => {
     ['an array', [['DEL', ['a', 'b']]], /commands\[0\]\[1\] must be .*, not an array of 2/],
     ['a boolean', [['SET', 'a', true]], /commands\[0\]\[2\] must be .*, not boolean/],
     ['not a number', [['SET', 'a', NaN]], /commands\[0\]\[2\] must be .*, not NaN/],
-    ['a transaction', [['MULTI']], /commands\[0\] is MULTI, which Redis runs in no script/],
+    [
+      'a transaction',
+      [['MULTI']],
+      /commands\[0\] is MULTI, which Redis runs in no script\. Send it without the guard\. Nothing was executed\.$/,
+    ],
     [
       'the key of the guard',
       [

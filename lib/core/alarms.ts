@@ -42,8 +42,8 @@ export class Alarms {
   }
 
   /** Rings once, `delayMs` from now. */
-  setIn(alarm: Alarm, delayMs: number): void {
-    this.set(alarm, this.clock.now() + delayMs);
+  setIn(alarm: Alarm, delayMs: number, now = this.clock.now()): void {
+    this.set(alarm, now + delayMs);
   }
 
   cancel(alarm: Alarm): void {

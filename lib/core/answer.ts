@@ -43,13 +43,15 @@ export function answerWithin<T>(
  * certain it is left to the caller, who knows what a second execution would mean.
  *
  * @param command as it was sent the first time
- * @param again sends it once more; gives nothing where it is not wanted any more
+ * @param again sends it once more; returns nothing where it is not wanted any more
+ * @param sentAt when it was sent, where that is known: each look at the clock costs
  */
 export function insistWithin<T>(
   alarms: Alarms,
   command: Promise<T>,
   timeoutMs: number,
   again: () => Promise<T> | undefined,
+  sentAt?: number,
 ): Promise<Answer<T>> {
   return new Promise((resolve) => {
     let trouble: LockStoreError | undefined;
@@ -79,7 +81,7 @@ export function insistWithin<T>(
       alarms.setIn(next, pauseMs);
       pauseMs = Math.min(pauseMs * 2, PAUSE_MS.longest);
     };
-    alarms.setIn(alarm, timeoutMs);
+    alarms.setIn(alarm, timeoutMs, sentAt);
     command.then(answered, failed);
   });
 }

@@ -22,7 +22,7 @@ export class Call implements Alarm {
 
   constructor(
     readonly options: ResolvedLockOptions,
-    private readonly startedAt: number,
+    readonly startedAt: number,
     private readonly outcome: CallOutcome,
     private readonly alarms: Alarms,
   ) {

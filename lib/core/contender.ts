@@ -28,7 +28,7 @@ export interface ContenderWorkings {
 export interface ContenderListener {
   /** What it and those before it have found out. */
   readonly log: AttemptLog;
-  granted(fencingToken: number, sentAt: number): void;
+  granted(fencingToken: number, sentAt: number, now: number): void;
   /** Its call's time is over. */
   outOfTime(): void;
   /** The queue of the store takes nobody any more. */
@@ -77,13 +77,14 @@ export class Contender implements Alarm {
     return this.#rotate(leaving);
   }
 
-  ask(): void {
+  /** @param now the time, where it is known: each look at the clock costs */
+  ask(now?: number): void {
     if (this.#leaving) {
       this.#rotate(this.#leaving).catch(() => {}); // reported by the attempt
       return;
     }
     const { call, ownership, workings } = this;
-    const { attempt, queueing } = this.#begin();
+    const { attempt, queueing } = this.#begin(now);
     workings.store.acquire(ownership, call.options.leaseMs, queueing).then(
       (reply) => this.#onReply(attempt, queueing.sentAt, reply),
       (error: unknown) => this.#onError(attempt, asStoreError(error)),
@@ -139,7 +140,7 @@ export class Contender implements Alarm {
     // A fixed lease should be as long as was asked for; one that is nearly over should begin anew. It is this contender's in
     // the store, so another acquire does both.
     const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
-    if (isEnough) this.#conclude(fencingToken, sentAt);
+    if (isEnough) this.#conclude(fencingToken, sentAt, now);
     else this.ask();
   }
 
@@ -175,14 +176,13 @@ export class Contender implements Alarm {
     if (this.#isOver) this.workings.withdrawals.answered(this.ownership);
   }
 
-  #conclude(fencingToken: number, sentAt: number): void {
+  #conclude(fencingToken: number, sentAt: number, now: number): void {
     this.#stop();
-    this.line.granted(fencingToken, sentAt);
+    this.line.granted(fencingToken, sentAt, now);
   }
 
-  #begin() {
+  #begin(sentAt = this.workings.clock.now()) {
     const { options } = this.call;
-    const sentAt = this.workings.clock.now();
     this.call.attempts++;
     this.line.log.sent(sentAt);
     this.#isAsking = true;
@@ -203,7 +203,8 @@ export class Contender implements Alarm {
     }
     if (reply.status === 'granted') {
       const { leaseMs } = call.options;
-      if (workings.clock.now() < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt);
+      const now = workings.clock.now();
+      if (now < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt, now);
       else if (attempt === this.#latest) this.#unanswered(grantedTooLate());
       return;
     }

@@ -30,8 +30,8 @@ export class Hold implements Due {
   /** Whether nobody waits for the answer to its release. */
   readonly backgroundRelease: boolean;
   readonly acquiredAt: number;
-  /** For how long it was held; set when it ends. */
-  heldMs = 0;
+  /** When it ended, on the monotonic clock. */
+  endedAt = Infinity;
   /** How many leases stand on it. */
   depth = 1;
   /** How many of them may write. */
@@ -164,7 +164,7 @@ export class Hold implements Due {
   /** Over, before the store is told: nobody may enter or renew it any more. `false`: it was lost before. */
   end(how: 'released' | 'transferred' = 'released'): boolean {
     const now = this.clock.now();
-    this.heldMs = now - this.acquiredAt;
+    this.endedAt = now;
     if (!this.#isHeldAt(now)) return false;
     this.#state = how;
     this.#over();

@@ -16,11 +16,13 @@ const PASSED_ON = { outcome: 'answered', value: true } as const;
 export function giveBack(hold: Hold, workings: LeaseWorkings): Promise<void> {
   const { alarms, contention, store, watchdog } = workings;
   const wasHeld = hold.end();
-  const { heldMs } = hold;
+  const { endedAt } = hold;
+  const heldMs = endedAt - hold.acquiredAt;
   watchdog.unwatch(hold);
   const released = contention.giveBack(hold, () => conclude(hold, workings, PASSED_ON, wasHeld, heldMs));
   if (released === undefined) return OVER;
-  const answer = insistWithin(alarms, released, hold.attemptTimeoutMs, () => store.release(hold.ownership));
+  const again = (): Promise<boolean> => store.release(hold.ownership);
+  const answer = insistWithin(alarms, released, hold.attemptTimeoutMs, again, endedAt);
   const ended = answer.then((known) => conclude(hold, workings, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know

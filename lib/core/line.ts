@@ -45,7 +45,7 @@ export class Line implements ContenderListener {
       return call.fail(this.#fullHere(call));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
-    if (isFirst) return this.#contend(call).ask();
+    if (isFirst) return this.#contend(call).ask(call.startedAt);
     this.#waiting.add(call);
     call.onGivingUp(() => this.#outOfTime(call));
   }
@@ -162,10 +162,9 @@ export class Line implements ContenderListener {
     this.#checkIdle();
   }
 
-  granted(fencingToken: number, sentAt: number): void {
+  granted(fencingToken: number, sentAt: number, now: number): void {
     const { call, ownership, hasAskedAgain } = this.#contender!;
     const { clock } = this.workings;
-    const now = clock.now();
     this.#contender = undefined;
     // Whoever waits from now on waits for this holder.
     this.log.busy(0);

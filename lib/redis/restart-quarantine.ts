@@ -35,8 +35,10 @@ interface Findings {
 interface Server {
   /** The smallest difference so far between the server's wall clock and the monotonic clock of this process. */
   aheadMs: number;
-  /** The run of the server that was last found to have forgotten no lease. */
-  wellRunId: string | undefined;
+  /** The run of the server that this process saw last. */
+  runId: string;
+  /** When every lease that this run may have forgotten has ended, on the clock of this process; -Infinity where that is known. */
+  wellAt: number;
 }
 
 /** What the script replies: run id, uptime in seconds, time in milliseconds, and 1 where the fence has forgotten no lease. */
@@ -110,23 +112,26 @@ export class RestartQuarantine implements ScriptSender {
     const server = this.#serverOf(client, aheadMs);
     server.aheadMs = Math.min(server.aheadMs, aheadMs);
     const upMs = Math.max(0, upSeconds * 1_000 - UPTIME_STEP_MS - (aheadMs - server.aheadMs));
-    const leftMs = this.longestLeaseMs - upMs;
-    findings.runId = runId;
-    if (leftMs <= 0 || (runId !== '' && runId === server.wellRunId)) this.#isWell(client, findings);
-    else findings.until.set(fence, hasAll === 1 ? -Infinity : now + leftMs);
+    if (runId === '' || runId !== server.runId) server.wellAt = Infinity;
+    server.runId = findings.runId = runId;
+    // What one look has found holds for later ones, which may think that the server runs for less: where its clock was set back, or
+    // where this process stood still before it read a reply.
+    server.wellAt = Math.min(server.wellAt, now + this.longestLeaseMs - upMs);
+    if (server.wellAt <= now) this.#isWell(client, findings);
+    else findings.until.set(fence, hasAll === 1 ? -Infinity : server.wellAt);
   }
 
   /** Whatever happens to the server's clock from now on, this run of it has forgotten no lease that could still be trusted. */
   #isWell(client: Redis, findings: Findings): void {
     findings.isWell = true;
     const server = this.#servers.get(placeOf(client));
-    if (server) server.wellRunId = findings.runId;
+    if (server?.runId === findings.runId) server.wellAt = -Infinity;
   }
 
   #serverOf(client: Redis, aheadMs: number): Server {
     const place = placeOf(client);
     let server = this.#servers.get(place);
-    if (!server) this.#servers.set(place, (server = { aheadMs, wellRunId: undefined }));
+    if (!server) this.#servers.set(place, (server = { aheadMs, runId: '', wellAt: Infinity }));
     return server;
   }
 }

@@ -1,7 +1,7 @@
 import { LockBusyError, LockUnavailableError } from '../../../lib/core/errors.js';
 import { connectAdmin } from '../../support/admin-client.js';
 import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useInstances } from '../../support/lock-instances.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { startRedis, useRedis } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 
@@ -13,6 +13,8 @@ const FORGOTTEN =
 describe('with restartQuarantineMs', () => {
   const redis = useRedis();
   const start = useInstances(() => at(redis().port));
+  const admin = useAdmin(() => redis().url);
+  const uptimeSeconds = async () => Number(/uptime_in_seconds:(\d+)/.exec(await admin().info('server'))![1]);
   const QUARANTINED = { restartQuarantineMs: LEASE_MS, defaults: { leaseMs: LEASE_MS } };
 
   it('a server that was started just now grants nothing, and then it does', async () => {
@@ -21,7 +23,8 @@ describe('with restartQuarantineMs', () => {
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect(error.message).toMatch(FORGOTTEN);
     await (await locks.acquire('a', { waitMs: 60_000 })).release();
-    // Whatever the prefix: it has forgotten nothing that could still be trusted.
+    // Whatever the prefix: it has forgotten nothing that could still be trusted. A process that comes new knows whole seconds only.
+    await eventually(async () => expect(await uptimeSeconds()).toBeGreaterThan(LEASE_MS / 1_000));
     const other = await start({ ...QUARANTINED, keyPrefix: 'other' });
     await (await other.locks.acquire('a', { waitMs: 0 })).release();
   });

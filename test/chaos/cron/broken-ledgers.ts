@@ -1,12 +1,33 @@
 import type { TickLedger } from '../../../lib/core/tick-ledger.js';
+import type { CronSimulationOptions } from './cron-simulation.js';
+import { RARE_JOBS } from './simulated-job.js';
+
+/** Processes stand still for longer than any claim of these jobs is remembered. */
+export const LONG_PAUSES = {
+  ticks: 200,
+  jobs: RARE_JOBS,
+  longestPauseMs: 3 * 3_600_000,
+  calmMs: 1_200_000,
+} as const satisfies Partial<CronSimulationOptions>;
 
 interface BrokenLedger {
   /** Which rule finds it out. */
   readonly rule: string;
   breakLedger(ledger: TickLedger): TickLedger;
+  /** In which simulation. */
+  readonly options?: Partial<CronSimulationOptions>;
 }
 
 let forged = 0;
+
+/** Takes any tick that it does not remember. */
+export function unjudged(ledger: TickLedger): TickLedger {
+  return {
+    claim: (tick, claim) => ledger.claim(tick, { ...claim, due: undefined }),
+    finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
+    giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+  };
+}
 
 /** Ledgers that are wrong, each in its own way. */
 export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
@@ -26,13 +47,10 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
       giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
     }),
   },
-  'it does not judge a tick by the time': {
+  'it remembers a claim for as long as ever, but does not judge a tick by the time': {
     rule: 'duplicate',
-    breakLedger: (ledger) => ({
-      claim: (tick, claim) => ledger.claim(tick, claim.due ? { ...claim, keepMs: 20_000, due: undefined } : claim),
-      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
-    }),
+    breakLedger: unjudged,
+    options: LONG_PAUSES,
   },
   'it knows a tick by the time it is asked': {
     rule: 'duplicate',

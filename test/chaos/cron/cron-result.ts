@@ -24,6 +24,8 @@ export interface Judgement {
   readonly diedWithClaimant: number;
   /** Ticks that nobody started, of such jobs, because a later tick of the job was claimed first. */
   readonly outrun: number;
+  /** Calls that were told that they are too late for the tick. */
+  readonly late: number;
   readonly duplicates: number;
   readonly overlaps: number;
   readonly missed: number;
@@ -36,6 +38,8 @@ export interface CronResult extends Judgement {
   readonly kills: number;
   /** How often a process stood still. */
   readonly pauses: number;
+  /** How often a machine was suspended. */
+  readonly suspends?: number;
   readonly clockSteps?: number;
   readonly connectionKills?: number;
   /** How long it was by the clock of the simulation. */
@@ -55,6 +59,7 @@ export function judge(calls: readonly TickCall[], jobs: readonly JudgedJob[]): J
     starts: starts.length,
     reruns: starts.filter(({ rerun }) => rerun).length,
     ...missed.unstarted,
+    late: calls.filter(({ done }) => done?.isLate).length,
     duplicates: count('duplicate', 'rerun of a whole run'),
     overlaps: count('overlap'),
     missed: count('missed', 'never came back'),

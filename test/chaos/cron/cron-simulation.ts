@@ -17,6 +17,10 @@ export interface CronSimulationOptions {
   readonly jobs?: readonly SimulatedJob[];
   /** Whether members are killed, suspended, and have their clocks set. @default true */
   readonly incidents?: boolean;
+  /** The longest time for which a process stands still, or its machine is suspended. @default three leases */
+  readonly longestPauseMs?: number;
+  /** The mean time between two incidents. @default 30 s */
+  readonly calmMs?: number;
   /** A broken ledger in place of a member's own, to see that it is found out. */
   readonly breakLedger?: (ledger: TickLedger) => TickLedger;
 }
@@ -29,7 +33,6 @@ const TROUBLE = 0.3;
 const BAD_MS = 8_000;
 const GOOD_MS = 40_000;
 const LONGEST_DELAY_MS = 2 * LEASE_MS;
-/** The mean time between two incidents. */
 const CALM_MS = 30_000;
 /** In such steps the simulation goes on. */
 const STEP_MS = 60_000;
@@ -47,7 +50,7 @@ export class CronSimulation implements SimulatedWorld {
   readonly maxClockSkewMs = MOST_SKEW_MS + 1_000;
   readonly random: SeededRandom;
   readonly history = new TickHistory();
-  readonly counts = { kills: 0, pauses: 0, clockSteps: 0 };
+  readonly counts = { kills: 0, pauses: 0, suspends: 0, clockSteps: 0 };
   readonly #fleet = new Fleet();
   readonly #processes: Process[] = [];
   readonly #schedules: readonly (readonly [SimulatedJob, SimulatedSchedule])[];
@@ -139,16 +142,16 @@ export class CronSimulation implements SimulatedWorld {
       clock.setTimer(
         () => {
           if (clock.now() >= endsAt) return;
-          this.#happens();
+          this.#happens(endsAt);
           next();
         },
-        this.#upTo(2 * CALM_MS),
+        this.#upTo(2 * (this.options.calmMs ?? CALM_MS)),
       );
     };
     next();
   }
 
-  #happens(): void {
+  #happens(endsAt: number): void {
     const victim = this.#processes[this.#upTo(this.#processes.length)]!;
     switch (this.#upTo(3)) {
       case 0:
@@ -156,15 +159,27 @@ export class CronSimulation implements SimulatedWorld {
         this.#kill(victim);
         break;
       case 1:
-        if (!victim.clock.isAwake) return;
-        this.counts.pauses++;
-        victim.clock.stop();
-        this.#fleet.clock.setTimer(() => victim.clock.continue(), this.#upTo(LONGEST_PAUSE_MS));
+        this.#pause(victim, endsAt);
         break;
       default:
         this.counts.clockSteps++;
         victim.clock.wallSkewMs = this.#skew();
     }
+  }
+
+  /** It stands still, or its machine is suspended. */
+  #pause({ clock, scheduler }: Process, endsAt: number): void {
+    const ms = this.#upTo(this.options.longestPauseMs ?? LONGEST_PAUSE_MS);
+    // Of each job a tick comes after it, so that one which all of them were too late for was not the last.
+    const lastTickFrom = endsAt - 2 * Math.max(...this.#schedules.map(([, { everyMs }]) => everyMs));
+    if (!clock.isAwake || this.now() + ms > lastTickFrom) return;
+    const isSuspend = this.#upTo(2) === 0;
+    this.counts[isSuspend ? 'suspends' : 'pauses']++;
+    clock.stop();
+    this.#fleet.clock.setTimer(() => {
+      if (isSuspend) scheduler.suspended(ms);
+      clock.continue();
+    }, ms);
   }
 
   #kill(victim: Process): void {

@@ -8,7 +8,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { machineNow } from '../../support/machine-now.js';
-import { LEASE_MS, REAL_JOBS, type RealJob } from './real-jobs.js';
+import { LEASE_MS, MAX_CLOCK_SKEW_MS, REAL_JOBS, type RealJob } from './real-jobs.js';
 import type { TickLine } from './tick-log.js';
 
 /** What the process is to do. */
@@ -38,15 +38,21 @@ class CronModule {}
 
 const app = await NestFactory.createApplicationContext(CronModule, { logger: ['error'] });
 const locks = app.get(RedisLockService);
+/** The ticks that were refused as late, by their job, until their call has ended. */
+const late = new Set<string>();
+locks.observe((event) => {
+  if (event.type === 'tickSkipped' && event.reason === 'late') late.add(`${event.job} ${event.tick}`);
+});
 
-async function fire({ name: job, overlap, onCrash, longestRunMs }: RealJob, due: number): Promise<void> {
+async function fire({ name: job, overlap, onCrash, longestRunMs, isJudged }: RealJob, at: number): Promise<void> {
   const call = ++calls;
   const line = () => ({ on: setup.name, call, at: machineNow() });
-  const tick = new Date(due).toISOString();
+  const tick = new Date(at).toISOString();
+  const due = isJudged ? { at, maxClockSkewMs: MAX_CLOCK_SKEW_MS } : undefined;
   const lock = { leaseMs: LEASE_MS, waitMs: 20_000, attemptTimeoutMs: 500 };
   write({ type: 'fired', ...line(), job, tick });
   try {
-    await locks.runSingleton({ job, tick, overlap, onCrash, keepMs: 60_000, lock }, async (lease, { rerun }) => {
+    await locks.runSingleton({ job, tick, overlap, onCrash, keepMs: 60_000, lock, due }, async (lease, { rerun }) => {
       // The time first: what is left of the lease then is at least what it says after that.
       const start = { type: 'start', ...line(), rerun, token: lease.fencingToken } as const;
       write({ ...start, remainingMs: lease.remainingMs() });
@@ -54,7 +60,7 @@ async function fire({ name: job, overlap, onCrash, longestRunMs }: RealJob, due:
       const end = { type: 'end', ...line() } as const;
       write({ ...end, remainingMs: lease.remainingMs() });
     });
-    write({ type: 'done', ...line() });
+    write({ type: 'done', ...line(), ...(late.delete(`${job} ${tick}`) && { isLate: true }) });
   } catch (error) {
     write({ type: 'done', ...line(), error: String(error) });
   }

@@ -4,7 +4,7 @@ import { type CronTimeLike, nominalTick } from '../../../lib/nest/schedule/nomin
 /** A job that every member of the fleet schedules. */
 export interface SimulatedJob {
   readonly name: string;
-  /** A divisor of a minute. */
+  /** A divisor of a minute, or so many minutes or hours. */
   readonly everySeconds: number;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
@@ -28,6 +28,16 @@ export const SIMULATED_JOBS: readonly SimulatedJob[] = (['skip', 'retry'] as con
   ),
 );
 
+/**
+ * The same kinds, all judged, so rare that what a process missed is still the last tick when its claim is forgotten: a claim is kept
+ * for an hour and twice the clock skew.
+ */
+export const RARE_JOBS: readonly SimulatedJob[] = SIMULATED_JOBS.filter(({ isJudged }) => isJudged).map((job) => ({
+  ...job,
+  name: `onCrash ${job.onCrash}, overlap ${job.overlap}, every 2 h`,
+  everySeconds: 7_200,
+}));
+
 /** Which tick a job fires for: what the decorators compute, from the wall clock of a member. */
 export class SimulatedSchedule {
   readonly everyMs: number;
@@ -38,7 +48,7 @@ export class SimulatedSchedule {
   constructor({ everySeconds }: SimulatedJob) {
     this.everyMs = everySeconds * 1_000;
     this.#fast = everySoManyMs(this.everyMs);
-    this.#real = new CronTime(`*/${everySeconds} * * * * *`, 'UTC');
+    this.#real = new CronTime(expressionOf(everySeconds), 'UTC');
   }
 
   /** @throws where the package `cron` has another answer */
@@ -49,6 +59,11 @@ export class SimulatedSchedule {
     if (real !== tick) throw new Error(`at ${wallNow} the tick is ${real} by the package cron, and not ${tick}`);
     return tick;
   }
+}
+
+function expressionOf(everySeconds: number): string {
+  if (everySeconds < 60) return `*/${everySeconds} * * * * *`;
+  return everySeconds < 3_600 ? `0 */${everySeconds / 60} * * * *` : `0 0 */${everySeconds / 3_600} * * *`;
 }
 
 function everySoManyMs(everyMs: number): CronTimeLike {

@@ -9,6 +9,8 @@ import type { TickLine } from './tick-log.js';
 const USUAL_DELAY_MS = 30;
 const LONG_DELAY_MS = 900;
 const EARLY_MS = 9;
+/** Of jobs that are rarer than this, a run lasts no longer. */
+const LONGEST_SCALE_SECONDS = 10;
 
 export interface SimulatedWorld {
   readonly random: SeededRandom;
@@ -20,10 +22,17 @@ export interface SimulatedWorld {
   add(line: TickLine): void;
 }
 
-/** The scheduler of one member: it fires each job when the member's wall clock says so, however wrong that is. */
+/**
+ * The scheduler of one member: it fires each job when the member's wall clock says so, however wrong that is.
+ *
+ * As the package `cron` with `@SingletonCron`: the timer of a tick that passed while the process stood still fires when it goes on,
+ * and after a suspend later by as long as that lasted; it then fires for the last tick by the wall clock, however long ago that was.
+ */
 export class SimulatedScheduler {
   #calls = 0;
   #isStopped = false;
+  /** How long the machine was suspended: its timers stood still. */
+  #suspendedMs = 0;
 
   constructor(
     private readonly world: SimulatedWorld,
@@ -34,8 +43,10 @@ export class SimulatedScheduler {
   schedule(job: SimulatedJob, schedule: SimulatedSchedule): void {
     const armFor = (tick: number): void => {
       const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
-      this.clock.setTimer(() => {
+      this.#setTimer(() => {
         if (this.#isStopped) return;
+        // The clock was set back meanwhile, or runs too slowly: as cron itself, it waits on.
+        if (tick - this.clock.wallNow() > EARLY_MS) return armFor(tick);
         const due = schedule.tickAt(this.clock.wallNow());
         this.#fire(job, due);
         armFor(due + schedule.everyMs);
@@ -46,6 +57,23 @@ export class SimulatedScheduler {
 
   stop(): void {
     this.#isStopped = true;
+  }
+
+  /** The machine wakes up from a suspend that lasted for so long. */
+  suspended(ms: number): void {
+    this.#suspendedMs += ms;
+  }
+
+  #setTimer(callback: () => void, delayMs: number): void {
+    const awakeMs = (): number => this.world.now() - this.#suspendedMs;
+    const endsAt = awakeMs() + delayMs;
+    const ring = (): void => {
+      const leftMs = endsAt - awakeMs();
+      // A clock that runs too fast rings a little before.
+      if (leftMs <= delayMs / 50) callback();
+      else this.clock.setTimer(ring, leftMs);
+    };
+    this.clock.setTimer(ring, delayMs);
   }
 
   #upTo(limit: number): number {
@@ -69,7 +97,8 @@ export class SimulatedScheduler {
     const call = ++this.#calls;
     const line = () => ({ on: member.name, call, at: world.now() });
     // Mostly short; sometimes the next tick comes before the end.
-    const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * everySeconds : 300 * everySeconds);
+    const scale = Math.min(everySeconds, LONGEST_SCALE_SECONDS);
+    const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * scale : 300 * scale);
     // Some wait so long for a reply that their lease is over when it comes.
     const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
     const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };

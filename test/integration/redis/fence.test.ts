@@ -140,6 +140,29 @@ describe('fence.guard', () => {
     expect((await keysWithTtl(admin()))[KEY]).toBe(-1);
   });
 
+  it('refuses a stale write until nobody has written for ttlMs, and accepts it after that; without ttlMs never', async () => {
+    const write = (token: number, ttlMs: number | undefined) =>
+      fence.guard(admin(), { key: KEY, token, ...(ttlMs && { ttlMs }) }, [['SET', 'value', token]]);
+    /** All stand still for so long that a key which is remembered for less is gone. */
+    const passes = async (ms: number): Promise<void> => {
+      const ttlMs = await admin().pttl(KEY);
+      if (ttlMs >= 0) await admin().pexpire(KEY, Math.max(0, ttlMs - ms));
+    };
+    const [stale, next] = [64, 96];
+    await write(next, 60_000);
+    for (let times = 0; times < 5; times++) {
+      await passes(50_000);
+      await expect(write(stale, 60_000)).rejects.toThrow(StaleFencingTokenError);
+      await write(next, 60_000); // the later holder works on, so the guard remembers
+    }
+    await passes(60_000);
+    expect(await write(stale, 60_000)).toEqual(['OK']); // the bound that the guide states
+    expect(await write(next, undefined)).toEqual(['OK']);
+    await passes(365 * 86_400_000);
+    await expect(write(stale, 60_000)).rejects.toThrow(StaleFencingTokenError);
+    expect(await admin().get('value')).toBe(String(next));
+  });
+
   it('goes by the hash of the script, and loads it again where it is gone', async () => {
     await admin().script('FLUSH');
     await resetCounts(admin());

@@ -1,7 +1,7 @@
 // A cluster of primaries, for the time of a scenario.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { findFreePort } from '../../../scripts/redis/free-port.mjs';
+import { findFreeClusterPort } from '../../../scripts/redis/free-port.mjs';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
 
 const SLOTS = 16_384;
@@ -10,18 +10,19 @@ const SLOTS = 16_384;
 export async function startCluster(primaries) {
   const nodes = await Promise.all(
     Array.from({ length: primaries }, async () => {
-      const busPort = await findFreePort();
-      const args = ['--cluster-enabled', 'yes', '--cluster-port', String(busPort), '--save', '', '--appendonly', 'no'];
-      return { server: await startRedisServer({ args }), busPort };
+      const port = await findFreeClusterPort();
+      const args = ['--cluster-enabled', 'yes', '--save', '', '--appendonly', 'no'];
+      return startRedisServer({ port, args });
     }),
   );
-  const clients = nodes.map(({ server }) => new Redis(server.port));
+  const clients = nodes.map(({ port }) => new Redis(port));
   try {
     for (const [index, client] of clients.entries()) {
       const [from, to] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / primaries));
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-      await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to - 1);
-      await clients[0].call('CLUSTER', 'MEET', '127.0.0.1', nodes[index].server.port, nodes[index].busPort);
+      // By range only since Redis 7.
+      await client.call('CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
+      if (index > 0) await clients[0].call('CLUSTER', 'MEET', '127.0.0.1', nodes[index].port);
     }
     const isReady = async (client) => {
       const info = await client.call('CLUSTER', 'INFO');
@@ -33,5 +34,5 @@ export async function startCluster(primaries) {
   } finally {
     for (const client of clients) client.disconnect();
   }
-  return nodes.map(({ server }) => server);
+  return nodes;
 }

@@ -95,7 +95,7 @@ export class QuorumContender {
     const seat = this.seats[index]!;
     // A release under that name is under way.
     if (this.isOver || !seat.mayHear(grant)) return false;
-    if (seat.hear({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
+    if (seat.hearMessage({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
     return true;
   }
 

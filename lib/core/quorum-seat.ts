@@ -13,6 +13,8 @@ export class QuorumSeat {
   #refused: Ownership | undefined;
   /** How many questions may still be executed that were asked under the name it has. */
   #unanswered = 0;
+  /** The largest token that a message has named, for the name it has. */
+  #heardToken = 0;
   #isOver = false;
   #ownership: Ownership;
 
@@ -55,7 +57,18 @@ export class QuorumSeat {
     return grant.isFor(this.#ownership.owner);
   }
 
-  /** It has the vote, by a reply or by a message. Whether that is new: whoever may use the channels can repeat a message. */
+  /**
+   * A message says that it has the vote.
+   *
+   * @returns whether that is new. Whoever may use the channels can repeat a message, also after the vote was forgotten
+   */
+  hearMessage(vote: QuorumVote): boolean {
+    if (vote.fencingToken <= this.#heardToken) return false;
+    this.#heardToken = vote.fencingToken;
+    return this.hear(vote);
+  }
+
+  /** It has the vote. Returns whether that is new. */
   hear(vote: QuorumVote): boolean {
     if (this.vote && this.vote.stamp >= vote.stamp) return false;
     this.vote = vote;
@@ -106,6 +119,7 @@ export class QuorumSeat {
     const before = this.#ownership;
     this.#depart(leaseMs);
     this.#ownership = this.newName();
+    this.#heardToken = 0;
     this.vote = undefined;
     return before;
   }

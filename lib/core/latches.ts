@@ -72,9 +72,9 @@ export class Latches implements LatchListener {
       if (answer.outcome === 'answered') return agreed(terms, answer.value).remaining;
       if (answer.outcome === 'failed') log.failed(answer.error);
       else if (answer.outcome === 'timeout') log.unanswered(answer.error);
-      if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
       // A last one is sent when the shutdown begins: work that is drained may count until then.
       if (closing.aborted) throw new LockShutdownError(terms.name);
+      if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
       const pauseMs = failurePause(log, random);
       if (clock.now() + pauseMs >= giveUpAt) break;
       await pause(clock, pauseMs, closing);

@@ -50,6 +50,12 @@ const work = fc.oneof(
   { weight: 1, arbitrary: strangeValue.filter((value) => typeof value !== 'function') },
 );
 
+/** Runs every command in scripts, and answers 'ok'. */
+const FENCED = {
+  call: async (name: string, args: string[]) =>
+    name === 'command' ? args.slice(1).map((each) => [each, -1, []]) : ['ok'],
+};
+
 /** The options of every public function. None of them waits for anything: each call has its resource for itself. */
 export const OPTION_CALLS: readonly OptionCall[] = [
   define('acquire', args(resources, lockOptions), async (locks, name, options) =>
@@ -159,7 +165,7 @@ export const OPTION_CALLS: readonly OptionCall[] = [
     await first!.useFactory();
   }),
   define('fence.guard', args(optionsOf('key', 'token', 'ttlMs'), strangeValue), (_locks, options, commands) =>
-    fence.guard({ call: async () => ['ok'] } as Any, options, commands),
+    fence.guard(FENCED as Any, options, commands),
   ),
   decorator('DistributedLock', optionsOf(...DECORATION, ...LOCK, 'mode'), DistributedLock),
   decorator('LockHandler', optionsOf(...DECORATION, ...LOCK, 'mode'), LockHandler),

@@ -47,6 +47,11 @@ const OF_THIS_MACHINE: TimeSources = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
+/**
+ * Of looks that follow one another sooner than this, one compares the clocks. What a process does within so short a time of its own it
+ * could as well have done before the suspend: nobody can tell these apart.
+ */
+const COMPARE_EVERY_MS = 0.1;
 /** By how much the wall clock must leave the monotonic one behind before somebody asks why. */
 const JUMP_MS = 20;
 /** How exact the uptime is: hundredths of a second, or whole seconds where `/proc/uptime` cannot be read. */
@@ -58,34 +63,44 @@ const MOST_UPTIMES = 4;
 const LONGEST_SLEEP_MS = 1_000;
 
 /**
- * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do not: every look
+ * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do not: a look
  * compares it with the wall clock, and asks where that has jumped whether the machine was suspended or the clock was set.
  */
 export class SystemClock implements Clock {
   readonly #sources: TimeSources;
+  readonly #compareEveryMs: number;
   #suspendedMs = 0;
+  /** When the clocks were last compared, on the monotonic one. */
+  #comparedAt: number;
   /** By how much the wall clock was ahead of the monotonic one when that was last asked about. */
   #wallAheadMs: number;
   /** The uptime when it was last asked for, and by how much it was ahead. */
   #uptimeSeconds: number;
   #uptimeAheadMs: number;
 
-  constructor(sources: TimeSources = OF_THIS_MACHINE) {
+  /** @param compareEveryMs how far apart two looks are, on the monotonic clock, that compare it with the wall clock */
+  constructor(sources: TimeSources = OF_THIS_MACHINE, compareEveryMs = COMPARE_EVERY_MS) {
     this.#sources = sources;
-    const monotonicMs = sources.monotonicMs();
+    this.#compareEveryMs = compareEveryMs;
+    const monotonicMs = (this.#comparedAt = sources.monotonicMs());
     this.#wallAheadMs = sources.wallMs() - monotonicMs;
     ({ seconds: this.#uptimeSeconds, aheadMs: this.#uptimeAheadMs } = this.#uptime());
   }
 
   now(): number {
     const monotonicMs = this.#sources.monotonicMs();
+    if (monotonicMs - this.#comparedAt >= this.#compareEveryMs) this.#compare(monotonicMs);
+    return monotonicMs + this.#suspendedMs;
+  }
+
+  #compare(monotonicMs: number): void {
+    this.#comparedAt = monotonicMs;
     const wallAheadMs = this.#sources.wallMs() - monotonicMs;
     const jumpMs = wallAheadMs - this.#wallAheadMs;
     if (jumpMs > JUMP_MS || jumpMs < -JUMP_MS) {
       this.#wallAheadMs = wallAheadMs;
       this.#countSuspend(jumpMs);
     }
-    return monotonicMs + this.#suspendedMs;
   }
 
   wallNow(): number {

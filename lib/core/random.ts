@@ -21,6 +21,9 @@ export interface RandomSources {
 
 const SYSTEM: RandomSources = { fill: randomFillSync, now: () => performance.now(), wallNow: () => Date.now() };
 
+/** How much of its own time a process may have spent since the wall clock was read, in milliseconds. */
+const WALL_CLOCK_KEEPS_MS = 0.1;
+
 export class SystemRandom implements Random {
   readonly #pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE);
   readonly #words = new Uint32Array(this.#pool.buffer, this.#pool.byteOffset, this.#pool.length / 4);
@@ -28,6 +31,7 @@ export class SystemRandom implements Random {
   readonly #timeWords = new Uint32Array(this.#times.buffer);
   readonly #sources: RandomSources;
   #used = this.#pool.length;
+  #wallReadAt = -Infinity;
 
   constructor(sources = SYSTEM) {
     this.#sources = sources;
@@ -44,8 +48,12 @@ export class SystemRandom implements Random {
     this.#used += ID_BYTES;
     // Copies of a machine that was saved while it ran (snapshots, live clones) have the same pool, and the same generator behind
     // it; the time at which they go on is not the same. Random bits stay random with it.
-    this.#times[0] = now();
-    this.#times[1] = wallNow();
+    const time = now();
+    if (!(time - this.#wallReadAt < WALL_CLOCK_KEEPS_MS)) {
+      this.#wallReadAt = time;
+      this.#times[1] = wallNow();
+    }
+    this.#times[0] = time;
     for (let word = 0; word < ID_BYTES / 4; word++) this.#words[from / 4 + word]! ^= this.#timeWords[word]!;
     return this.#pool.toString('base64url', from, this.#used);
   }

@@ -56,7 +56,7 @@ describe('the clock of a process', () => {
 
   const boot = (uptimeStepMs?: number): void => {
     machine = new Machine(uptimeStepMs);
-    clock = new SystemClock(machine);
+    clock = new SystemClock(machine, 0);
     begin = clock.now();
     machine.looks = 0;
   };
@@ -69,6 +69,18 @@ describe('the clock of a process', () => {
     await machine.awake.advance(100);
     expect(passed()).toBe(2_500);
     expect(machine.looks).toBe(1);
+  });
+
+  it('compares itself with the wall clock once in a tenth of a millisecond that the process runs', async () => {
+    clock = new SystemClock(machine);
+    begin = clock.now();
+    machine.suspend(1_400);
+    expect(passed()).toBe(0);
+    await machine.awake.advance(0.09);
+    expect(passed()).toBeCloseTo(0.09);
+    await machine.awake.advance(0.02);
+    expect(passed()).toBeGreaterThanOrEqual(1_399);
+    expect(passed()).toBeLessThanOrEqual(1_402);
   });
 
   it('counts one suspend after another, and each of them once', async () => {
@@ -143,7 +155,7 @@ describe('the clock of a process', () => {
       'counts the whole of the first suspend after that (%s the answer)',
       (when) => {
         standStill(1, when);
-        clock = new SystemClock(machine);
+        clock = new SystemClock(machine, 0);
         begin = clock.now();
         const start = machine.awake.now();
         clock.now();
@@ -165,7 +177,7 @@ describe('the clock of a process', () => {
 
   it('goes by the monotonic clock alone where nobody knows the uptime', () => {
     machine.uptimeSeconds = () => NaN;
-    clock = new SystemClock(machine);
+    clock = new SystemClock(machine, 0);
     begin = clock.now();
     machine.setWallClock(5_000);
     expect(passed()).toBe(0);

@@ -47,8 +47,8 @@ describe('what came of a chapter', () => {
       const { rows } = faultsOutcome([chapter(ms)], targets);
       return rows.find(({ what }) => what.startsWith('the longest script'));
     };
-    expect(row(12.34)).toMatchObject({ seen: '12.3 ms', met: true });
-    expect(row(300)).toMatchObject({ seen: '300.0 ms', met: false });
-    expect(row(0)).toMatchObject({ seen: 'less than 1 ms', met: true });
+    expect(row(12.34)).toMatchObject({ seen: '12.3 ms' });
+    expect(row(300)).toMatchObject({ seen: '300.0 ms' });
+    expect(row(0)).toMatchObject({ seen: 'less than 1 ms' });
   });
 });

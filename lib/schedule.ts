@@ -1,6 +1,6 @@
 export { SingletonCron, type SingletonCronOptions } from './nest/schedule/singleton-cron.decorator.js';
 export { SingletonInterval, type SingletonIntervalOptions } from './nest/schedule/singleton-interval.decorator.js';
 export { SingletonTimeout, type SingletonTimeoutOptions } from './nest/schedule/singleton-timeout.decorator.js';
-export type { SingletonRun } from './core/singleton-run-options.js';
+export type { SingletonRun } from './core/singleton/singleton-run-options.js';
 export type { JobMethod, JobMethodDecorator } from './nest/schedule/singleton-method.js';
 export type { SingletonJobOptions, SingletonTickOptions } from './nest/schedule/singleton-options.js';

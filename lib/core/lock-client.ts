@@ -1,43 +1,43 @@
 import { setMaxListeners } from 'node:events';
-import { Acquisition } from './acquisition.js';
-import { ActiveHolds } from './active-holds.js';
-import { Alarms } from './alarms.js';
-import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './adoption.js';
-import type { CampaignOptions } from './campaign-options.js';
-import { Campaigns } from './campaigns.js';
-import { type Clock, SYSTEM_CLOCK } from './clock.js';
-import type { CompositeLease } from './composite-lease.js';
-import { Contention } from './contention.js';
-import { LockBusyError, LockUnavailableError } from './errors.js';
-import { LockReentryError } from './reentry-error.js';
-import { type LockObserver, LockObservers } from './events.js';
-import type { HeldLease } from './held-lease.js';
-import type { Grant } from './hold.js';
-import type { Leadership } from './leadership.js';
-import type { Lease } from './lease.js';
-import { Leaks, type OnLeak, type Origin } from './leaks.js';
-import type { LeaseWorkings } from './lease-workings.js';
-import { LockContext } from './lock-context.js';
+import { Acquisition } from './lease/lease-factory.js';
+import { ActiveHolds } from './holding/active-holds.js';
+import { Alarms } from './util/alarms.js';
+import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './lease/adoption.js';
+import type { CampaignOptions } from './leader/campaign-options.js';
+import { Campaigns } from './leader/campaigns.js';
+import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
+import type { CompositeLease } from './lease/composite-lease.js';
+import { Contention } from './acquiring/local-queues.js';
+import { LockBusyError, LockUnavailableError } from './api/errors.js';
+import { LockReentryError } from './api/reentry-error.js';
+import { type LockObserver, LockObservers } from './api/events.js';
+import type { HeldLease } from './lease/single-lease.js';
+import type { Grant } from './holding/hold.js';
+import type { Leadership } from './leader/leadership.js';
+import type { Lease } from './api/lease.js';
+import { Leaks, type OnLeak, type Origin } from './lease/leaks.js';
+import type { LeaseWorkings } from './lease/lease-deps.js';
+import { LockContext } from './holding/lock-context.js';
 import {
   LOCK_DEFAULTS,
   type LockDefaults,
   type LockOptions,
   type ResolvedLockOptions,
   resolveLockOptions,
-} from './lock-options.js';
-import { checkWork, type LockedWork } from './locked-work.js';
-import type { LockState, LockStore } from './lock-store.js';
-import { OperatorsView } from './operators-view.js';
-import { createOwnerId } from './owner-id.js';
-import { type Random, SystemRandom } from './random.js';
-import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } from './resource.js';
-import { Semaphore } from './semaphore.js';
-import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore-options.js';
-import { decodeLeases } from './transfer-text.js';
-import { checkKnownOptions } from './validation.js';
-import { Watchdog } from './watchdog.js';
-import { Withdrawals } from './withdrawals.js';
-import { quote } from './quoted.js';
+} from './api/lock-options.js';
+import { checkWork, type LockedWork } from './api/locked-work.js';
+import type { LockState, LockStore } from './store/lock-store.js';
+import { OperatorsView } from './operators.js';
+import { createOwnerId } from './store/owner-id.js';
+import { type Random, SystemRandom } from './util/random.js';
+import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } from './api/resource.js';
+import { Semaphore } from './semaphore/semaphore.js';
+import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
+import { decodeLeases } from './lease/transfer-text.js';
+import { checkKnownOptions } from './api/validation.js';
+import { Watchdog } from './holding/watchdog.js';
+import { Withdrawals } from './store/orphan-releases.js';
+import { quote } from './util/quoted.js';
 
 export interface LockClientOptions {
   readonly store: LockStore;

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { type LockError, quoteResource } from '../core/errors.js';
-import type { LockEvent, LockEventOf } from '../core/events.js';
-import { LockStoreError } from '../core/lock-store.js';
+import { type LockError, quoteResource } from '../core/api/errors.js';
+import type { LockEvent, LockEventOf } from '../core/api/events.js';
+import { LockStoreError } from '../core/store/lock-store.js';
 
 /** What is logged. */
 export const LOGGED_EVENTS = [

@@ -1,22 +1,22 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import type { CampaignOptions } from '../core/campaign-options.js';
-import type { CountdownLatch, LatchOptions } from '../core/countdown-latch.js';
-import type { LockObserver } from '../core/events.js';
-import type { Latches } from '../core/latches.js';
-import type { Leadership } from '../core/leadership.js';
-import type { Lease } from '../core/lease.js';
-import type { AdoptOptions } from '../core/adoption.js';
+import type { CampaignOptions } from '../core/leader/campaign-options.js';
+import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch.js';
+import type { LockObserver } from '../core/api/events.js';
+import type { Latches } from '../core/latch/latches.js';
+import type { Leadership } from '../core/leader/leadership.js';
+import type { Lease } from '../core/api/lease.js';
+import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
-import type { LockedWork } from '../core/locked-work.js';
-import type { ForceReleaseOptions, ListOptions } from '../core/operators-view.js';
-import type { Semaphore } from '../core/semaphore.js';
-import type { SemaphoreOptions } from '../core/semaphore-options.js';
-import type { LockOptions } from '../core/lock-options.js';
-import type { LockState } from '../core/lock-store.js';
-import type { ResourceNames } from '../core/resource.js';
-import type { SingletonRunOptions, SingletonWork } from '../core/singleton-run-options.js';
-import type { SingletonRuns } from '../core/singleton-runs.js';
-import { checkFunction } from '../core/validation.js';
+import type { LockedWork } from '../core/api/locked-work.js';
+import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
+import type { Semaphore } from '../core/semaphore/semaphore.js';
+import type { SemaphoreOptions } from '../core/semaphore/semaphore-options.js';
+import type { LockOptions } from '../core/api/lock-options.js';
+import type { LockState } from '../core/store/lock-store.js';
+import type { ResourceNames } from '../core/api/resource.js';
+import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
+import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
+import { checkFunction } from '../core/api/validation.js';
 
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {

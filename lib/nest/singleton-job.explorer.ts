@@ -1,9 +1,9 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
-import { InvalidLockOptionsError } from '../core/errors.js';
-import { quote } from '../core/quoted.js';
-import { DEFAULT_KEY_PREFIX, IN_MEMORY, type ResolvedModuleOptions } from './redis-lock-module-options.js';
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { quote } from '../core/util/quoted.js';
+import { DEFAULT_KEY_PREFIX, IN_MEMORY, type ResolvedModuleOptions } from './module/module-options.js';
 import { DEFAULT_NAME } from './tokens.js';
 
 /** Marks a method as a singleton job. */

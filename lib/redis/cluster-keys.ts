@@ -1,5 +1,5 @@
 import { Keys } from './keys.js';
-import { SLOTS, slotOf } from './slot.js';
+import { SLOTS, slotOf } from './topology/slot.js';
 
 /** By slot, a short text that hashes to it. The same on every instance. */
 const tags: string[] = [];

@@ -1,11 +1,11 @@
-import { ClusterConnection } from './cluster-connection.js';
-import type { Connection } from './connection.js';
-import { isCluster, modelOf, type RedisConnectionOption } from './connection-options.js';
-import type { Durability } from './durability.js';
-import { OwnClients } from './own-clients.js';
-import { RedisConnection } from './redis-connection.js';
-import { RestartQuarantine } from './restart-quarantine.js';
-import { ScriptRunner } from './script-runner.js';
+import { ClusterConnection } from './topology/cluster-connection.js';
+import type { Connection } from './connection/connection.js';
+import { isCluster, modelOf, type RedisConnectionOption } from './connection/connection-options.js';
+import type { Durability } from './durability/durability.js';
+import { OwnClients } from './connection/own-clients.js';
+import { RedisConnection } from './topology/primary-connection.js';
+import { RestartQuarantine } from './script/restart-quarantine.js';
+import { ScriptRunner } from './script/script-runner.js';
 
 /** How an instance connects, and what it asks of the servers. */
 export interface ConnectionTerms {

@@ -1,8 +1,8 @@
-import { inRootContext } from '../core/async-contexts.js';
-import type { LatchListener } from '../core/latch-store.js';
-import type { GrantListener, PushedGrant } from '../core/lock-store.js';
-import type { Connection } from './connection.js';
-import { toStoreError } from './failures.js';
+import { inRootContext } from '../core/util/async-contexts.js';
+import type { LatchListener } from '../core/store/latch-store.js';
+import type { GrantListener, PushedGrant } from '../core/store/lock-store.js';
+import type { Connection } from './connection/connection.js';
+import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
 import { decodeResource } from './keys.js';
 

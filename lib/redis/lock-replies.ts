@@ -1,5 +1,12 @@
-import type { LockMode } from '../core/lock-options.js';
-import type { AcquireReply, LockState, LockWaiter, Ownership, Queueing, RotateReply } from '../core/lock-store.js';
+import type { LockMode } from '../core/api/lock-options.js';
+import type {
+  AcquireReply,
+  LockState,
+  LockWaiter,
+  Ownership,
+  Queueing,
+  RotateReply,
+} from '../core/store/lock-store.js';
 
 /** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
 export function requestOf({ mode, permits }: Ownership): string {

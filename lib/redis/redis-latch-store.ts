@@ -1,5 +1,5 @@
-import type { LockStoreError } from '../core/lock-store.js';
-import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/latch-store.js';
+import type { LockStoreError } from '../core/store/lock-store.js';
+import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/store/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN } from './scripts/count-down.js';
 import { READ_LATCH } from './scripts/read-latch.js';

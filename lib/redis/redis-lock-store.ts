@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { LatchListener } from '../core/latch-store.js';
+import type { LatchListener } from '../core/store/latch-store.js';
 import {
   type AcquireReply,
   closedStore,
@@ -11,14 +11,14 @@ import {
   type Queueing,
   type RotateReply,
   type Transfer,
-} from '../core/lock-store.js';
+} from '../core/store/lock-store.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys } from './cluster-keys.js';
 import { Keys, waitersOf } from './keys.js';
-import type { Connection, ScriptCall } from './connection.js';
+import type { Connection, ScriptCall } from './connection/connection.js';
 import { type ConnectionTerms, createConnection } from './create-connection.js';
-import { CHANGE, GRANT, ROTATION, TRANSFERRED } from './durable-terms.js';
-import { RestartQuarantineError } from './restart-quarantine.js';
+import { CHANGE, GRANT, ROTATION, TRANSFERRED } from './durability/durable-terms.js';
+import { RestartQuarantineError } from './script/restart-quarantine.js';
 import { ACQUIRE } from './scripts/acquire.js';
 import { DOWNGRADE } from './scripts/downgrade.js';
 import { FORCE_RELEASE } from './scripts/force-release.js';
@@ -28,7 +28,7 @@ import { RELEASE } from './scripts/release.js';
 import { RENEW } from './scripts/renew.js';
 import { RESIZE } from './scripts/resize.js';
 import { ROTATE } from './scripts/rotate.js';
-import { scanKeys } from './scan-keys.js';
+import { scanKeys } from './connection/scan-keys.js';
 import type { Script } from './scripts/script.js';
 import { SET_DEPTH } from './scripts/set-depth.js';
 import { TRANSFER } from './scripts/transfer.js';

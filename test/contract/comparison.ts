@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireReply, LockState } from '../../lib/core/lock-store.js';
+import type { AcquireReply, LockState } from '../../lib/core/store/lock-store.js';
 import type { LockModel } from '../support/lock-model.js';
 import { TokenOrder } from './token-order.js';
 

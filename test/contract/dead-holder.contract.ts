@@ -1,4 +1,4 @@
-import type { Ownership } from '../../lib/core/lock-store.js';
+import type { Ownership } from '../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from './queue-world.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from './subject.js';
 

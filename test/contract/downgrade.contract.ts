@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
+import type { LockStore, Ownership } from '../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from './queue-world.js';
 import {
   contender,

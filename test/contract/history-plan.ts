@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { Ownership } from '../../lib/core/lock-store.js';
-import type { PermitRequest } from '../../lib/core/permit-request.js';
+import type { Ownership } from '../../lib/core/store/lock-store.js';
+import type { PermitRequest } from '../../lib/core/api/permit-request.js';
 
 /** One who acts in a history: who it is, and what it wants whenever it wants something. */
 export interface ActorPlan {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { type AcquireReply, type LockStore, LockStoreError, type Ownership } from '../../lib/core/lock-store.js';
+import { type AcquireReply, type LockStore, LockStoreError, type Ownership } from '../../lib/core/store/lock-store.js';
 import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
 import { LockModel } from '../support/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';

@@ -1,7 +1,7 @@
-import { InMemoryLatchStore } from '../../lib/core/in-memory-latch-store.js';
-import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../lib/core/in-memory-server.js';
-import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
+import { InMemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
+import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { GrantLog } from '../support/grant-log.js';
 import { describeDeadHolder } from './dead-holder.contract.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { LatchState, LatchStore } from '../../lib/core/latch-store.js';
+import type { LatchState, LatchStore } from '../../lib/core/store/latch-store.js';
 import { eventually } from '../support/eventually.js';
 import { LONG_MS, type Subject } from './subject.js';
 

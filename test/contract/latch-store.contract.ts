@@ -1,4 +1,4 @@
-import type { LatchStore, LatchTerms } from '../../lib/core/latch-store.js';
+import type { LatchStore, LatchTerms } from '../../lib/core/store/latch-store.js';
 import { eventually } from '../support/eventually.js';
 import { LONG_MS, SHORT_MS, type Subject } from './subject.js';
 

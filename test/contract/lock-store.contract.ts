@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
+import type { LockStore, Ownership } from '../../lib/core/store/lock-store.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from './subject.js';
 
 /** What every lock store keeps to: who holds what, and until when. */

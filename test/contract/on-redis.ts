@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { RedisConnectionOption } from '../../lib/redis/connection-options.js';
-import type { Durability } from '../../lib/redis/durability.js';
+import type { RedisConnectionOption } from '../../lib/redis/connection/connection-options.js';
+import type { Durability } from '../../lib/redis/durability/durability.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
+import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
 import { describeDeadHolder } from './dead-holder.contract.js';
 import { describeDowngrade } from './downgrade.contract.js';
 import { describeGrantTerms } from './grant-terms.contract.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireReply, LockStore, Ownership, Queueing } from '../../lib/core/lock-store.js';
-import type { TickLedger } from '../../lib/core/tick-ledger.js';
+import type { AcquireReply, LockStore, Ownership, Queueing } from '../../lib/core/store/lock-store.js';
+import type { TickLedger } from '../../lib/core/store/tick-store.js';
 import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
 import { instancesOf } from '../support/instances-of.js';
 import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';

@@ -1,11 +1,11 @@
-import { type Clock, SystemClock } from '../../lib/core/clock.js';
-import { InMemoryLatchStore } from '../../lib/core/in-memory-latch-store.js';
-import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../lib/core/in-memory-server.js';
-import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
-import { QuorumLockStore } from '../../lib/core/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../lib/core/quorum-tick-ledger.js';
-import { SystemRandom } from '../../lib/core/random.js';
+import { type Clock, SystemClock } from '../../lib/core/util/clock.js';
+import { InMemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
+import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
+import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
+import { QuorumTickLedger } from '../../lib/quorum/quorum-tick-store.js';
+import { SystemRandom } from '../../lib/core/util/random.js';
 import type { Subject } from './subject.js';
 
 let clients = 0;

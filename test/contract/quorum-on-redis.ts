@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { SystemClock } from '../../lib/core/clock.js';
-import { QuorumLockStore } from '../../lib/core/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../lib/core/quorum-tick-ledger.js';
-import { SystemRandom } from '../../lib/core/random.js';
+import { SystemClock } from '../../lib/core/util/clock.js';
+import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
+import { QuorumTickLedger } from '../../lib/quorum/quorum-tick-store.js';
+import { SystemRandom } from '../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
-import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
+import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../support/lock-user.js';
 import { useServers } from '../support/quorum-servers.js';
 import { timeOf } from './on-redis.js';

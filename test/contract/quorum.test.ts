@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SystemClock } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/core/util/clock.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { describeDeadHolder } from './dead-holder.contract.js';
 import { describeDowngrade } from './downgrade.contract.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { LatchStore } from '../../lib/core/latch-store.js';
-import type { LockStore, Ownership, Queueing } from '../../lib/core/lock-store.js';
-import type { TickLedger } from '../../lib/core/tick-ledger.js';
+import type { LatchStore } from '../../lib/core/store/latch-store.js';
+import type { LockStore, Ownership, Queueing } from '../../lib/core/store/lock-store.js';
+import type { TickLedger } from '../../lib/core/store/tick-store.js';
 
 /** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
 export interface Subject {

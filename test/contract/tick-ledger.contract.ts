@@ -1,5 +1,5 @@
-import type { LockStore, Ownership } from '../../lib/core/lock-store.js';
-import type { TickClaim, TickLedger } from '../../lib/core/tick-ledger.js';
+import type { LockStore, Ownership } from '../../lib/core/store/lock-store.js';
+import type { TickClaim, TickLedger } from '../../lib/core/store/tick-store.js';
 import { contender, LONG_MS, SHORT_MS, type Subject, take } from './subject.js';
 
 const TICK = { resource: 'job:report', tick: '2026-01-01T00:00:00Z' };

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import ts from 'typescript';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../lib/redis/redis-tick-ledger.js';
+import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
 import { useRedis } from '../support/redis-server.js';
 import { blocksOf, GUIDES, readGuide, ROOT, tablesOf } from './guides.js';
 import { createSnippetProgram } from './snippet-program.js';

@@ -3,8 +3,8 @@ import 'reflect-metadata';
 import { Injectable, type LoggerService, Module, type OnModuleInit, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
-import type { RedisLockModuleOptions } from '../../lib/nest/redis-lock-module-options.js';
+import { RedisLockModule } from '../../lib/nest/module/redis-lock.module.js';
+import type { RedisLockModuleOptions } from '../../lib/nest/module/module-options.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
 
 const [options, how] = process.argv.slice(2) as [string, 'factory' | 'init' | 'compiled'];

@@ -1,4 +1,4 @@
-import type { LockEvent } from '../../lib/core/events.js';
+import type { LockEvent } from '../../lib/core/api/events.js';
 import { runTypescript } from '../support/run-typescript.js';
 
 interface Said {

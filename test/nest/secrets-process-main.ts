@@ -1,7 +1,7 @@
 // What secrets-process.test.ts starts: an application that cannot get at its Redis, and a caller who handles no error.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
+import { RedisLockModule } from '../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
 
 const [connection, text] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [never, never];

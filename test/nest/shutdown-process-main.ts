@@ -2,9 +2,9 @@
 import 'reflect-metadata';
 import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DistributedLock } from '../../lib/nest/distributed-lock.decorator.js';
+import { DistributedLock } from '../../lib/nest/decorators/distributed-lock.decorator.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
-import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
+import { RedisLockModule } from '../../lib/nest/module/redis-lock.module.js';
 
 const [connection, how] = process.argv.slice(2) as [string, 'idle' | 'finishes' | 'hangs' | 'closes' | 'releases'];
 const tell = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -2,8 +2,8 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { RedisLockModuleOptions } from '../../lib/nest/redis-lock-module-options.js';
-import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
+import type { RedisLockModuleOptions } from '../../lib/nest/module/module-options.js';
+import { RedisLockModule } from '../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
 
 const [options, serverPid] = process.argv.slice(2) as [string, string?];

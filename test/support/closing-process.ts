@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { RedisLockModuleOptions } from '../../lib/nest/redis-lock-module-options.js';
+import type { RedisLockModuleOptions } from '../../lib/nest/module/module-options.js';
 import { programOf } from './program.js';
 
 const main = programOf(new URL('closing-process-main.ts', import.meta.url));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { LockEvent } from '../../lib/core/events.js';
-import type { HeldLease } from '../../lib/core/held-lease.js';
-import type { Hold } from '../../lib/core/hold.js';
-import { tickOf } from '../../lib/core/fencing-tick.js';
-import type { LockStore } from '../../lib/core/lock-store.js';
+import type { LockEvent } from '../../lib/core/api/events.js';
+import type { HeldLease } from '../../lib/core/lease/single-lease.js';
+import type { Hold } from '../../lib/core/holding/hold.js';
+import { tickOf } from '../../lib/core/store/fencing-token.js';
+import type { LockStore } from '../../lib/core/store/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
 import type { LockWorld } from './lock-world.js';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/core/clock.js';
+import type { Clock } from '../../lib/core/util/clock.js';
 import {
   type AcquireReply,
   type GrantListener,
@@ -10,7 +10,7 @@ import {
   type RotateReply,
   type StoreFailure,
   type Transfer,
-} from '../../lib/core/lock-store.js';
+} from '../../lib/core/store/lock-store.js';
 import type { ProcessClock } from './simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */

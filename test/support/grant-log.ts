@@ -1,4 +1,4 @@
-import type { LockStore, Ownership, PushedGrant } from '../../lib/core/lock-store.js';
+import type { LockStore, Ownership, PushedGrant } from '../../lib/core/store/lock-store.js';
 
 /** A grant, and whose it is. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {

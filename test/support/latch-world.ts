@@ -1,7 +1,7 @@
-import { InMemoryLatchStore } from '../../lib/core/in-memory-latch-store.js';
-import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../lib/core/in-memory-server.js';
-import { Latches } from '../../lib/core/latches.js';
+import { InMemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
+import { Latches } from '../../lib/core/latch/latches.js';
 import { LockClient, type LockClientOptions } from '../../lib/core/lock-client.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedLatchStore } from './scripted-latch-store.js';

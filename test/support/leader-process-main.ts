@@ -2,8 +2,8 @@
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { LeaderOnly } from '../../lib/nest/leader-only.decorator.js';
-import { RedisLockModule } from '../../lib/nest/redis-lock.module.js';
+import { LeaderOnly } from '../../lib/nest/leader/leader-only.decorator.js';
+import { RedisLockModule } from '../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../lib/nest/redis-lock.service.js';
 import { machineNow } from './machine-now.js';
 

@@ -1,4 +1,4 @@
-import type { Leadership } from '../../lib/core/leadership.js';
+import type { Leadership } from '../../lib/core/leader/leadership.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { lostOnTheWay } from './scripted-store.js';
 import { SeededRandom } from './seeded-random.js';

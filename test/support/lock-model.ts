@@ -7,8 +7,8 @@ import type {
   Queueing,
   RotateReply,
   Transfer,
-} from '../../lib/core/lock-store.js';
-import type { PermitRequest } from '../../lib/core/permit-request.js';
+} from '../../lib/core/store/lock-store.js';
+import type { PermitRequest } from '../../lib/core/api/permit-request.js';
 import type { OwnedGrant } from './grant-log.js';
 
 interface Holder {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RedisConnectionOption } from '../../lib/redis/connection-options.js';
+import type { RedisConnectionOption } from '../../lib/redis/connection/connection-options.js';
 
 const GUIDE = new URL('../../docs/how-it-works.md', import.meta.url);
 

@@ -1,6 +1,6 @@
-import type { LockEvent } from '../../lib/core/events.js';
-import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../lib/core/in-memory-server.js';
+import type { LockEvent } from '../../lib/core/api/events.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
 import { LockClient, type LockClientOptions } from '../../lib/core/lock-client.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedStore } from './scripted-store.js';

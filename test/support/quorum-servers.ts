@@ -1,5 +1,5 @@
-import { createLockService } from '../../lib/nest/create-lock-service.js';
-import { type RedisLockModuleOptions, resolveModuleOptions } from '../../lib/nest/redis-lock-module-options.js';
+import { createLockService } from '../../lib/nest/module/create-lock-service.js';
+import { type RedisLockModuleOptions, resolveModuleOptions } from '../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../lib/nest/redis-lock.service.js';
 import { lockConnection } from './lock-user.js';
 import { type RedisServer, startRedis } from './redis-server.js';

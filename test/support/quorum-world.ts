@@ -1,8 +1,8 @@
-import { InMemoryLockStore } from '../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../lib/core/in-memory-server.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
 import { LockClient } from '../../lib/core/lock-client.js';
-import type { LockDefaults } from '../../lib/core/lock-options.js';
-import { QuorumLockStore } from '../../lib/core/quorum-lock-store.js';
+import type { LockDefaults } from '../../lib/core/api/lock-options.js';
+import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { type Distance, DistantStore } from './distant-store.js';
 import { FakeClock } from './fake-clock.js';
 import { SeededRandom } from './seeded-random.js';

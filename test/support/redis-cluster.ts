@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { findFreeClusterPort } from '../../scripts/redis/free-port.mjs';
-import type { ClusterConnectionOptions } from '../../lib/redis/connection-options.js';
-import { SLOTS, slotOf } from '../../lib/redis/slot.js';
+import type { ClusterConnectionOptions } from '../../lib/redis/connection/connection-options.js';
+import { SLOTS, slotOf } from '../../lib/redis/topology/slot.js';
 import { eventually } from './eventually.js';
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.js';
 

@@ -10,7 +10,7 @@ import {
   type RotateReply,
   type StoreFailure,
   type Transfer,
-} from '../../lib/core/lock-store.js';
+} from '../../lib/core/store/lock-store.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;

@@ -1,4 +1,4 @@
-import type { Random } from '../../lib/core/random.js';
+import type { Random } from '../../lib/core/util/random.js';
 
 /** The same numbers for the same seed (mulberry32). */
 export class SeededRandom implements Random {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { LockError } from '../../lib/core/errors.js';
-import type { HeldLease } from '../../lib/core/held-lease.js';
+import { LockError } from '../../lib/core/api/errors.js';
+import type { HeldLease } from '../../lib/core/lease/single-lease.js';
 import type { ContentionHistory } from './contention-history.js';
 import { type CallPlan, SEMAPHORE } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';

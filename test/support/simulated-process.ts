@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../lib/core/clock.js';
+import type { Clock, Timer } from '../../lib/core/util/clock.js';
 import type { FakeClock } from './fake-clock.js';
 import { failing, type Fate, type GrantFate, lostOnTheWay } from './scripted-store.js';
 import type { SeededRandom } from './seeded-random.js';

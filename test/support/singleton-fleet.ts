@@ -1,10 +1,10 @@
-import { InMemoryTickLedger } from '../../lib/core/in-memory-tick-ledger.js';
-import type { Lease } from '../../lib/core/lease.js';
+import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
+import type { Lease } from '../../lib/core/api/lease.js';
 import type { LockClientOptions } from '../../lib/core/lock-client.js';
-import type { Ownership } from '../../lib/core/lock-store.js';
-import type { SingletonRunOptions } from '../../lib/core/singleton-run-options.js';
-import { SingletonRuns } from '../../lib/core/singleton-runs.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from '../../lib/core/tick-ledger.js';
+import type { Ownership } from '../../lib/core/store/lock-store.js';
+import type { SingletonRunOptions } from '../../lib/core/singleton/singleton-run-options.js';
+import { SingletonRuns } from '../../lib/core/singleton/singleton-runs.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from '../../lib/core/store/tick-store.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
 import { track, type Tracked } from './tracked.js';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Hold } from '../../lib/core/hold.js';
-import type { InMemoryMember } from '../../lib/core/in-memory-lock.js';
-import { tickOf } from '../../lib/core/fencing-tick.js';
-import type { InMemoryServer } from '../../lib/core/in-memory-server.js';
-import { isSharedMode, type LockMode } from '../../lib/core/lock-options.js';
+import type { Hold } from '../../lib/core/holding/hold.js';
+import type { InMemoryMember } from '../../lib/memory/memory-lock.js';
+import { tickOf } from '../../lib/core/store/fencing-token.js';
+import type { InMemoryServer } from '../../lib/memory/memory-server.js';
+import { isSharedMode, type LockMode } from '../../lib/core/api/lock-options.js';
 
 /** Whether leases in these modes are never valid at the same time. */
 export function isExcluding(one: LockMode, other: LockMode): boolean {

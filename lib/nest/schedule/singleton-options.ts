@@ -1,8 +1,8 @@
-import { checkLockOptions, type LockOptions } from '../../core/lock-options.js';
-import { jobResource } from '../../core/resource.js';
-import { checkMaxClockSkew } from '../../core/singleton-run-options.js';
-import { checkKnownOptions, checkOneOf, describeValue } from '../../core/validation.js';
-import { InvalidLockOptionsError } from '../../core/errors.js';
+import { checkLockOptions, type LockOptions } from '../../core/api/lock-options.js';
+import { jobResource } from '../../core/api/resource.js';
+import { checkMaxClockSkew } from '../../core/singleton/singleton-run-options.js';
+import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 
 /** What all singleton jobs may choose. */
 export interface SingletonJobOptions extends Pick<

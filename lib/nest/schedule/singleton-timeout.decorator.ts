@@ -1,5 +1,5 @@
 import { Timeout } from '@nestjs/schedule';
-import { checkInteger } from '../../core/validation.js';
+import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 

@@ -1,4 +1,4 @@
-import type { TickLedger } from '../../../lib/core/tick-ledger.js';
+import type { TickLedger } from '../../../lib/core/store/tick-store.js';
 import type { CronSimulationOptions } from './cron-simulation.js';
 import { RARE_JOBS } from './simulated-job.js';
 

@@ -1,4 +1,4 @@
-import type { TickLedger } from '../../../lib/core/tick-ledger.js';
+import type { TickLedger } from '../../../lib/core/store/tick-store.js';
 import { Network, ProcessClock } from '../../support/simulated-process.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { Fleet, type Member } from '../../support/singleton-fleet.js';

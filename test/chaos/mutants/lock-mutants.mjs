@@ -47,7 +47,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'token-of-the-process',
     what: 'a token is counted by the process that is granted, not by the script that grants',
-    file: 'core/tenure.js',
+    file: 'core/holding/store-lease.js',
     find: 'this.token = token;',
     replace: 'this.token = Tenure.minted = (Tenure.minted ?? 0) + 32;',
     scenario: 'rush',
@@ -56,7 +56,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'validity-from-arrival',
     what: 'a lease is trusted from the moment its grant arrived, not from the one it was asked for',
-    file: 'core/validity.js',
+    file: 'core/store/validity.js',
     find: 'return sentAt + leaseMs - (leaseMs * 0.01 + 2);',
     replace: 'return performance.now() + leaseMs - (leaseMs * 0.01 + 2);',
     scenario: 'standstill',
@@ -65,7 +65,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'loss-by-flag',
     what: 'a lease is held until a timer has noted that it is lost: nobody compares its deadline',
-    file: 'core/hold.js',
+    file: 'core/holding/hold.js',
     find: 'this.lose(this.#reasonAtDeadline());\n        return false;',
     replace: 'setTimeout(() => this.lose(this.#reasonAtDeadline()));\n        return true;',
     scenario: 'standstill',
@@ -74,7 +74,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'no-heartbeat',
     what: 'a waiter relies on the message that it is granted, and never asks again',
-    file: 'core/contender.js',
+    file: 'core/acquiring/store-waiter.js',
     find: 'this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, workings.random));',
     replace: 'this.#askLater(Infinity);',
     scenario: 'deaf',
@@ -83,7 +83,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'grant-of-the-withdrawn',
     what: 'who gives up tells nobody, and a lock that is granted to it all the same is not passed on',
-    file: 'core/withdrawals.js',
+    file: 'core/store/orphan-releases.js',
     find: 'this.#withdrawn.set(ownership, before);',
     replace: 'return;',
     scenario: 'patient',
@@ -146,7 +146,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'inner-release-frees',
     what: 'when an inner lease of a reentrant holder ends, Redis is told that all of them do',
-    file: 'core/lease-ending.js',
+    file: 'core/lease/release.js',
     find: 'await sendDepth(hold, workings, hold.attemptTimeoutMs)',
     replace: "{ outcome: 'answered', value: await workings.store.release(hold.ownership) }",
     scenario: 'rush',
@@ -156,7 +156,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'inner-release-ends-all',
     what: 'when an inner lease of a reentrant holder ends, the outer ones are over as well',
-    file: 'core/held-lease.js',
+    file: 'core/lease/single-lease.js',
     find: 'return hold.depth > 0 ? leaveOne(hold, workings) : giveBack(hold, workings);',
     replace: 'return giveBack(hold, workings);',
     scenario: 'rush',
@@ -194,7 +194,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'connection-left-open',
     what: 'the connection that listens is not closed with the application',
-    file: 'redis/redis-connection.js',
+    file: 'redis/topology/primary-connection.js',
     find: 'this.subscriber.disconnect();',
     replace: '',
     scenario: 'rush',
@@ -204,7 +204,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'gives-up-early',
     what: 'who waits gives up after half of the time it was given',
-    file: 'core/call.js',
+    file: 'core/acquiring/pending-call.js',
     find: 'this.giveUpAt = startedAt + options.waitMs;',
     replace: 'this.giveUpAt = startedAt + options.waitMs / 2;',
     scenario: 'rush',
@@ -214,7 +214,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'outage-told-as-busy',
     what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
-    file: 'core/attempt-log.js',
+    file: 'core/store/attempts.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',
@@ -223,7 +223,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'line-forgets',
     what: 'whoever asks next for a line knows nothing of what the one before has heard',
-    file: 'core/line.js',
+    file: 'core/acquiring/local-queue.js',
     find: 'return (this.#contender = new Contender(',
     replace: 'this.log = new AttemptLog();\n        return (this.#contender = new Contender(',
     scenario: 'crowd',
@@ -241,7 +241,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'suspend-unnoticed',
     what: 'a monotonic clock that has stood still is believed',
-    file: 'core/clock.js',
+    file: 'core/util/clock.js',
     find: 'if (jumpMs > JUMP_MS || jumpMs < -JUMP_MS) {',
     replace: 'if (Number.isNaN(jumpMs)) {',
     scenario: 'suspended',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { ClusterConnectionOptions } from '../../../lib/redis/connection-options.js';
-import { slotOf } from '../../../lib/redis/slot.js';
+import type { ClusterConnectionOptions } from '../../../lib/redis/connection/connection-options.js';
+import { slotOf } from '../../../lib/redis/topology/slot.js';
 import { asDocumentedUser, documentedUserArgs } from '../../support/lock-user.js';
 import { type ClusterNode, RedisCluster } from '../../support/redis-cluster.js';
 import { insist } from '../../support/admin-client.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import type { LockEvent } from '../../../lib/core/events.js';
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import type { LockEvent } from '../../../lib/core/api/events.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { useQuorum, useServers } from '../../support/quorum-servers.js';
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import { LockUnavailableError } from '../../../lib/core/errors.js';
-import type { LockMode } from '../../../lib/core/lock-options.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { LockMode } from '../../../lib/core/api/lock-options.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { keysWithTtl, type LockInstanceOptions, useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,4 +1,4 @@
-import { LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';

@@ -1,5 +1,5 @@
-import { LockBusyError, LockUnavailableError } from '../../../lib/core/errors.js';
-import { exponentialBackoff, fixedInterval } from '../../../lib/core/retry.js';
+import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { exponentialBackoff, fixedInterval } from '../../../lib/core/api/retry.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';

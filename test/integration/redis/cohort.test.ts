@@ -1,4 +1,4 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import {
   commandCounts,

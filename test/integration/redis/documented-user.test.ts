@@ -1,5 +1,5 @@
-import type { Ownership } from '../../../lib/core/lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
+import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
 import { eventually } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';

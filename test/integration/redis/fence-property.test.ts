@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { StaleFencingTokenError } from '../../../lib/core/fencing-errors.js';
-import { fence } from '../../../lib/redis/fence.js';
+import { StaleFencingTokenError } from '../../../lib/core/api/fencing-errors.js';
+import { fence } from '../../../lib/redis/fence/fence.js';
 import { useAdmin } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';
 

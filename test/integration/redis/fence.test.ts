@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/core/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/fencing-errors.js';
-import { fence } from '../../../lib/redis/fence.js';
-import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fenced-commands.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/api/fencing-errors.js';
+import { fence } from '../../../lib/redis/fence/fence.js';
+import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fence/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/scripts/guard.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, LeaseLostError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { InvalidLockOptionsError, LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';

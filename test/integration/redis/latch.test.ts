@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LockModeMismatchError, LockShutdownError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockModeMismatchError, LockShutdownError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { COUNT_DOWN } from '../../../lib/redis/scripts/count-down.js';
 import { READ_LATCH } from '../../../lib/redis/scripts/read-latch.js';
 import { WAIT_FOR_LATCH } from '../../../lib/redis/scripts/wait-for-latch.js';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { LeaseLostError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/lease.js';
-import { LeaseLostError } from '../../../lib/core/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
 import { eventually, untilAborted } from '../../support/eventually.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';

@@ -1,5 +1,5 @@
-import { LockQueueFullError } from '../../../lib/core/errors.js';
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import { LockQueueFullError } from '../../../lib/core/api/errors.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import {

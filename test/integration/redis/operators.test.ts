@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LeaseLostError } from '../../../lib/core/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
 import { eventually, untilAborted } from '../../support/eventually.js';
 import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { fixedInterval } from '../../../lib/core/retry.js';
-import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { fixedInterval } from '../../../lib/core/api/retry.js';
+import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { useInstances } from '../../support/lock-instances.js';

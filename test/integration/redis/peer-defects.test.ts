@@ -1,5 +1,5 @@
 // Defects that were reproduced in other lock packages (see the comparison in the docs), where no other file has them.
-import { LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { Ownership } from '../../../lib/core/lock-store.js';
+import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';

@@ -1,4 +1,9 @@
-import { LockAbortedError, LockQueueFullError, LockShutdownError, LockTimeoutError } from '../../../lib/core/errors.js';
+import {
+  LockAbortedError,
+  LockQueueFullError,
+  LockShutdownError,
+  LockTimeoutError,
+} from '../../../lib/core/api/errors.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,4 +1,4 @@
-import { fixedInterval } from '../../../lib/core/retry.js';
+import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import {
   expectNothingLeft,

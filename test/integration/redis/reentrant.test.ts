@@ -1,6 +1,6 @@
-import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
-import type { HeldLease } from '../../../lib/core/held-lease.js';
+import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
 import { SET_DEPTH } from '../../../lib/redis/scripts/set-depth.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Redis } from 'ioredis';
-import { LeaseLostError, LockUnavailableError } from '../../../lib/core/errors.js';
-import type { RedisConnectionOption } from '../../../lib/redis/connection-options.js';
+import { LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { take, type TakeOptions } from '../../support/mixed-sections.js';

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';

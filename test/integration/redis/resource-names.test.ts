@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { eventually } from '../../support/eventually.js';
 import { instancesOf } from '../../support/instances-of.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
 import { eventually, rejection } from '../../support/eventually.js';

@@ -1,4 +1,4 @@
-import { LockTimeoutError } from '../../../lib/core/errors.js';
+import { LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useProcesses } from '../../support/lock-process.js';

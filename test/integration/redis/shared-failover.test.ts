@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ownership } from '../../../lib/core/lock-store.js';
+import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { useAdmin } from '../../support/lock-instances.js';
 import { lockConnection } from '../../support/lock-user.js';

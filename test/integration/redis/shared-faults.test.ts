@@ -1,5 +1,5 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
-import type { Lease } from '../../../lib/core/lease.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import {
   expectNothingLeft,

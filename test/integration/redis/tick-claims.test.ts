@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { InMemoryTickLedger } from '../../../lib/core/in-memory-tick-ledger.js';
-import type { TickClaims } from '../../../lib/core/tick-claims.js';
+import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
+import type { TickClaims } from '../../../lib/core/store/tick-claims.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/lock-user.js';
 import { useRedis } from '../../support/redis-server.js';
 

@@ -1,4 +1,4 @@
-import { type Clock, SystemClock, type Timer } from '../../../lib/core/clock.js';
+import { type Clock, SystemClock, type Timer } from '../../../lib/core/util/clock.js';
 import { eventually, untilAborted } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';

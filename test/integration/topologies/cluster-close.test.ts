@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
-import { ClusterTopology } from '../../../lib/redis/cluster-topology.js';
-import { OwnClients } from '../../../lib/redis/own-clients.js';
+import { ClusterTopology } from '../../../lib/redis/topology/cluster-topology.js';
+import { OwnClients } from '../../../lib/redis/connection/own-clients.js';
 import { eventually } from '../../support/eventually.js';
 
 /** How long a node may take to say where the slots are. */

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { untilQueued, useInstances } from '../../support/lock-instances.js';

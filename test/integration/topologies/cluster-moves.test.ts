@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { slotOf } from '../../../lib/redis/slot.js';
+import { slotOf } from '../../../lib/redis/topology/slot.js';
 import { CriticalSections } from '../../support/critical-sections.js';
 import { eventually } from '../../support/eventually.js';
 import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';

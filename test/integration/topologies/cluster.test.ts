@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/errors.js';
-import { slotOf } from '../../../lib/redis/slot.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { slotOf } from '../../../lib/redis/topology/slot.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { documentedUser } from '../../support/lock-user.js';
 import { take, type TakeOptions } from '../../support/mixed-sections.js';

@@ -1,6 +1,6 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
-import { LockStoreError } from '../../../lib/core/lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-ledger.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
 import { eventually, rejection, untilAborted } from '../../support/eventually.js';
 import { untilQueued, useInstances } from '../../support/lock-instances.js';
 import { useRedis } from '../../support/redis-server.js';

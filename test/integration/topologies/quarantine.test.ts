@@ -1,4 +1,4 @@
-import { LockBusyError, LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { connectAdmin } from '../../support/admin-client.js';
 import { eventually, rejection } from '../../support/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';

@@ -1,4 +1,4 @@
-import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/errors.js';
+import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, repliedWhen } from '../../support/scripted-store.js';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { answered, executedWhen, failing, lostOnTheWay, replyLost, repliedWhen } from '../../support/scripted-store.js';

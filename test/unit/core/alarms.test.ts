@@ -1,4 +1,4 @@
-import { type Alarm, Alarms, alarmThat } from '../../../lib/core/alarms.js';
+import { type Alarm, Alarms, alarmThat } from '../../../lib/core/util/alarms.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { SystemClock } from '../../../lib/core/clock.js';
-import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
+import { SystemClock } from '../../../lib/core/util/clock.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
-import type { CampaignOptions } from '../../../lib/core/campaign-options.js';
+import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { lostOnTheWay } from '../../support/scripted-store.js';

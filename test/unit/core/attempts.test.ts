@@ -1,5 +1,5 @@
-import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/errors.js';
-import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/retry.js';
+import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';

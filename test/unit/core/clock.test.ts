@@ -1,6 +1,6 @@
-import { SystemClock, type TimeSources } from '../../../lib/core/clock.js';
-import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/core/in-memory-server.js';
+import { SystemClock, type TimeSources } from '../../../lib/core/util/clock.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { track } from '../../support/tracked.js';

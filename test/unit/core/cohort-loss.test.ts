@@ -1,4 +1,4 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';

@@ -1,5 +1,5 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
-import type { Lease } from '../../../lib/core/lease.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';

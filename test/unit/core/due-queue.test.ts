@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Due, DueQueue } from '../../../lib/core/due-queue.js';
+import { type Due, DueQueue } from '../../../lib/core/util/due-queue.js';
 
 class Entry implements Due {
   heapIndex = -1;

@@ -1,5 +1,5 @@
-import * as errors from '../../../lib/core/errors.js';
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
+import * as errors from '../../../lib/core/api/errors.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 
 describe('errors', () => {
   const all = [

@@ -1,4 +1,4 @@
-import { ExpiringMap } from '../../../lib/core/expiring-map.js';
+import { ExpiringMap } from '../../../lib/core/util/expiring-map.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 describe('a map whose entries expire', () => {

@@ -1,5 +1,5 @@
-import { Deferred } from '../../../lib/core/deferred.js';
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import { Deferred } from '../../../lib/core/util/deferred.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import {

@@ -1,4 +1,4 @@
-import type { Lease } from '../../../lib/core/lease.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { repliedWhen } from '../../support/scripted-store.js';

@@ -1,5 +1,5 @@
-import { key } from '../../../lib/core/key.js';
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
+import { key } from '../../../lib/core/api/key.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 
 type Values = (texts: TemplateStringsArray, ...values: unknown[]) => string;
 const anyKey = key as Values;

@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { rejection } from '../../support/eventually.js';
 import { LatchWorld } from '../../support/latch-world.js';
 

@@ -5,7 +5,7 @@ import {
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
-} from '../../../lib/core/errors.js';
+} from '../../../lib/core/api/errors.js';
 import { settle } from '../../support/fake-clock.js';
 import { type LatchInstance, LatchWorld } from '../../support/latch-world.js';
 import {

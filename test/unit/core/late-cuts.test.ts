@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/lease.js';
-import { LockStoreError } from '../../../lib/core/lock-store.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import type { Fate } from '../../support/scripted-store.js';

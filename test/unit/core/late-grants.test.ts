@@ -1,5 +1,5 @@
-import { LateGrants } from '../../../lib/core/late-grants.js';
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import { LateGrants } from '../../../lib/core/store/late-grants.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { FakeClock, settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, lostOnTheWay } from '../../support/scripted-store.js';

@@ -1,4 +1,4 @@
-import { NotLeaderError } from '../../../lib/core/not-leader-error.js';
+import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { repliedWhen } from '../../support/scripted-store.js';

@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals';
 import { inspect } from 'node:util';
-import type { CampaignOptions } from '../../../lib/core/campaign-options.js';
-import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/errors.js';
-import { NotLeaderError } from '../../../lib/core/not-leader-error.js';
-import type { Term } from '../../../lib/core/term.js';
+import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
+import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
+import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
+import type { Term } from '../../../lib/core/leader/term.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, grantLost, lostOnTheWay } from '../../support/scripted-store.js';

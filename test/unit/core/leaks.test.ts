@@ -1,7 +1,7 @@
-import { ActiveHolds } from '../../../lib/core/active-holds.js';
-import { LockObservers } from '../../../lib/core/events.js';
-import { Leaks } from '../../../lib/core/leaks.js';
-import type { Watchdog } from '../../../lib/core/watchdog.js';
+import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
+import { LockObservers } from '../../../lib/core/api/events.js';
+import { Leaks } from '../../../lib/core/lease/leaks.js';
+import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 describe('where a lease was acquired', () => {

@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
-import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { rejection } from '../../support/eventually.js';
 

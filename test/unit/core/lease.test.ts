@@ -1,5 +1,5 @@
-import { LeaseLostError } from '../../../lib/core/errors.js';
-import { LockStoreError } from '../../../lib/core/lock-store.js';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import {

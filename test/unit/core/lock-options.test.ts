@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
-import { LOCK_DEFAULTS, type LockOptions, resolveLockOptions } from '../../../lib/core/lock-options.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { LOCK_DEFAULTS, type LockOptions, resolveLockOptions } from '../../../lib/core/api/lock-options.js';
 
 /** What is wrong with the options, as the caller is told. */
 function complaint(options: unknown): InvalidLockOptionsError {

@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../../../lib/core/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';

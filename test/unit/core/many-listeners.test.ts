@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
-import { Latches } from '../../../lib/core/latches.js';
-import { InMemoryLatchStore } from '../../../lib/core/in-memory-latch-store.js';
-import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
+import { Latches } from '../../../lib/core/latch/latches.js';
+import { InMemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 

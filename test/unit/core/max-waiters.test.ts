@@ -1,5 +1,5 @@
-import { LockQueueFullError } from '../../../lib/core/errors.js';
-import type { LockOptions } from '../../../lib/core/lock-options.js';
+import { LockQueueFullError } from '../../../lib/core/api/errors.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { lostOnTheWay } from '../../support/scripted-store.js';

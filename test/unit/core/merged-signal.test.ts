@@ -1,4 +1,4 @@
-import { mergeSignals } from '../../../lib/core/merged-signal.js';
+import { mergeSignals } from '../../../lib/core/util/merged-signal.js';
 
 /** A signal that counts who listens to it. */
 function countedSignal(): { controller: AbortController; listeners: () => number } {

@@ -1,4 +1,4 @@
-import type { LockEvent } from '../../../lib/core/events.js';
+import type { LockEvent } from '../../../lib/core/api/events.js';
 import { settle } from '../../support/fake-clock.js';
 import { LockWorld } from '../../support/lock-world.js';
 import { failing } from '../../support/scripted-store.js';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { LockError } from '../../../lib/core/errors.js';
+import type { LockError } from '../../../lib/core/api/errors.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/scripted-store.js';
 
@@ -77,7 +77,7 @@ describe('owner ids', () => {
   });
 
   it('are 128 random bits', async () => {
-    const { SystemRandom } = await import('../../../lib/core/random.js');
+    const { SystemRandom } = await import('../../../lib/core/util/random.js');
     const ids = Array.from({ length: 1_000 }, () => new SystemRandom().id());
     expect(new Set(ids).size).toBe(1_000);
     for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(16);

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/lease.js';
-import { LockError, LockUnavailableError } from '../../../lib/core/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { LockError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { type QuorumClient, QuorumWorld } from '../../support/quorum-world.js';
 import type { SeededRandom } from '../../support/seeded-random.js';
 import { ProcessClock } from '../../support/simulated-process.js';

@@ -1,5 +1,5 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
-import { LockStoreError, type Ownership, type PushedGrant } from '../../../lib/core/lock-store.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockStoreError, type Ownership, type PushedGrant } from '../../../lib/core/store/lock-store.js';
 import { rejection } from '../../support/eventually.js';
 import { QuorumWorld, type QuorumClient } from '../../support/quorum-world.js';
 

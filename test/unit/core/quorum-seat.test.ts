@@ -1,5 +1,5 @@
-import type { QuorumNode } from '../../../lib/core/quorum-node.js';
-import { QuorumSeat } from '../../../lib/core/quorum-seat.js';
+import type { QuorumNode } from '../../../lib/quorum/node.js';
+import { QuorumSeat } from '../../../lib/quorum/candidate-at-node.js';
 
 const LEASE_MS = 3_000;
 

@@ -1,4 +1,4 @@
-import type { Lease } from '../../../lib/core/lease.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { QuorumWorld } from '../../support/quorum-world.js';
 
 const SEEDS = Number(process.env['SEEDS'] ?? 80);

@@ -1,6 +1,12 @@
-import { Deferred } from '../../../lib/core/deferred.js';
-import type { AcquireReply, GrantListener, LockStore, Ownership, PushedGrant } from '../../../lib/core/lock-store.js';
-import { QuorumLockStore } from '../../../lib/core/quorum-lock-store.js';
+import { Deferred } from '../../../lib/core/util/deferred.js';
+import type {
+  AcquireReply,
+  GrantListener,
+  LockStore,
+  Ownership,
+  PushedGrant,
+} from '../../../lib/core/store/lock-store.js';
+import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 

@@ -1,12 +1,12 @@
-import { SystemClock } from '../../../lib/core/clock.js';
-import { InMemoryLockStore } from '../../../lib/core/in-memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/core/in-memory-server.js';
-import { InMemoryTickLedger } from '../../../lib/core/in-memory-tick-ledger.js';
-import { QuorumLockStore } from '../../../lib/core/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../../lib/core/quorum-tick-ledger.js';
-import { SystemRandom } from '../../../lib/core/random.js';
-import type { ClaimChange, TickClaims } from '../../../lib/core/tick-claims.js';
-import type { TickClaim } from '../../../lib/core/tick-ledger.js';
+import { SystemClock } from '../../../lib/core/util/clock.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
+import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
+import { QuorumTickLedger } from '../../../lib/quorum/quorum-tick-store.js';
+import { SystemRandom } from '../../../lib/core/util/random.js';
+import type { ClaimChange, TickClaims } from '../../../lib/core/store/tick-claims.js';
+import type { TickClaim } from '../../../lib/core/store/tick-store.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 120_000;

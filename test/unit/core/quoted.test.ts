@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import { LockBusyError, quoteResource } from '../../../lib/core/errors.js';
-import { describeValue } from '../../../lib/core/validation.js';
+import { LockBusyError, quoteResource } from '../../../lib/core/api/errors.js';
+import { describeValue } from '../../../lib/core/api/validation.js';
 import { settle } from '../../support/fake-clock.js';
 import { LockWorld } from '../../support/lock-world.js';
 

@@ -1,5 +1,5 @@
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
-import type { Lease } from '../../../lib/core/lease.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, replyLost } from '../../support/scripted-store.js';

@@ -1,5 +1,5 @@
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
-import type { AcquireMode } from '../../../lib/core/lock-options.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import type { AcquireMode } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { gate, track } from '../../support/tracked.js';

@@ -1,6 +1,6 @@
-import { InvalidLockOptionsError, InvalidResourceError } from '../../../lib/core/errors.js';
-import type { Lease } from '../../../lib/core/lease.js';
-import { jobResource } from '../../../lib/core/resource.js';
+import { InvalidLockOptionsError, InvalidResourceError } from '../../../lib/core/api/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { jobResource } from '../../../lib/core/api/resource.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { Fleet, type Member } from '../../support/singleton-fleet.js';

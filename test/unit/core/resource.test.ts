@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
-import { checkResources } from '../../../lib/core/resource.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { checkResources } from '../../../lib/core/api/resource.js';
 
 describe('resource names', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/retry.js';
+import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 
 function state(attempt: number, random = () => 0.5): RetryState {

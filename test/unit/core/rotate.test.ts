@@ -1,5 +1,5 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
-import { LockStoreError } from '../../../lib/core/lock-store.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import {

@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError, LockModeMismatchError } from '../../../lib/core/errors.js';
-import type { SemaphoreOptions, PermitOptions } from '../../../lib/core/semaphore-options.js';
+import { InvalidLockOptionsError, LockModeMismatchError } from '../../../lib/core/api/errors.js';
+import type { SemaphoreOptions, PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
 import { rejection } from '../../support/eventually.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 

@@ -1,6 +1,6 @@
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
-import type { Lease } from '../../../lib/core/lease.js';
-import type { PermitOptions } from '../../../lib/core/semaphore-options.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import type { PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
 import { settle } from '../../support/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen } from '../../support/scripted-store.js';

@@ -1,4 +1,4 @@
-import { LockShutdownError } from '../../../lib/core/errors.js';
+import { LockShutdownError } from '../../../lib/core/api/errors.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { executedWhen, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';

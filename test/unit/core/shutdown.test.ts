@@ -1,5 +1,5 @@
-import { LockShutdownError } from '../../../lib/core/errors.js';
-import type { HeldLease } from '../../../lib/core/held-lease.js';
+import { LockShutdownError } from '../../../lib/core/api/errors.js';
+import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
 import type { LockClient } from '../../../lib/core/lock-client.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';

@@ -1,6 +1,6 @@
-import { LeaseLostError } from '../../../lib/core/errors.js';
-import type { Lease } from '../../../lib/core/lease.js';
-import type { TickReply } from '../../../lib/core/tick-ledger.js';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import type { TickReply } from '../../../lib/core/store/tick-store.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { answered, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';

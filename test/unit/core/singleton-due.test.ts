@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../../lib/core/errors.js';
-import { windowMs } from '../../../lib/core/tick-due.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { windowMs } from '../../../lib/core/store/tick-due.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { answered, executedWhen, failing, lostOnTheWay } from '../../support/scripted-store.js';
 import { ProcessClock } from '../../support/simulated-process.js';

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/errors.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { answered, executedWhen, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/singleton-fleet.js';

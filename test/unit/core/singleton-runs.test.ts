@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/errors.js';
-import { LockReentryError } from '../../../lib/core/reentry-error.js';
+import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
+import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';

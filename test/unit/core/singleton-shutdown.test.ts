@@ -1,4 +1,4 @@
-import type { Lease } from '../../../lib/core/lease.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { eventsOf } from '../../support/lock-world.js';
 import { replyLost } from '../../support/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';

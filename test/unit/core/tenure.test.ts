@@ -1,5 +1,5 @@
-import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/lock-options.js';
-import { Tenure } from '../../../lib/core/tenure.js';
+import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/api/lock-options.js';
+import { Tenure } from '../../../lib/core/holding/store-lease.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const LEASE_MS = 3_000;

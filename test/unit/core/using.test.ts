@@ -1,4 +1,4 @@
-import { LOCK_DEFAULTS } from '../../../lib/core/lock-options.js';
+import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/scripted-store.js';
 import { track } from '../../support/tracked.js';

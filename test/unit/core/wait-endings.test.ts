@@ -1,6 +1,6 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
-import { LockStoreError } from '../../../lib/core/lock-store.js';
-import { fixedInterval } from '../../../lib/core/retry.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/fake-clock.js';
 import { LatchWorld } from '../../support/latch-world.js';
 import { type Instance, LockWorld } from '../../support/lock-world.js';

@@ -1,5 +1,5 @@
-import type { LockOptions } from '../../../lib/core/lock-options.js';
-import { RENEWALS_AT_ONCE } from '../../../lib/core/watchdog.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { RENEWALS_AT_ONCE } from '../../../lib/core/holding/watchdog.js';
 import { settle } from '../../support/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
 import { lostOnTheWay } from '../../support/scripted-store.js';

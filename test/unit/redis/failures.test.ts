@@ -1,4 +1,4 @@
-import { replyCode, toStoreError } from '../../../lib/redis/failures.js';
+import { replyCode, toStoreError } from '../../../lib/redis/script/failures.js';
 
 /** As ioredis rejects: the error carries the command with all its arguments. */
 function replyError(message: string): Error {

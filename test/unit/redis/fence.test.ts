@@ -1,11 +1,16 @@
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { InvalidLockOptionsError, LeaseLostError, LockError, LockUnavailableError } from '../../../lib/core/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/fencing-errors.js';
-import type { Lease } from '../../../lib/core/lease.js';
-import { fence, type FenceGuard } from '../../../lib/redis/fence.js';
-import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fenced-commands.js';
+import {
+  InvalidLockOptionsError,
+  LeaseLostError,
+  LockError,
+  LockUnavailableError,
+} from '../../../lib/core/api/errors.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/api/fencing-errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { fence, type FenceGuard } from '../../../lib/redis/fence/fence.js';
+import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fence/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/scripts/guard.js';
 import { rejection } from '../../support/eventually.js';
 

@@ -1,5 +1,5 @@
-import { Deferred } from '../../../lib/core/deferred.js';
-import { KeyOrder } from '../../../lib/redis/key-order.js';
+import { Deferred } from '../../../lib/core/util/deferred.js';
+import { KeyOrder } from '../../../lib/redis/durability/key-order.js';
 import { rejection } from '../../support/eventually.js';
 
 describe('commands that leave by different connections', () => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import type { ScriptCall } from '../../../lib/redis/connection.js';
-import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/restart-quarantine.js';
-import type { ScriptSender } from '../../../lib/redis/script-runner.js';
+import type { ScriptCall } from '../../../lib/redis/connection/connection.js';
+import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
+import type { ScriptSender } from '../../../lib/redis/script/script-runner.js';
 import { QUARANTINE } from '../../../lib/redis/scripts/quarantine.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
 import { FakeClock } from '../../support/fake-clock.js';

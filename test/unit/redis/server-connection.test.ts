@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { safeOptions } from '../../../lib/redis/safe-options.js';
-import { ServerConnection } from '../../../lib/redis/server-connection.js';
+import { safeOptions } from '../../../lib/redis/connection/ioredis-options.js';
+import { ServerConnection } from '../../../lib/redis/connection/server-connection.js';
 
 /** As ioredis makes the error of a reply. */
 function replyError(message: string): Error {

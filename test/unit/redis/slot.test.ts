@@ -1,5 +1,5 @@
 import { ClusterKeys } from '../../../lib/redis/cluster-keys.js';
-import { slotOf } from '../../../lib/redis/slot.js';
+import { slotOf } from '../../../lib/redis/topology/slot.js';
 
 describe('the slot of a key', () => {
   it.each([

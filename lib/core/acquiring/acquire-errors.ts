@@ -1,0 +1,80 @@
+import type { AttemptLog } from '../store/attempts.js';
+import {
+  LockAbortedError,
+  LockBusyError,
+  LockModeMismatchError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+  quoteResource,
+} from '../api/errors.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
+
+/**
+ * `waitMs` is over. The last thing known at that moment is what ended the wait: that somebody holds the resource, or that Redis
+ * could not be asked.
+ *
+ * @param attempts how many were sent for this call
+ */
+export function waitedTooLong(
+  resource: string,
+  waitedMs: number,
+  log: AttemptLog,
+  attempts = log.attempts,
+): LockTimeoutError | LockUnavailableError {
+  if (log.last !== 'busy') return unavailable(resource, log);
+  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs);
+}
+
+/** There is no further attempt. */
+export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
+  if (log.last === 'busy') return new LockBusyError(resource, log.attempts, log.holderTtlMs);
+  return unavailable(resource, log);
+}
+
+export function unavailable(resource: string, log: AttemptLog, operation = 'acquire'): LockUnavailableError {
+  const cause = log.lastError ?? new LockStoreError('unknown', 'Redis has not answered yet');
+  return new LockUnavailableError(resource, operation, log.last, cause);
+}
+
+/** The caller gave up, or the application shuts down. */
+export function aborted(
+  resource: string,
+  closing: AbortSignal,
+  signal: AbortSignal | undefined,
+): LockAbortedError | LockShutdownError {
+  return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
+}
+
+/** The resource is in use as something that the caller does not take it for. */
+export function mismatched(
+  resource: string,
+  { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
+  found: FoundInUse,
+): LockModeMismatchError {
+  const name = quoteResource(resource);
+  return new LockModeMismatchError(explain(), resource);
+
+  function explain(): string {
+    if (!permits) {
+      return (
+        `${name} is in use as a semaphore with ${found.total} permits, and this call wants to lock it (mode ${mode}). ` +
+        `Give one of the two another name.`
+      );
+    }
+    if (found.mode !== 'semaphore') {
+      return `${name} is locked (mode ${found.mode}), and this call takes it for a semaphore. Give one of the two another name.`;
+    }
+    if (permits.count > found.total) {
+      return (
+        `${name} has ${found.total} permits since it was resized, and this call wants ${permits.count} of them at once, which ` +
+        `could never be granted. Ask for fewer, or resize the semaphore.`
+      );
+    }
+    return (
+      `${name} is in use as a semaphore with ${found.total} permits, and this call states ${permits.total}. State the same ` +
+      `number everywhere, or call resize(${permits.total}) on the semaphore.`
+    );
+  }
+}

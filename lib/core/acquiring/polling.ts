@@ -1,0 +1,141 @@
+import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
+import { answerWithin } from '../store/ask.js';
+import { AttemptLog, grantedTooLate } from '../store/attempts.js';
+import type { Grant } from '../holding/hold.js';
+import type { LineWorkings } from './local-queue.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { Ownership } from '../store/lock-store.js';
+import { mergeSignals } from '../util/merged-signal.js';
+import { createContender } from '../store/owner-id.js';
+import { pause } from '../util/pause.js';
+import { checkPause } from '../api/retry.js';
+import { Tenure } from '../holding/store-lease.js';
+import { validUntil } from '../store/validity.js';
+
+/** One call to acquire, while it lasts. */
+interface Poller {
+  readonly ownership: Ownership;
+  readonly options: ResolvedLockOptions;
+  readonly startedAt: number;
+  readonly giveUpAt: number;
+  /** Aborts with the caller's signal or the shutdown. */
+  readonly signal: AbortSignal;
+  readonly log: AttemptLog;
+  /** Whether the last answer says that nothing is known yet. */
+  isOpen: boolean;
+  /** Whether it asks no more. */
+  isOver: boolean;
+  /** What it was granted. */
+  tenure: Tenure | undefined;
+}
+
+/** Acquires without queueing: asks once, or again and again by the caller's own strategy. */
+export class Polling {
+  constructor(private readonly workings: LineWorkings) {}
+
+  /** @throws LockError of the kind that says why the resource was not granted */
+  async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
+    const { clock, closing } = this.workings;
+    const { signal, dispose } = mergeSignals(closing, options.signal);
+    const startedAt = clock.now();
+    const poller: Poller = {
+      ownership: createContender(resource, options, this.workings),
+      options,
+      startedAt,
+      giveUpAt: startedAt + options.waitMs,
+      signal,
+      log: new AttemptLog(),
+      isOpen: false,
+      isOver: false,
+      tenure: undefined,
+    };
+    try {
+      if (signal.aborted) throw aborted(resource, closing, options.signal);
+      const tenure = (poller.tenure = await this.#poll(poller));
+      tenure.mayComeBack = poller.log.attempts > 1;
+      if (closing.aborted) {
+        // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
+        this.workings.withdrawals.start(poller.ownership, options);
+        throw aborted(resource, closing, options.signal);
+      }
+      return take({ tenure, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
+    } finally {
+      dispose();
+      poller.isOver = true;
+      // No orphan lock.
+      if (!poller.tenure && poller.log.isAmbiguous) this.workings.withdrawals.start(poller.ownership, options);
+    }
+  }
+
+  async #poll(poller: Poller): Promise<Tenure> {
+    const { store, clock, closing } = this.workings;
+    const { ownership, options, startedAt, giveUpAt, signal, log } = poller;
+    const { resource } = ownership;
+    for (;;) {
+      const tenure = await this.#attempt(poller);
+      if (tenure) return tenure;
+      // Each answer passes over more of those who have died: there is an end to it.
+      if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
+      const delayMs = this.#nextPause(poller);
+      const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
+      if (why === 'aborted') throw aborted(resource, closing, options.signal);
+      if (clock.now() < giveUpAt) continue;
+      log.notice(store.trouble(resource));
+      throw waitedTooLong(resource, clock.now() - startedAt, log);
+    }
+  }
+
+  /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
+  async #attempt(poller: Poller): Promise<Tenure | undefined> {
+    const { ownership, options, giveUpAt, signal, log } = poller;
+    const { store, clock, alarms, withdrawals, closing } = this.workings;
+    const sentAt = clock.now();
+    const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
+    log.sent(sentAt);
+    poller.isOpen = false;
+    const command = store.acquire(ownership, options.leaseMs);
+    const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
+      const isWanted = () => !poller.isOver || (poller.tenure?.holders.some((hold) => hold.isHeld()) ?? false);
+      withdrawals.refuseLateGrant(command, ownership, options, isWanted);
+    }
+    if (answer.outcome === 'aborted') {
+      log.isAmbiguous = true;
+      throw aborted(ownership.resource, closing, options.signal);
+    }
+    if (answer.outcome === 'failed') {
+      log.failed(answer.error);
+      if (answer.error.failure === 'refused') throw unavailable(ownership.resource, log);
+    } else if (answer.outcome === 'timeout') {
+      if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
+      else log.unanswered(answer.error);
+    } else if (answer.value.status === 'mismatch') {
+      throw mismatched(ownership.resource, options, answer.value.found);
+    } else if (answer.value.status !== 'granted') {
+      log.busy(answer.value.ttlMs);
+      poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
+    } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
+      return new Tenure(ownership, answer.value.fencingToken, sentAt, options, clock);
+    } else {
+      log.unanswered(grantedTooLate());
+    }
+    return undefined;
+  }
+
+  /** @throws LockError when this caller asks no more */
+  #nextPause({ ownership, options, startedAt, log }: Poller): number {
+    const { clock, random } = this.workings;
+    if (options.waitMs === 0 || !options.retry) throw exhausted(ownership.resource, log);
+    const pauseMs = checkPause(
+      options.retry.next({
+        attempt: log.attempts,
+        elapsedMs: clock.now() - startedAt,
+        lastAttempt: log.last,
+        holderTtlMs: log.holderTtlMs,
+        random: () => random.fraction(),
+      }),
+    );
+    if (pauseMs === null) throw exhausted(ownership.resource, log);
+    return pauseMs;
+  }
+}

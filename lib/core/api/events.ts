@@ -1,0 +1,130 @@
+import { inRootContext } from '../util/async-contexts.js';
+import type { LeaseLossReason, LockError } from './errors.js';
+import type { LockMode } from './lock-options.js';
+import type { NotLeaderReason } from './not-leader-error.js';
+
+/** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
+export type LockEvent =
+  | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
+  | { type: 'notAcquired'; resource: string; error: LockError }
+  | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
+  /** The lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
+  | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
+  /**
+   * Nothing in this process refers to a lease any more that was not released, so nothing can release it. `callSite`: where it was
+   * acquired, if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
+   */
+  | {
+      type: 'leaked';
+      resource: string;
+      fencingToken: number;
+      heldMs: number;
+      callSite: string | undefined;
+      isRenewed: boolean;
+    }
+  /** A lease was handed on: whoever adopts it goes on with the same token. */
+  | { type: 'transferred'; resource: string; fencingToken: number }
+  /** A lease that was lost before was released: whoever holds the resource now was not touched. */
+  | { type: 'releasedAfterLoss'; resource: string; fencingToken: number }
+  /** A release was not confirmed in time. It is sent again in the background until the lease has expired by itself. */
+  | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
+  /** A renewal was not confirmed. It is tried again until the deadline of the lease. */
+  | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
+  /** A singleton job started here. `rerun`: the run was granted to another instance before, which did not finish it. */
+  | { type: 'tickStarted'; job: string; tick: string; rerun: boolean }
+  | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
+  /**
+   * A tick of a singleton job does not run here: another instance has it (`claimed`), the run before it has not ended
+   * (`overlap`), it is too late for it, or a later tick of the job was claimed (`late`), or it is due further ahead than clocks may
+   * differ (`early`). `lateMs`: by how much it is late by Redis's clock, below 0 where it is early. `clockBehindMs`: by how much
+   * this process's clock is behind Redis's, where that is more than `maxClockSkewMs`; below 0 where it is ahead.
+   */
+  | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
+  | {
+      type: 'tickSkipped';
+      job: string;
+      tick: string;
+      reason: 'late' | 'early';
+      lateMs: number;
+      clockBehindMs?: number;
+    }
+  /** A tick could not be claimed because Redis did not answer in time, or refused. */
+  | { type: 'tickFailed'; job: string; tick: string; error: LockError }
+  /** This instance leads. `leadership`: its name, as `campaign` was given it; `resource`: its lock, `leader:<name>`. */
+  | { type: 'elected'; leadership: string; resource: string; fencingToken: number }
+  /** It leads no more: its lease was lost, or it steps down, and then the lease is held until its work has ended. */
+  | {
+      type: 'demoted';
+      leadership: string;
+      resource: string;
+      fencingToken: number;
+      reason: LeaseLossReason | NotLeaderReason;
+      ledMs: number;
+    }
+  /** Redis refuses a candidate. It stands again after a pause, which grows to half a minute. */
+  | { type: 'campaignFailed'; leadership: string; resource: string; error: LockError }
+  /** A callback of a campaign threw, or rejected. */
+  | {
+      type: 'callbackFailed';
+      leadership: string;
+      resource: string;
+      callback: 'onElected' | 'onDemoted';
+      error: unknown;
+    };
+
+/**
+ * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in the async context
+ * of no request: an `AsyncLocalStorage` of yours has no store in it.
+ */
+export type LockObserver = (event: LockEvent) => void;
+
+type LockEventType = LockEvent['type'];
+
+/** The events of some types. */
+export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
+
+/** Who listens, in the order they came. */
+export class LockObservers {
+  /** With the types of events that each is told of; all of them where none are named. */
+  readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
+  /** What somebody listens to. Most of what happens is of interest to nobody, and shall cost nothing then. */
+  #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
+
+  constructor(observers: Iterable<LockObserver> = []) {
+    for (const observer of observers) this.add(observer);
+  }
+
+  /** Adds a listener, to everything or to some types of events, and gives the function that removes it. */
+  add<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void {
+    // It is told of nothing else.
+    const each = observer as LockObserver;
+    this.#observers.set(each, types);
+    this.#findWanted();
+    return () => {
+      this.#observers.delete(each);
+      this.#findWanted();
+    };
+  }
+
+  emit(event: LockEvent): void {
+    if (this.#wanted === 'all' || this.#wanted.has(event.type)) inRootContext(this.#tell, this, event);
+  }
+
+  #tell(event: LockEvent): void {
+    for (const [observer, types] of this.#observers) {
+      if (types && !types.includes(event.type)) continue;
+      try {
+        const result: unknown = observer(event);
+        // An async one: TypeScript allows it where nothing is expected back.
+        if (result instanceof Promise) result.catch(() => {});
+      } catch {
+        // See LockObserver.
+      }
+    }
+  }
+
+  #findWanted(): void {
+    const types = [...this.#observers.values()];
+    this.#wanted = types.includes(undefined) ? 'all' : new Set(types.flatMap((some) => some ?? []));
+  }
+}

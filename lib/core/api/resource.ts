@@ -1,0 +1,150 @@
+import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
+import { quote } from '../util/quoted.js';
+import { describeValue } from './validation.js';
+
+/** The longest resource name, in bytes of UTF-8. */
+export const MAX_RESOURCE_BYTES = 512;
+
+/** What the resources of singleton jobs begin with: the job's name follows. No other lock may have such a name. */
+export const JOB_PREFIX = 'cron:';
+/** The same for leaderships. */
+export const LEADER_PREFIX = 'leader:';
+
+/** Whose the names are that begin so. */
+const RESERVED: readonly (readonly [prefix: string, owner: string])[] = [
+  [JOB_PREFIX, 'the runs of singleton jobs'],
+  [LEADER_PREFIX, 'leaderships'],
+];
+
+const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
+const SEVERAL = `${ONE}, or a non-empty array of them`;
+
+/** One name or several, as a caller gives them. */
+export type ResourceNames = string | readonly string[];
+
+/**
+ * Checks what a caller, or a key function, gave as resources. Gives one or more distinct names in one fixed order, so
+ * that two callers who name the same resources in different orders can never wait for each other.
+ *
+ * @param source who gave them, for the message: `acquire`, or the decorated method
+ * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for the names that are
+ * the library's own
+ */
+export function checkResources(resource: unknown, source: string): readonly string[] {
+  if (typeof resource === 'string') return [checkOwnResource(resource, source, SEVERAL)];
+  if (!Array.isArray(resource))
+    throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`, SEVERAL);
+  if (resource.length === 0) throw invalid(source, 'the array is empty', SEVERAL);
+  if (resource.length === 1) return [checkOwnResource(resource[0], source, SEVERAL)];
+  // Array.from, because map() passes over the holes of an array.
+  const names = Array.from(resource, (name: unknown) => checkOwnResource(name, source, SEVERAL));
+  return [...new Set(names)].sort(byCodeUnit);
+}
+
+/** Not localeCompare: every instance must sort alike, whatever its locale. */
+function byCodeUnit(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Checks one name.
+ *
+ * @param allowed for the message, where more than one name may be given
+ * @throws InvalidLockOptionsError
+ */
+export function checkResource(name: unknown, source: string, allowed = ONE): string {
+  if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
+  if (name === '') throw invalid(source, 'the name is empty', allowed, InvalidResourceError);
+  // The quick check spares the byte count for nearly every name: no character takes more than three bytes a unit.
+  if (name.length * 3 > MAX_RESOURCE_BYTES && Buffer.byteLength(name) > MAX_RESOURCE_BYTES) {
+    const why = `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`;
+    throw invalid(source, why, allowed, InvalidResourceError);
+  }
+  // Redis would get the same replacement character for every lone surrogate, and different names would be one lock.
+  if (!name.isWellFormed()) {
+    const why = 'the name has a lone surrogate, so it is not well-formed Unicode';
+    throw invalid(source, why, allowed, InvalidResourceError);
+  }
+  return name;
+}
+
+/**
+ * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL, must not
+ * hold the lock of a job or of a leadership.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
+  const resource = checkResource(name, source, allowed);
+  const reserved = RESERVED.find(([prefix]) => resource.startsWith(prefix));
+  if (!reserved) return resource;
+  const [prefix, owner] = reserved;
+  throw invalid(
+    source,
+    `names that begin with "${prefix}" belong to ${owner}`,
+    `${allowed}. Put a prefix of your own before names that come from outside`,
+    InvalidResourceError,
+  );
+}
+
+/**
+ * The resource of a leadership.
+ *
+ * @param name what the user calls it
+ * @throws InvalidLockOptionsError when the name cannot be part of one
+ */
+export function leaderResource(name: unknown, source: string): string {
+  return prefixed(LEADER_PREFIX, checkOwnResource(name, source), source);
+}
+
+/**
+ * The resource that the runs of a job hold.
+ *
+ * @throws InvalidLockOptionsError when the name cannot be part of one
+ */
+export function jobResource(job: string): string {
+  const source = 'a singleton job as its name';
+  return prefixed(JOB_PREFIX, checkResource(job, source), source);
+}
+
+/** @throws InvalidLockOptionsError when the user's name is too long to have the prefix */
+function prefixed(prefix: string, name: string, source: string): string {
+  const resource = prefix + name;
+  const bytes = Buffer.byteLength(resource);
+  if (bytes <= MAX_RESOURCE_BYTES) return resource;
+  const longest = MAX_RESOURCE_BYTES - prefix.length;
+  const why = `${quote(name, 60)} has ${bytes - prefix.length} bytes, more than the ${longest} that "${prefix}" before it leaves`;
+  throw invalid(source, why, ONE, InvalidResourceError);
+}
+
+function invalid(
+  source: string,
+  why: string,
+  allowed: string,
+  Kind: typeof InvalidLockOptionsError = InvalidLockOptionsError,
+): InvalidLockOptionsError {
+  return new Kind(`The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`, 'resource');
+}
+
+/** A lease was asked for a resource that is none of its own. */
+export function notAmong(held: readonly string[], resource: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `This lease does not hold ${describeValue(resource)}, but ${held.map(describeValue).join(', ')}.`,
+    'resource',
+  );
+}
+
+/** One token was asked for of resources that are not numbered together. */
+export function severalOrders(held: readonly string[]): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `The tokens of ${held.map(describeValue).join(', ')} are of several orders: Redis Cluster keeps one for each slot. Send the token of the ` +
+      'resource that a write concerns: fencingTokenOf(resource).',
+    'fencingToken',
+  );
+}
+
+/** @throws InvalidLockOptionsError where the store never keeps such a thing */
+export function checkIsKept(what: string, name: string, why: string | undefined): void {
+  if (why === undefined) return;
+  throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be had: ${why}.`, 'quorum');
+}

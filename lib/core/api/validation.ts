@@ -1,0 +1,82 @@
+import { InvalidLockOptionsError } from './errors.js';
+import { quote } from '../util/quoted.js';
+
+/** A value as it may stand in a message: short, quoted, and never the inside of an object. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return quote(value, 60);
+  if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  const name: unknown = (value as object).constructor?.name;
+  return `an object (${typeof name === 'string' ? name : 'no prototype'})`;
+}
+
+/** A longer name than any option has is not looked for among them. */
+const LONGEST_NAME = 40;
+
+/** Checks an integer option in a range, both ends included; `undefined` passes. */
+export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
+  if (value === undefined) return;
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be an integer from ${min} to ${max} (${unit}), not ${describeValue(value)}.`,
+    option,
+  );
+}
+
+export function checkBoolean(option: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return;
+  throw new InvalidLockOptionsError(`${option} must be true or false, not ${describeValue(value)}.`, option);
+}
+
+export function checkFunction(option: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return;
+  throw new InvalidLockOptionsError(`${option} must be a function, not ${describeValue(value)}.`, option);
+}
+
+export function checkOneOf(option: string, value: unknown, allowed: readonly string[]): void {
+  if (value === undefined || allowed.includes(value as string)) return;
+  const list = allowed.map((name) => `'${name}'`).join(', ');
+  throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
+}
+
+/** Refuses anything but a plain options object with these keys, and names the key that was probably meant. */
+export function checkKnownOptions(where: string, options: unknown, known: readonly string[]): void {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+    // A text in the place of options may be a connection URL with its password, or a lease that was handed on.
+    const given = typeof options === 'string' ? 'a string' : describeValue(options);
+    throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
+  }
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const near = nearest(key, known);
+    throw new InvalidLockOptionsError(
+      `${where} does not know the option ${describeValue(key)}. ` +
+        (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
+      key,
+    );
+  }
+}
+
+/** The known name within two edits, or with the same letters in another case. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST_NAME) return undefined;
+  const scored = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  const best = scored[0];
+  return best && best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
+}
+
+/** Levenshtein distance (Wagner and Fischer, 1974), one row at a time. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, substitution));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,87 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { inRootContext } from '../util/async-contexts.js';
+import type { Hold } from './hold.js';
+import type { Lease } from '../api/lease.js';
+
+/** A lease that work can run under. */
+export interface EnteredLease extends Lease {
+  readonly holds: readonly Hold[];
+  /** Whether its release has begun. Others may still stand on its holds. */
+  readonly isReleased: boolean;
+}
+
+/** A lease held in an async context, and what was held around it. */
+interface ContextEntry {
+  /** The lock client it belongs to: applications in one process do not see each other's leases. */
+  readonly space: object;
+  readonly lease: EnteredLease;
+  outer: ContextEntry | undefined;
+}
+
+const STORAGE_KEY = Symbol.for('nestjs-redis-lock:async-context:1');
+const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<ContextEntry> };
+
+/** One for the process, even when the package is loaded both as an ES module and as CommonJS. */
+const storage = (shared[STORAGE_KEY] ??= new AsyncLocalStorage<ContextEntry>());
+
+/** Which leases the running async context holds. A lease that was released counts no more, whoever still sees it. */
+export class LockContext {
+  /** Runs the work so that everything it calls or awaits sees the lease. */
+  run<T>(lease: EnteredLease, work: () => T): T {
+    return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
+  }
+
+  /** Runs the work as if nothing were held, in the async context of no caller. */
+  outside<T>(work: () => T): T {
+    return inRootContext(work);
+  }
+
+  /** The innermost live hold of this resource. */
+  hold(resource: string): Hold | undefined {
+    if (storage.getStore() === undefined) return undefined; // nearly always
+    for (const { lease } of this.#entries()) {
+      const hold = lease.holds.find(({ ownership }) => ownership.resource === resource);
+      if (hold?.isHeld()) return hold;
+    }
+    return undefined;
+  }
+
+  /** How many permits of this semaphore the context holds. */
+  permits(resource: string): number {
+    if (storage.getStore() === undefined) return 0; // nearly always
+    let permits = 0;
+    for (const { lease } of this.#entries()) {
+      for (const hold of lease.holds) {
+        const { ownership } = hold;
+        if (ownership.resource === resource && hold.isHeld()) permits += ownership.permits?.count ?? 0;
+      }
+    }
+    return permits;
+  }
+
+  /** Whether this context was entered through the given hold. */
+  has(hold: Hold): boolean {
+    for (const { lease } of this.#entries()) if (lease.holds.includes(hold)) return true;
+    return false;
+  }
+
+  /** The innermost lease that is not released, of the resource if one is named. One that was lost is still shown. */
+  lease(resource?: string): Lease | undefined {
+    for (const { lease } of this.#entries()) {
+      if (resource === undefined || lease.resources.includes(resource)) return lease;
+    }
+    return undefined;
+  }
+
+  /** From the inside out. Forgets what was released: un-awaited work that goes on and on would keep an endless chain. */
+  *#entries(): Generator<ContextEntry> {
+    for (let entry = unreleased(storage.getStore()); entry; entry = entry.outer = unreleased(entry.outer)) {
+      if (entry.space === this) yield entry;
+    }
+  }
+}
+
+function unreleased(entry: ContextEntry | undefined): ContextEntry | undefined {
+  while (entry?.lease.isReleased) entry = entry.outer;
+  return entry;
+}

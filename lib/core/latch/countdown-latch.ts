@@ -1,0 +1,104 @@
+import { InvalidLockOptionsError } from '../api/errors.js';
+import type { LatchTerms } from '../store/latch-store.js';
+import { checkWait } from '../api/lock-options.js';
+import { checkResource, MAX_RESOURCE_BYTES } from '../api/resource.js';
+import { checkInteger, checkKnownOptions, describeValue } from '../api/validation.js';
+
+/** How a latch is made. */
+export interface LatchOptions {
+  /**
+   * How long the latch lives in Redis, in milliseconds from its creation: 1 s to 30 days. Whoever counts down or waits first
+   * creates it, and what that one says counts. @default 86400000
+   */
+  ttlMs?: number;
+}
+
+export interface CountDownOptions {
+  /**
+   * What is counted: a non-empty string of at most 512 bytes. The same id counts once for one latch, whatever process it comes
+   * from, so a job that is run again may count again. @default a new one for each call
+   */
+  id?: string;
+}
+
+export interface LatchWaitOptions {
+  /** How long to wait, in milliseconds; 0 only looks, `Infinity` never gives up. @default that of the module */
+  waitMs?: number;
+  /** Gives up waiting (`LockAbortedError`). */
+  signal?: AbortSignal;
+}
+
+/**
+ * Opens when it was counted down so many times, by whatever processes, and stays open until its TTL is over.
+ *
+ * @see CountDownLatch of java.util.concurrent, which this one follows
+ */
+export interface CountdownLatch {
+  readonly name: string;
+  readonly count: number;
+  /**
+   * Counts one down, and gives how many are missing. A call counts once, however often its command is executed. Counting an
+   * open latch changes nothing. While Redis cannot be reached it tries again, for the module's `waitMs`.
+   *
+   * @throws LockModeMismatchError when the latch is in use with another count
+   * @throws LockUnavailableError when Redis cannot be reached within the module's `waitMs`, or refuses. It may have counted
+   * all the same: to try again, call it with the same `id`
+   * @throws LockShutdownError when the same happens while the application shuts down
+   * @throws InvalidLockOptionsError when an option cannot be right; nothing was sent
+   */
+  countDown(options?: CountDownOptions): Promise<number>;
+  /**
+   * Resolves when the latch is open; at once where it is already.
+   *
+   * @throws LockTimeoutError when it is not open after `waitMs`
+   * @throws LockModeMismatchError when the latch is in use with another count
+   * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
+   * @throws LockAbortedError when `signal` aborts
+   * @throws LockShutdownError when the application shuts down
+   * @throws InvalidLockOptionsError when an option cannot be right; nothing was sent
+   */
+  wait(options?: LatchWaitOptions): Promise<void>;
+  /**
+   * How many count-downs are missing now; 0: it is open. A latch that nobody has used yet lacks all of them, and is not
+   * created by this.
+   *
+   * @throws LockModeMismatchError when the latch is in use with another count
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   */
+  remaining(): Promise<number>;
+}
+
+const MAX_COUNT = 1_000_000;
+const MIN_TTL_MS = 1_000;
+const MAX_TTL_MS = 30 * 24 * 60 * 60 * 1000;
+const DEFAULT_TTL_MS = 24 * 60 * 60 * 1000;
+
+/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
+export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchTerms {
+  const checkedName = checkResource(name, 'latch');
+  checkInteger('count', count ?? NaN, 1, MAX_COUNT, 'count-downs');
+  checkKnownOptions('The options of latch', options, ['ttlMs']);
+  checkInteger('ttlMs', options.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  return { name: checkedName, count: count as number, ttlMs: options.ttlMs ?? DEFAULT_TTL_MS };
+}
+
+/** The caller's own id, if there is one. @throws InvalidLockOptionsError */
+export function checkCountDown(options: CountDownOptions = {}): string | undefined {
+  checkKnownOptions('The options of countDown', options, ['id']);
+  const { id } = options;
+  if (id === undefined) return undefined;
+  const isUsable =
+    typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MAX_RESOURCE_BYTES && id.isWellFormed();
+  if (isUsable) return id;
+  throw new InvalidLockOptionsError(
+    `id must be a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes, not ${describeValue(id)}.`,
+    'id',
+  );
+}
+
+/** @throws InvalidLockOptionsError */
+export function checkLatchWait(options: LatchWaitOptions = {}): LatchWaitOptions {
+  checkKnownOptions('The options of wait', options, ['waitMs', 'signal']);
+  checkWait(options);
+  return options;
+}

@@ -1,0 +1,29 @@
+import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
+import type { LatchState, LatchTerms } from '../store/latch-store.js';
+
+/** The latch is in use, with another count than the caller states. */
+export function otherCount({ name, count }: LatchTerms, state: LatchState): LockModeMismatchError {
+  return new LockModeMismatchError(
+    `${quoteResource(name)} is a latch of ${state.count} already, and not of ${count}. Nothing was changed. State the same ` +
+      `count everywhere, use another name, or wait until it has expired (in ${Math.round(state.ttlMs)} ms).`,
+    name,
+  );
+}
+
+/** `waitMs` is over, and the latch is not open. */
+export function notOpened(
+  { name, count }: LatchTerms,
+  remaining: number,
+  waitedMs: number,
+  attempts: number,
+  ttlMs: number,
+): LockTimeoutError {
+  return new LockTimeoutError(
+    name,
+    waitedMs,
+    attempts,
+    ttlMs,
+    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} are missing. ` +
+      `Raise waitMs, or find out who has not counted down.`,
+  );
+}

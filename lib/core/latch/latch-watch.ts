@@ -1,0 +1,160 @@
+import { unavailable } from '../acquiring/acquire-errors.js';
+import type { Alarm } from '../util/alarms.js';
+import { failurePause, heartbeatPause } from '../store/attempt-pauses.js';
+import { AttemptLog } from '../store/attempts.js';
+import { LockShutdownError } from '../api/errors.js';
+import { notOpened, otherCount } from './latch-errors.js';
+import type { LatchState, LatchStore, LatchTerms } from '../store/latch-store.js';
+import type { LatchWaiter } from './latch-waiter.js';
+import type { LockClient } from '../lock-client.js';
+import { asStoreError, LockStoreError } from '../store/lock-store.js';
+
+/**
+ * How long a client counts as one that waits, unless it asks again. Longer than it takes to notice that a connection is dead
+ * and to make a new one: an open latch that expires stays for so long, for those who have not seen it.
+ */
+export const LATCH_PLACE_MS = 10_000;
+
+/** Messages are not a reason to ask more often than this: a latch opens once, and whoever may use the channels can write more of them. */
+const LOOK_EVERY_MS = 100;
+
+/** The workings of a client that latches need. */
+export type LatchWorkings = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+  readonly store: LatchStore;
+};
+
+/**
+ * All calls of this process that wait for one latch. They ask the store together: a thousand of them cost Redis no more than
+ * one. Asked again and again, it stays one that is told when the latch opens, and finds out where that message was lost.
+ */
+export class LatchWatch implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
+  readonly #waiters = new Set<LatchWaiter>();
+  /** Of all attempts, for whomever they were. */
+  readonly #log = new AttemptLog();
+  #remaining: number;
+  /** The number of the last attempt. */
+  #latest = 0;
+  #isAsking = false;
+  /** When a message was the reason to ask. */
+  #lookedAt = -Infinity;
+  /** Whether there was another message since. */
+  #isLookDue = false;
+  #isOver = false;
+
+  constructor(
+    readonly terms: LatchTerms,
+    private readonly workings: LatchWorkings,
+    /** Called when nobody waits any more. */
+    private readonly onEnd: () => void,
+  ) {
+    this.#remaining = terms.count;
+  }
+
+  /** @param abortedBy what the call fails with when its signal aborts */
+  join(waiter: LatchWaiter, abortedBy: () => Error): void {
+    const attemptsBefore = this.#log.attempts;
+    this.#waiters.add(waiter);
+    waiter.watch(
+      () => this.#dismiss(waiter, this.#outOfTime(waiter, attemptsBefore)),
+      () => this.#dismiss(waiter, abortedBy()),
+    );
+    if (this.#waiters.size === 1) this.ask();
+  }
+
+  /** A message says that it is open. Only asked, not believed: it may be about an earlier latch of this name, or made up. */
+  hear(): void {
+    const { clock, alarms } = this.workings;
+    const lookAt = this.#lookedAt + LOOK_EVERY_MS;
+    if (clock.now() >= lookAt) {
+      this.#lookedAt = clock.now();
+      return this.ask();
+    }
+    this.#isLookDue = true;
+    if (!this.#isAsking && lookAt < this.dueAt) alarms.set(this, lookAt);
+  }
+
+  ask(): void {
+    const { store, clock, alarms, defaults } = this.workings;
+    const attempt = ++this.#latest;
+    this.#log.sent(clock.now());
+    this.#isAsking = true;
+    if (this.#isLookDue) this.#lookedAt = clock.now();
+    this.#isLookDue = false;
+    alarms.setIn(this, defaults.attemptTimeoutMs);
+    store.wait(this.terms, LATCH_PLACE_MS).then(
+      (state) => this.#onReply(attempt, state),
+      (error: unknown) => this.#onError(attempt, asStoreError(error)),
+    );
+  }
+
+  /** An attempt timed out, or the next one is due. */
+  ring(): void {
+    if (!this.#isAsking) return this.ask();
+    const { attemptTimeoutMs } = this.workings.defaults;
+    this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
+    this.#askLater(failurePause(this.#log, this.workings.random));
+  }
+
+  /** The application shuts down: nobody waits any more. */
+  close(): void {
+    this.#end((waiter) => waiter.fail(new LockShutdownError(this.terms.name)));
+  }
+
+  #onReply(attempt: number, state: LatchState): void {
+    if (this.#isOver) return;
+    if (state.count !== this.terms.count) {
+      this.#end((waiter) => waiter.fail(otherCount(this.terms, state)));
+    } else if (state.remaining === 0) {
+      // True once is true for all of them, also in a reply that comes late.
+      this.#end((waiter) => waiter.open());
+    } else {
+      this.#log.busy(state.ttlMs);
+      this.#remaining = state.remaining;
+      if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.workings.random));
+    }
+  }
+
+  #onError(attempt: number, error: LockStoreError): void {
+    if (this.#isOver || attempt !== this.#latest) return;
+    this.#log.failed(error);
+    if (error.failure === 'refused') {
+      this.#end((waiter) => waiter.fail(unavailable(this.terms.name, this.#log, 'wait for')));
+    } else this.#askLater(failurePause(this.#log, this.workings.random));
+  }
+
+  #askLater(pauseMs: number): void {
+    const { clock, alarms } = this.workings;
+    const now = clock.now();
+    const askAt = now + pauseMs;
+    this.#isAsking = false;
+    alarms.set(this, this.#isLookDue ? Math.max(now, Math.min(askAt, this.#lookedAt + LOOK_EVERY_MS)) : askAt);
+  }
+
+  /** As for a lock: the last thing known is what ended the wait. */
+  #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
+    const { terms, workings } = this;
+    const log = this.#log;
+    log.checkSilence(workings.clock.now(), workings.defaults.attemptTimeoutMs);
+    log.notice(workings.store.trouble(terms.name));
+    if (log.last !== 'busy') return unavailable(terms.name, log, 'wait for');
+    const waitedMs = workings.clock.now() - startedAt;
+    return notOpened(terms, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
+  }
+
+  #dismiss(waiter: LatchWaiter, error: Error): void {
+    this.#waiters.delete(waiter);
+    waiter.fail(error);
+    if (this.#waiters.size === 0) this.#end(() => {});
+  }
+
+  #end(tell: (waiter: LatchWaiter) => void): void {
+    this.#isOver = true;
+    this.workings.alarms.cancel(this);
+    // Before anybody is told: whoever waits again begins anew.
+    this.onEnd();
+    for (const waiter of this.#waiters) tell(waiter);
+    this.#waiters.clear();
+  }
+}

@@ -1,0 +1,143 @@
+import { aborted, unavailable } from '../acquiring/acquire-errors.js';
+import { answerWithin, ask } from '../store/ask.js';
+import { AttemptLog } from '../store/attempts.js';
+import { failurePause } from '../store/attempt-pauses.js';
+import {
+  checkCountDown,
+  checkLatch,
+  checkLatchWait,
+  type CountdownLatch,
+  type CountDownOptions,
+  type LatchOptions,
+  type LatchWaitOptions,
+} from './countdown-latch.js';
+import { LockShutdownError } from '../api/errors.js';
+import { notOpened, otherCount } from './latch-errors.js';
+import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../store/latch-store.js';
+import { LatchWaiter } from './latch-waiter.js';
+import { LatchWatch, type LatchWorkings } from './latch-watch.js';
+import type { LockClient } from '../lock-client.js';
+import { mergeSignals } from '../util/merged-signal.js';
+import { pause } from '../util/pause.js';
+import { checkIsKept } from '../api/resource.js';
+
+/** The latches of one process on one store. */
+export class Latches implements LatchListener {
+  /** What is waited for here. */
+  readonly #watches = new Map<string, LatchWatch>();
+  readonly #workings: LatchWorkings;
+
+  constructor({ clock, random, alarms, defaults, closing }: LockClient, store: LatchStore) {
+    this.#workings = { clock, random, alarms, defaults, closing, store };
+    store.listen(this);
+    closing.addEventListener('abort', () => {
+      for (const watch of this.#watches.values()) watch.close();
+    });
+  }
+
+  /** @throws InvalidLockOptionsError when an option or the name cannot be right */
+  latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
+    const terms = checkLatch(name, count, options);
+    checkIsKept('latch', terms.name, this.#workings.store.refusal);
+    return {
+      name: terms.name,
+      count: terms.count,
+      countDown: async (given) => this.#countDown(terms, given),
+      wait: async (given) => this.#wait(terms, given),
+      remaining: async () => this.#remaining(terms),
+    };
+  }
+
+  /** How many latches are waited for. */
+  get size(): number {
+    return this.#watches.size;
+  }
+
+  opened(name: string, count: number): void {
+    this.#watches.get(watchKey({ name, count }))?.hear();
+  }
+
+  reconnected(): void {
+    for (const watch of this.#watches.values()) watch.ask();
+  }
+
+  async #countDown(terms: LatchTerms, options: CountDownOptions | undefined): Promise<number> {
+    const { clock, random, alarms, defaults, closing, store } = this.#workings;
+    const id = checkCountDown(options) ?? random.id();
+    const giveUpAt = clock.now() + defaults.waitMs;
+    const log = new AttemptLog();
+    for (;;) {
+      log.sent(clock.now());
+      const answer = await answerWithin(alarms, store.countDown(terms, id), defaults.attemptTimeoutMs);
+      if (answer.outcome === 'answered') return agreed(terms, answer.value).remaining;
+      if (answer.outcome === 'failed') log.failed(answer.error);
+      else if (answer.outcome === 'timeout') log.unanswered(answer.error);
+      // A last one is sent when the shutdown begins: work that is drained may count until then.
+      if (closing.aborted) throw new LockShutdownError(terms.name);
+      if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
+      const pauseMs = failurePause(log, random);
+      if (clock.now() + pauseMs >= giveUpAt) break;
+      await pause(clock, pauseMs, closing);
+    }
+    throw unavailable(terms.name, log, 'count down');
+  }
+
+  async #remaining(terms: LatchTerms): Promise<number> {
+    const { alarms, defaults, store } = this.#workings;
+    const state = await ask(alarms, () => store.read(terms), defaults.attemptTimeoutMs, 'read', terms.name);
+    return agreed(terms, state).remaining;
+  }
+
+  async #wait(terms: LatchTerms, options: LatchWaitOptions | undefined): Promise<void> {
+    const { clock, alarms, defaults, closing } = this.#workings;
+    const { waitMs = defaults.waitMs, signal } = checkLatchWait(options);
+    const abortedBy = () => aborted(terms.name, closing, signal);
+    if (closing.aborted || signal?.aborted) throw abortedBy();
+    if (waitMs === 0) return this.#look(terms, signal);
+    return new Promise((resolve, reject) => {
+      const outcome = { opened: resolve, failed: reject };
+      this.#watch(terms).join(new LatchWaiter(clock.now(), waitMs, signal, outcome, alarms), abortedBy);
+    });
+  }
+
+  /** Does not wait. */
+  async #look(terms: LatchTerms, own: AbortSignal | undefined): Promise<void> {
+    const { clock, alarms, defaults, closing, store } = this.#workings;
+    const { signal, dispose } = mergeSignals(closing, own);
+    const log = new AttemptLog();
+    log.sent(clock.now());
+    const answer = await answerWithin(alarms, store.read(terms), defaults.attemptTimeoutMs, signal);
+    dispose();
+    if (answer.outcome === 'aborted') throw aborted(terms.name, closing, own);
+    if (answer.outcome === 'answered') {
+      const { remaining, ttlMs } = agreed(terms, answer.value);
+      if (remaining === 0) return;
+      log.busy(ttlMs);
+      throw notOpened(terms, remaining, 0, log.attempts, ttlMs);
+    }
+    if (answer.outcome === 'failed') log.failed(answer.error);
+    else log.unanswered(answer.error);
+    throw unavailable(terms.name, log, 'wait for');
+  }
+
+  /** Those who state different counts are not together in this: one of them is wrong. */
+  #watch(terms: LatchTerms): LatchWatch {
+    const key = watchKey(terms);
+    let watch = this.#watches.get(key);
+    if (watch === undefined) {
+      watch = new LatchWatch(terms, this.#workings, () => this.#watches.delete(key));
+      this.#watches.set(key, watch);
+    }
+    return watch;
+  }
+}
+
+/** @throws LockModeMismatchError when the latch has another count than this caller states */
+function agreed(terms: LatchTerms, state: LatchState): LatchState {
+  if (state.count !== terms.count) throw otherCount(terms, state);
+  return state;
+}
+
+function watchKey({ name, count }: Pick<LatchTerms, 'name' | 'count'>): string {
+  return `${count} ${name}`;
+}

@@ -1,0 +1,83 @@
+import { isAbortedBy } from '../util/aborted-by.js';
+import type { CampaignCallbacks } from './campaign-options.js';
+import type { Clock } from '../util/clock.js';
+import type { LockObservers } from '../api/events.js';
+import type { LeaderTerm } from './leader-term.js';
+import type { DemotionReason } from './term.js';
+
+type CallbackName = 'onElected' | 'onDemoted';
+
+interface RunningCallback {
+  readonly callback: CallbackName;
+}
+
+/** Who is told of the terms of one candidate. */
+export class CampaignListeners {
+  readonly #callbacks: CampaignCallbacks[] = [];
+  /** Those that know of the term. */
+  #informed: CampaignCallbacks[] = [];
+  /** The callbacks that run. */
+  readonly #running = new Set<RunningCallback>();
+
+  constructor(
+    private readonly leadership: { readonly name: string; readonly resource: string },
+    private readonly workings: { readonly clock: Clock; readonly observers: LockObservers },
+  ) {}
+
+  /** @param term the one that runs, of which it is told at once */
+  add(callbacks: CampaignCallbacks, term: LeaderTerm | undefined): void {
+    this.#callbacks.push(callbacks);
+    if (term) this.#callElected(callbacks, term);
+  }
+
+  elected(term: LeaderTerm): void {
+    for (const callbacks of this.#callbacks) this.#callElected(callbacks, term);
+  }
+
+  demoted(reason: DemotionReason, term: LeaderTerm): void {
+    for (const callbacks of this.#informed.splice(0)) {
+      this.#call('onDemoted', term, () => callbacks.onDemoted?.(reason, term));
+    }
+  }
+
+  /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
+  async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
+    const { clock } = this.workings;
+    const timer = clock.setTimer(
+      () => {
+        for (const running of this.#running) {
+          const error = new Error(
+            `${running.callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only when it has ` +
+              `ended: end it when the signal of the term aborts.`,
+          );
+          this.#failed(running, error);
+        }
+      },
+      patienceMs,
+      { background: true },
+    );
+    await term.callbacksDone();
+    timer.cancel();
+  }
+
+  #callElected(callbacks: CampaignCallbacks, term: LeaderTerm): void {
+    this.#informed.push(callbacks);
+    this.#call('onElected', term, () => callbacks.onElected?.(term));
+  }
+
+  #call(callback: CallbackName, term: LeaderTerm, call: () => unknown): void {
+    const running = { callback };
+    this.#running.add(running);
+    const called = term.call(call).catch((error: unknown) => {
+      // It was told to end, and did.
+      if (isAbortedBy(term.signal, error)) return;
+      this.#failed(running, error);
+    });
+    void called.finally(() => this.#running.delete(running));
+  }
+
+  #failed({ callback }: RunningCallback, error: unknown): void {
+    const { name, resource } = this.leadership;
+    this.workings.observers.emit({ type: 'callbackFailed', leadership: name, resource, callback, error });
+  }
+}

@@ -1,0 +1,193 @@
+import { CampaignListeners } from './campaign-listeners.js';
+import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
+import type { Clock } from '../util/clock.js';
+import { Deferred } from '../util/deferred.js';
+import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
+import type { LockObservers } from '../api/events.js';
+import type { HeldLease } from '../lease/single-lease.js';
+import { LeaderTerm } from './leader-term.js';
+import type { Leadership, LeaderWork } from './leadership.js';
+import type { LockContext } from '../holding/lock-context.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { NotLeaderError } from '../api/not-leader-error.js';
+import { onAbort } from '../util/on-abort.js';
+import { pause } from '../util/pause.js';
+import { quote } from '../util/quoted.js';
+import type { Random } from '../util/random.js';
+import type { Term } from './term.js';
+import { describeValue } from '../api/validation.js';
+
+/** What campaigns work with; one for all of a client. */
+export interface CampaignWorkings {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observers: LockObservers;
+  readonly context: LockContext;
+  acquire(resource: string, options: ResolvedLockOptions): Promise<HeldLease>;
+}
+
+/** First and longest pause after Redis has refused, up to a quarter longer. */
+const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
+
+/** A candidate: acquires the resource, leads until its term ends, and stands again, until it resigns. */
+export class Campaign implements Leadership {
+  readonly name: string;
+  readonly resource: string;
+  readonly #lock: ResolvedLockOptions;
+  readonly #workings: CampaignWorkings;
+  readonly #onOver: () => void;
+  readonly #listeners: CampaignListeners;
+  /** Gives up waiting to be elected. */
+  readonly #stopping = new AbortController();
+  /** At which it resigns, each with the function that stops listening to it. */
+  readonly #signals = new Map<AbortSignal, () => void>();
+  #unelected: AbortSignal | undefined;
+  /** The one that runs, or ran last. */
+  #term: LeaderTerm | undefined;
+  #election: Deferred<Term> | undefined;
+  /** Until nothing is held or waited for. */
+  #standing: Promise<unknown> = Promise.resolve();
+  #over: NotLeaderError | undefined;
+
+  /** @param onOver called when it steps down for good */
+  constructor(
+    name: string,
+    resource: string,
+    lock: ResolvedLockOptions,
+    workings: CampaignWorkings,
+    onOver: () => void,
+  ) {
+    this.name = name;
+    this.resource = resource;
+    this.#lock = { ...lock, signal: this.#stopping.signal };
+    this.#workings = workings;
+    this.#listeners = new CampaignListeners(this, workings);
+    this.#onOver = onOver;
+  }
+
+  /** @throws InvalidLockOptionsError when the lease that it has is not what is wanted */
+  join({ leaseMs = this.#lock.leaseMs, onElected, onDemoted, signal }: CampaignOptions): void {
+    if (leaseMs !== this.#lock.leaseMs) {
+      throw new InvalidLockOptionsError(
+        `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs}, and cannot be ${leaseMs} as ` +
+          `well: this instance is one candidate. Give the same leaseMs everywhere, or in one place only.`,
+        'leaseMs',
+      );
+    }
+    // Somebody may ask for it again and again, only to look at it.
+    if (onElected || onDemoted) {
+      const callbacks = { onElected, onDemoted } as CampaignCallbacks;
+      this.#listeners.add(callbacks, this.isLeader() ? this.#term : undefined);
+    }
+    if (signal && !this.#signals.has(signal)) this.#resignAt(signal);
+  }
+
+  start(): void {
+    void this.#campaign();
+  }
+
+  isLeader(): boolean {
+    return this.#over === undefined && (this.#term?.isRunning ?? false);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#term) return this.#term.signal;
+    if (this.#over) return AbortSignal.abort(this.#over);
+    return (this.#unelected ??= AbortSignal.abort(new NotLeaderError(this.name, 'notElected')));
+  }
+
+  get fencingToken(): number | undefined {
+    return this.isLeader() ? this.#term!.fencingToken : undefined;
+  }
+
+  whenElected(): Promise<Term> {
+    if (this.#over) return Promise.reject(this.#over);
+    if (this.isLeader()) return Promise.resolve(this.#term!);
+    return (this.#election ??= new Deferred<Term>()).promise;
+  }
+
+  async run<T>(work: LeaderWork<T>): Promise<T | undefined> {
+    if (typeof work !== 'function') {
+      throw new InvalidLockOptionsError(
+        `run needs a function that the leader calls, not ${describeValue(work)}.`,
+        'work',
+      );
+    }
+    return this.isLeader() ? this.#term!.run(work) : undefined;
+  }
+
+  async resign(): Promise<void> {
+    this.stop('resigned');
+    if (!this.#term?.isEntered()) await this.#standing;
+  }
+
+  /** Steps down for good. */
+  stop(reason: 'resigned' | 'shutdown'): void {
+    if (this.#over) return;
+    this.#over = new NotLeaderError(this.name, reason);
+    this.#onOver();
+    for (const stopListening of this.#signals.values()) stopListening();
+    this.#stopping.abort(this.#over);
+    this.#term?.demote(this.#over);
+    this.#election?.reject(this.#over);
+  }
+
+  #resignAt(signal: AbortSignal): void {
+    const resign = (): void => this.stop('resigned');
+    if (signal.aborted) return resign();
+    this.#signals.set(signal, onAbort(signal, resign));
+  }
+
+  async #campaign(): Promise<void> {
+    const { clock } = this.#workings;
+    for (let failures = 0; !this.#over;) {
+      const standing = this.#stand();
+      this.#standing = standing;
+      const term = await standing;
+      failures = term ? 0 : failures + 1;
+      if (term) await this.#listeners.untilEnd(term, this.#lock.leaseMs);
+      else await pause(clock, this.#pauseAfter(failures), this.#stopping.signal);
+    }
+  }
+
+  /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
+  async #stand(): Promise<LeaderTerm | undefined> {
+    const { acquire, observers } = this.#workings;
+    const { name: leadership, resource } = this;
+    let lease: HeldLease;
+    try {
+      lease = await acquire(resource, this.#lock);
+    } catch (error) {
+      // acquire() throws nothing else.
+      if (!this.#over) observers.emit({ type: 'campaignFailed', leadership, resource, error: error as LockError });
+      return undefined;
+    }
+    if (!this.#over && lease.isHeld()) return this.#lead(lease);
+    await lease[Symbol.asyncDispose]();
+    return undefined;
+  }
+
+  async #lead(lease: HeldLease): Promise<LeaderTerm> {
+    const { clock, context, observers } = this.#workings;
+    const { name: leadership, resource } = this;
+    const { fencingToken } = lease;
+    const term = new LeaderTerm(leadership, lease, context);
+    this.#term = term;
+    const electedAt = clock.now();
+    observers.emit({ type: 'elected', leadership, resource, fencingToken });
+    this.#election?.resolve(term);
+    this.#election = undefined;
+    this.#listeners.elected(term);
+    const reason = await term.demoted;
+    const ledMs = clock.now() - electedAt;
+    observers.emit({ type: 'demoted', leadership, resource, fencingToken, reason: reason.reason, ledMs });
+    this.#listeners.demoted(reason, term);
+    await term.end();
+    return term;
+  }
+
+  #pauseAfter(failures: number): number {
+    const doubled = REFUSED_PAUSE_MS.first * 2 ** Math.min(failures - 1, 10);
+    return Math.min(REFUSED_PAUSE_MS.longest, doubled) * (1 + this.#workings.random.fraction() / 4);
+  }
+}

@@ -1,0 +1,63 @@
+import { Campaign, type CampaignWorkings } from './campaign.js';
+import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
+import type { Leadership } from './leadership.js';
+import { type LockDefaults, resolveLockOptions } from '../api/lock-options.js';
+import { leaderResource } from '../api/resource.js';
+
+/** The campaigns of one process: for each leadership it is one candidate, however many ask. */
+export class Campaigns {
+  /** By the names that the users gave. */
+  readonly #campaigns = new Map<string, Campaign>();
+
+  constructor(
+    private readonly workings: CampaignWorkings,
+    private readonly defaults: LockDefaults,
+    /** Aborts when the application shuts down. */
+    private readonly closing: AbortSignal,
+  ) {
+    closing.addEventListener('abort', () => {
+      for (const campaign of this.#campaigns.values()) campaign.stop('shutdown');
+    });
+  }
+
+  /** The candidate that stands for the leadership of this name. */
+  get(name: string): Leadership | undefined {
+    return this.#campaigns.get(name);
+  }
+
+  /** @throws InvalidLockOptionsError */
+  campaign(name: string, options: CampaignOptions = {}): Leadership {
+    const resource = leaderResource(name, 'campaign');
+    checkCampaignOptions(options);
+    const { context } = this.workings;
+    const running = this.#campaigns.get(name);
+    const campaign = running ?? this.#create(name, resource, options.leaseMs);
+    // Whatever the caller holds has nothing to do with what the candidate holds.
+    context.outside(() => campaign.join(options));
+    if (running) return running;
+    if (this.closing.aborted) campaign.stop('shutdown');
+    context.outside(() => campaign.start());
+    return campaign;
+  }
+
+  #create(name: string, resource: string, leaseMs = this.defaults.leaseMs): Campaign {
+    const lock = resolveLockOptions(
+      {
+        leaseMs,
+        waitMs: Infinity,
+        watchdog: true,
+        // Another process should lead after a resignation, and a release has to be known when resign() returns.
+        cohort: 0,
+        backgroundRelease: false,
+        // Candidates are one for each process, and no load that is to be bounded.
+        maxWaiters: Number.MAX_SAFE_INTEGER,
+      },
+      this.defaults,
+    );
+    const campaign = new Campaign(name, resource, lock, this.workings, () => {
+      if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);
+    });
+    this.#campaigns.set(name, campaign);
+    return campaign;
+  }
+}

@@ -1,0 +1,130 @@
+import type { HeldLease } from './single-lease.js';
+import { lastingController } from '../util/merged-signal.js';
+import type { EnteredLease } from '../holding/lock-context.js';
+import { PrintableLease } from './printable-lease.js';
+import { notAmong, severalOrders } from '../api/resource.js';
+import type { TransferOptions } from '../api/transfer-options.js';
+import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
+
+/** Several resources held as one. It is lost as soon as one of them is. */
+export class CompositeLease extends PrintableLease implements EnteredLease {
+  readonly resource: string;
+  readonly resources: readonly string[];
+  #controller: AbortController | undefined;
+
+  constructor(
+    /** One lease a resource, sorted by resource, each with its own fencing token. */
+    readonly leases: readonly HeldLease[],
+  ) {
+    super();
+    this.resources = leases.map(({ resource }) => resource);
+    this.resource = this.resources.join(', ');
+  }
+
+  get mode() {
+    return this.leases[0]!.mode;
+  }
+
+  /** @throws InvalidLockOptionsError when the tokens are of several orders: the largest may exceed that of the next holder of another */
+  get fencingToken(): number {
+    const { fence } = this.leases[0]!;
+    if (this.leases.some((lease) => lease.fence !== fence)) throw severalOrders(this.resources);
+    return Math.max(...this.leases.map(({ fencingToken }) => fencingToken));
+  }
+
+  fencingTokenOf(resource: string): number {
+    const lease = this.leases.find((part) => part.resource === resource);
+    if (!lease) throw notAmong(this.resources, resource);
+    return lease.fencingToken;
+  }
+
+  protected override get printedToken() {
+    return { fencingTokens: Object.fromEntries(this.leases.map((lease) => [lease.resource, lease.fencingToken])) };
+  }
+
+  get holds() {
+    return this.leases.map(({ hold }) => hold);
+  }
+
+  get isReleased(): boolean {
+    return this.leases.every((lease) => lease.isReleased);
+  }
+
+  get signal(): AbortSignal {
+    const controller = (this.#controller ??= this.#createController());
+    // Asking each part also notices a deadline that has just passed.
+    for (const { signal } of this.leases)
+      if (signal.aborted && !controller.signal.aborted) controller.abort(signal.reason);
+    return controller.signal;
+  }
+
+  isHeld(): boolean {
+    return this.leases.every((lease) => lease.isHeld());
+  }
+
+  remainingMs(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingMs()));
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  async verify(): Promise<boolean> {
+    const verdicts = await Promise.all(this.leases.map((lease) => lease.verify()));
+    return verdicts.every(Boolean);
+  }
+
+  async extend(leaseMs?: number): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
+  }
+
+  async downgrade(): Promise<void> {
+    for (const lease of this.leases) lease.checkMayDowngrade();
+    await Promise.all(this.leases.map((lease) => lease.downgrade()));
+  }
+
+  async transfer(options: TransferOptions = {}): Promise<string> {
+    for (const lease of this.leases) lease.checkMayLeave();
+    const parts = await Promise.allSettled(this.leases.map((lease) => lease.handOn(lease.transferMs(options))));
+    const failed = parts.find((part) => part.status === 'rejected');
+    if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseInTransit>).value));
+    // All or nothing: what has moved can be adopted by nobody.
+    for (const [place, part] of parts.entries()) {
+      if (part.status === 'fulfilled') this.leases[place]!.discard(part.value);
+    }
+    throw failed.reason;
+  }
+
+  async release(): Promise<void> {
+    await this.#endAll((lease) => lease.release());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => {});
+  }
+
+  bind(): this {
+    for (const lease of this.leases) lease.bind();
+    return this;
+  }
+
+  /** Releases, whatever the async context. */
+  async end(): Promise<void> {
+    await this.#endAll((lease) => lease.end());
+  }
+
+  /** Ends every part, also after a failure, and then reports the first failure. */
+  async #endAll(end: (lease: HeldLease) => Promise<void>): Promise<void> {
+    const results = await Promise.allSettled(this.leases.toReversed().map(end));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  #createController(): AbortController {
+    const controller = lastingController();
+    for (const { signal } of this.leases) {
+      signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+    }
+    return controller;
+  }
+}

@@ -1,0 +1,183 @@
+import { type AsyncContext, currentContext } from '../util/async-contexts.js';
+import { CompositeLease } from './composite-lease.js';
+import { sendDepth } from './depth.js';
+import {
+  type LeaseLossReason,
+  LeaseLostError,
+  LockError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from '../api/errors.js';
+import { LockReentryError } from '../api/reentry-error.js';
+import { HeldLease } from './single-lease.js';
+import { type Grant, Hold } from '../holding/hold.js';
+import type { Origin } from './leaks.js';
+import type { LeaseWorkings } from './lease-deps.js';
+import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
+import type { PermitRequest } from '../api/permit-request.js';
+
+/** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
+export class Acquisition {
+  constructor(
+    private readonly workings: LeaseWorkings,
+    /** Aborts when the application shuts down. */
+    private readonly closing: AbortSignal,
+  ) {}
+
+  /**
+   * @param origin of a call whose lease the user has to release
+   * @throws LockError of the kind that says why not everything was granted; then nothing is held
+   */
+  acquire(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    origin?: Origin,
+  ): Promise<HeldLease | CompositeLease> {
+    if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
+    return this.#observed(names, this.#acquireAll(names, options, origin));
+  }
+
+  /** @throws LockError like {@link acquire} */
+  acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
+    return this.#observed([resource], this.#acquireOne(resource, options, origin));
+  }
+
+  #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
+    lease.catch((error: unknown) => {
+      if (!(error instanceof LockError)) return;
+      this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
+    });
+    return lease;
+  }
+
+  #acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
+    const { context, leaks } = this.workings;
+    if (options.permits) this.#checkOwnPermits(resource, options.permits);
+    const held = options.permits ? undefined : context.hold(resource);
+    // Who takes a semaphore for a lock is told so by the store.
+    if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
+    if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
+    // The grant may come in anybody's context: in that of the call that releases, or of a connection.
+    const caller = currentContext();
+    return this.workings.contention.acquire(resource, options, (grant) => {
+      const lease = this.hold(grant, options, caller);
+      return origin ? leaks.track(lease, origin) : lease;
+    });
+  }
+
+  /**
+   * Takes charge of a lock that the store has granted.
+   *
+   * @param caller the async context of the call that has acquired it
+   */
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): HeldLease {
+    const { tenure, waitedMs, attempts, grantedAt } = grant;
+    const hold = new Hold(
+      tenure,
+      options,
+      this.workings.clock,
+      (lost, reason) => this.#onLost(lost, reason),
+      caller,
+      grantedAt,
+    );
+    // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
+    if (hold.renewable) this.workings.active.add(hold);
+    this.workings.watchdog.watch(hold);
+    const { ownership, fencingToken, mode } = hold;
+    const { resource } = ownership;
+    this.workings.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
+    return new HeldLease(hold, this.workings);
+  }
+
+  /** In the order of the names, which is the same everywhere: no two callers can wait for each other. */
+  async #acquireAll(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    origin: Origin | undefined,
+  ): Promise<CompositeLease> {
+    for (const name of names) this.#checkReentry(this.workings.context.hold(name), options);
+    const giveUpAt = this.workings.clock.now() + options.waitMs;
+    const leases: HeldLease[] = [];
+    try {
+      for (const name of names) {
+        const leftMs = Math.max(1, giveUpAt - this.workings.clock.now());
+        // Its token is the largest of them: whoever follows on a part of it has to get one from Redis, which is larger still.
+        const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0 };
+        const lease = this.#acquireOne(name, part);
+        leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
+      }
+      for (const lease of leases) lease.assertHeld();
+      const lease = new CompositeLease(leases);
+      return origin ? this.workings.leaks.track(lease, origin) : lease;
+    } catch (error) {
+      await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
+      throw error;
+    }
+  }
+
+  /**
+   * The wait for the resources before it has left this one too little time: what ended it is whoever held those, and not a Redis
+   * that has just answered. It is told how long the whole of it has waited.
+   */
+  #late(error: unknown, { waitMs, attemptTimeoutMs }: ResolvedLockOptions, whole: ResolvedLockOptions): never {
+    const isCutShort =
+      error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
+    const isBusy = error instanceof LockTimeoutError;
+    if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
+    const { attempts, retryAfterMs } = isBusy ? error : { attempts: 1, retryAfterMs: 0 };
+    throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs);
+  }
+
+  /** @throws LockReentryError when this context holds the resource and cannot enter again */
+  #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
+    if (!hold || hold.mode === 'semaphore' || mayEnter(hold.mode, options.mode)) return;
+    const { resource } = hold.ownership;
+    if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
+    throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
+  }
+
+  /** @throws LockReentryError when the permits that this context holds leave too few for it to ever get these */
+  #checkOwnPermits(resource: string, { count, total }: PermitRequest): void {
+    const held = this.workings.context.permits(resource);
+    if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
+  }
+
+  async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<HeldLease> {
+    const { resource } = hold.ownership;
+    this.#checkReentry(hold, options);
+    hold.depth++;
+    if (options.mode === 'write') hold.writers++;
+    const lease = new HeldLease(hold, this.workings, options.mode);
+    if (hold.mode === 'read') {
+      // Redis knows that this process reads, and not how often. But the lease may be on its way to somebody else.
+      await hold.inOrder(() => Promise.resolve());
+      if (hold.isHeld()) return lease;
+      await lease.end().catch(() => {});
+      throw hold.lossError();
+    }
+    const answer = await hold.inOrder(() => sendDepth(hold, this.workings, options.attemptTimeoutMs));
+    if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
+    if (answer.outcome === 'answered' && hold.isHeld()) return lease;
+    await lease.end().catch(() => {});
+    if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
+      throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
+    }
+    throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
+  }
+
+  #onLost(hold: Hold, reason: LeaseLossReason): void {
+    const { active, watchdog, observers, contention } = this.workings;
+    watchdog.unwatch(hold);
+    // At a shutdown the work may still release in the time of grace; otherwise nobody may ever do it.
+    if (reason !== 'shutdown') active.delete(hold);
+    contention.lost(hold);
+    observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
+  }
+}
+
+/** Whether a context that holds a resource may enter it once more: not for more than it has. */
+function mayEnter(held: LockMode, wanted: LockMode): boolean {
+  if (held === 'write') return wanted === 'write' || wanted === 'read';
+  return held === wanted && (held === 'reentrant' || held === 'read');
+}

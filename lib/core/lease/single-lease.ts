@@ -1,0 +1,219 @@
+import { ask } from '../store/ask.js';
+import { currentContext } from '../util/async-contexts.js';
+import { downgrade } from './downgrade.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
+import { LockReentryError } from '../api/reentry-error.js';
+import type { Hold } from '../holding/hold.js';
+import type { LeaseWorkings } from './lease-deps.js';
+import type { EnteredLease } from '../holding/lock-context.js';
+import { giveBack, leaveOne } from './release.js';
+import { extend } from './lease-extension.js';
+import { handOn } from './transfer.js';
+import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
+import { PrintableLease } from './printable-lease.js';
+import { notAmong } from '../api/resource.js';
+import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
+import { readTransferOptions, type TransferOptions } from '../api/transfer-options.js';
+import { checkInteger } from '../api/validation.js';
+
+const OVER = Promise.resolve();
+
+/** The lease of one resource. */
+export class HeldLease extends PrintableLease implements EnteredLease {
+  #ending: Promise<void> | undefined;
+  #isBound = false;
+  #mode: LockMode;
+
+  constructor(
+    readonly hold: Hold,
+    private readonly workings: LeaseWorkings,
+    mode: LockMode = hold.mode,
+  ) {
+    super();
+    this.#mode = mode;
+  }
+
+  get resource() {
+    return this.hold.ownership.resource;
+  }
+
+  get resources() {
+    return [this.resource];
+  }
+
+  get mode() {
+    return this.#mode;
+  }
+
+  get fencingToken() {
+    return this.hold.fencingToken;
+  }
+
+  /** What numbers the leases of its resource. */
+  get fence(): string {
+    return this.workings.store.fenceOf(this.resource);
+  }
+
+  fencingTokenOf(resource: string): number {
+    if (resource !== this.resource) throw notAmong(this.resources, resource);
+    return this.fencingToken;
+  }
+
+  get signal() {
+    this.workings.leaks.untrack(this.hold);
+    return this.hold.signal;
+  }
+
+  get holds() {
+    return [this.hold];
+  }
+
+  get isReleased(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  isHeld(): boolean {
+    return this.#ending === undefined && this.hold.isHeld();
+  }
+
+  remainingMs(): number {
+    return this.isHeld() ? this.hold.remainingMs() : 0;
+  }
+
+  assertHeld(): void {
+    if (!this.isHeld()) throw this.hold.lossError();
+  }
+
+  async verify(): Promise<boolean> {
+    if (!this.isHeld()) return false;
+    const isOwner = await this.#ask('verify', () => this.workings.store.verify(this.hold.ownership));
+    // Whoever of this process holds the lock by now.
+    if (!isOwner) this.hold.tenure.takenOver();
+    return this.isHeld();
+  }
+
+  async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
+    checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+    checkLeaseLimit(leaseMs, this.workings.limit);
+    this.assertHeld();
+    await extend(this.hold, this.workings, leaseMs);
+    this.assertHeld();
+  }
+
+  /** @throws LeaseLostError, LockReentryError, InvalidLockOptionsError where it cannot be downgraded */
+  checkMayDowngrade(): void {
+    this.assertHeld();
+    if (this.#mode === 'write') {
+      if (this.hold.writers > 1) throw LockReentryError.sharedByOthers(this.resource, 'downgraded');
+    } else if (this.#mode !== 'read') {
+      throw new InvalidLockOptionsError(`Only a lease of mode 'write' can be downgraded, not '${this.#mode}'.`, 'mode');
+    }
+  }
+
+  async downgrade(): Promise<void> {
+    this.checkMayDowngrade();
+    const { hold, resource } = this;
+    if (this.#mode === 'write') {
+      this.#mode = 'read';
+      hold.writers--;
+    }
+    // It reads beneath a writer, or Redis knows that it reads.
+    if (hold.writers > 0 || hold.tenure.isReadLock) return;
+    const answer = await downgrade(hold, this.workings);
+    if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
+      throw new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error);
+    }
+    this.assertHeld();
+  }
+
+  async transfer(options: TransferOptions = {}): Promise<string> {
+    return encodeLeases([await this.handOn(this.transferMs(options))]);
+  }
+
+  /** How long it waits to be adopted. @throws InvalidLockOptionsError */
+  transferMs(options: TransferOptions): number {
+    const leaseMs = readTransferOptions(options, this.hold.leaseMs);
+    checkLeaseLimit(leaseMs, this.workings.limit);
+    return leaseMs;
+  }
+
+  /** @throws LeaseLostError, LockReentryError where it cannot be handed on */
+  checkMayLeave(): void {
+    this.assertHeld();
+    if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'handed on');
+  }
+
+  /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
+  async handOn(leaseMs: number): Promise<LeaseInTransit> {
+    this.checkMayLeave();
+    const { hold, workings, resource } = this;
+    // Others may read beside it already, and only where Redis has it to read they can do so when it has left.
+    if (hold.mode === 'read') await this.downgrade();
+    const lease = await hold.inOrder(async () => {
+      // What was asked for before may have ended it, or handed it on.
+      this.checkMayLeave();
+      return handOn(hold, workings, leaseMs, (hasShared) => {
+        this.#ending = OVER;
+        const isEnd = hold.end('transferred');
+        workings.watchdog.unwatch(hold);
+        workings.active.delete(hold);
+        workings.contention.handedOn(hold, hasShared);
+        if (isEnd) workings.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
+      });
+    });
+    if (lease === undefined) throw hold.lossError();
+    return lease;
+  }
+
+  /** Gives back what was handed on, where nobody will adopt it. */
+  discard(lease: LeaseInTransit): void {
+    this.workings.withdrawals.start(lease, this.hold);
+  }
+
+  release(): Promise<void> {
+    if (this.#ending) return this.#ended(this.#ending);
+    if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
+      return Promise.reject(LockReentryError.foreignRelease(this.resource));
+    }
+    return this.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => {});
+  }
+
+  /** From now on the lease belongs to the async context that runs: listeners of its signal see it as the current one. */
+  bind(): this {
+    this.#isBound = true;
+    if (this.hold.depth === 1) this.hold.context = currentContext();
+    if (this.hold.isHeld()) this.workings.active.add(this.hold);
+    return this;
+  }
+
+  /** Releases, whatever the async context. */
+  end(): Promise<void> {
+    if (this.#ending) return this.#ended(this.#ending);
+    // Now: an observer, or a listener of the signal, may call this again before #end() returns.
+    this.#ending = OVER;
+    return (this.#ending = this.#end());
+  }
+
+  /** Another call does nothing but wait for the first one, which tells what went wrong. */
+  #ended(ending: Promise<void>): Promise<void> {
+    return ending === OVER ? OVER : ending.catch(() => {});
+  }
+
+  #end(): Promise<void> {
+    const { hold, workings } = this;
+    workings.leaks.untrack(hold);
+    hold.depth--;
+    if (this.#mode === 'write') hold.writers--;
+    return hold.depth > 0 ? leaveOne(hold, workings) : giveBack(hold, workings);
+  }
+
+  /** @throws LockUnavailableError */
+  #ask<T>(operation: string, send: () => Promise<T>): Promise<T> {
+    const { hold, workings, resource } = this;
+    return ask(workings.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
+  }
+}

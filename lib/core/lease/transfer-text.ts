@@ -1,0 +1,66 @@
+import { InvalidLockOptionsError } from '../api/errors.js';
+import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
+import type { Ownership } from '../store/lock-store.js';
+import type { PermitRequest } from '../api/permit-request.js';
+import { checkResource } from '../api/resource.js';
+
+/** A lease between two processes. */
+export interface LeaseInTransit extends Ownership {
+  readonly fencingToken: number;
+  /** How long the lease was for the one who handed it on. */
+  readonly leaseMs: number;
+}
+
+/** What an encoded lease begins with; the number changes with what follows. */
+const FORMAT = 'lease1.';
+
+/** The leases as one text without spaces. Whoever has it can take them over. */
+export function encodeLeases(leases: readonly LeaseInTransit[]): string {
+  const fields = leases.map(({ resource, owner, mode, permits, fencingToken, leaseMs }) => {
+    return [resource, owner, mode, fencingToken, leaseMs, ...(permits ? [permits.count, permits.total] : [])];
+  });
+  return FORMAT + Buffer.from(JSON.stringify(fields)).toString('base64url');
+}
+
+/** @throws InvalidLockOptionsError that does not show the text: it may be nearly right, and a secret */
+export function decodeLeases(text: unknown): LeaseInTransit[] {
+  if (typeof text === 'string' && text.startsWith(FORMAT)) {
+    try {
+      const fields: unknown = JSON.parse(Buffer.from(text.slice(FORMAT.length), 'base64url').toString());
+      if (Array.isArray(fields) && fields.length > 0) return fields.map(readLease);
+    } catch {
+      // Said below.
+    }
+  }
+  throw new InvalidLockOptionsError(
+    'The text given to adopt() is not what transfer() gave: hand it over as it is, whole and unchanged.',
+    'text',
+  );
+}
+
+function readLease(fields: unknown): LeaseInTransit {
+  const [resource, owner, mode, fencingToken, leaseMs, count, total] = fields as unknown[];
+  const isRight =
+    typeof owner === 'string' &&
+    /^\S+\/\S+$/.test(owner) &&
+    LOCK_MODES.includes(mode as LockMode) &&
+    isBetween(fencingToken, 1, Number.MAX_SAFE_INTEGER) &&
+    isBetween(leaseMs, MIN_LEASE_MS, MAX_LEASE_MS) &&
+    (mode !== 'semaphore' ||
+      (isBetween(count, 1, Number.MAX_SAFE_INTEGER) && isBetween(total, 1, Number.MAX_SAFE_INTEGER)));
+  if (!isRight) throw new TypeError('not a lease');
+  const permits: PermitRequest | undefined =
+    mode === 'semaphore' ? { count: count as number, total: total as number, isResized: false } : undefined;
+  return {
+    resource: checkResource(resource, 'adopt'),
+    owner,
+    mode: mode as LockMode,
+    permits,
+    fencingToken: fencingToken as number,
+    leaseMs: leaseMs as number,
+  };
+}
+
+function isBetween(value: unknown, least: number, most: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+}

@@ -1,0 +1,88 @@
+import type { Alarms } from './util/alarms.js';
+import { ask } from './store/ask.js';
+import type { Contention } from './acquiring/local-queues.js';
+import { InvalidLockOptionsError } from './api/errors.js';
+import type { LockState, LockStore } from './store/lock-store.js';
+import { checkResource } from './api/resource.js';
+import { checkInteger, checkKnownOptions, describeValue } from './api/validation.js';
+
+/** What `locks.list()` takes. */
+export interface ListOptions {
+  /** Only resources whose names begin like this. @default all of them */
+  prefix?: string;
+  /** How many at most, 1 to 10,000. @default 100 */
+  limit?: number;
+}
+
+/** Which lease `locks.forceRelease()` ends. */
+export interface ForceReleaseOptions {
+  /** The token of the lease that is to end, as `inspect` or a log shows it. A lease that came after it is left alone. */
+  fencingToken: number;
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 10_000;
+
+/** What somebody sees and does who looks after the locks of all processes. */
+export class OperatorsView {
+  constructor(
+    private readonly store: LockStore,
+    private readonly contention: Contention,
+    private readonly alarms: Alarms,
+    private readonly attemptTimeoutMs: number,
+  ) {}
+
+  async inspect(resource: string): Promise<LockState> {
+    const name = checkResource(resource, 'inspect');
+    const state = await this.#ask(() => this.store.inspect(name), 'inspect', name);
+    const { instanceId } = this.store;
+    const first = this.contention.firstWaiting(name);
+    if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
+    // Behind a holder of this process: they join the queue when it releases.
+    const waiter = { instanceId, mode: first.mode, ...(first.permits && { permits: first.permits.count }) };
+    return { ...state, waiters: [...state.waiters, waiter] };
+  }
+
+  async list(options: ListOptions = {}): Promise<LockState[]> {
+    checkKnownOptions('list', options, ['prefix', 'limit']);
+    const { prefix = '', limit = DEFAULT_LIMIT } = options;
+    if (typeof prefix !== 'string' || !prefix.isWellFormed()) {
+      throw new InvalidLockOptionsError(`prefix must be a string, not ${describeValue(prefix)}.`, 'prefix');
+    }
+    checkInteger('limit', limit, 1, MAX_LIMIT, 'resources');
+    const giveUp = new AbortController();
+    const listing = this.#ask(() => this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
+    // Nobody waits for the rest.
+    const resources = await listing.finally(() => giveUp.abort());
+    const looks = await Promise.allSettled(resources.sort().map((resource) => this.inspect(resource)));
+    const states = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+    // One key of somebody else's is no reason to show nothing.
+    const failed = looks.find((look) => look.status === 'rejected');
+    if (failed && states.length === 0) throw failed.reason;
+    // What has ended meanwhile is not listed.
+    return states.filter(({ mode, waiters }) => mode !== null || waiters.length > 0);
+  }
+
+  async forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
+    const name = checkResource(resource, 'forceRelease');
+    checkKnownOptions('forceRelease', options, ['fencingToken']);
+    if (options.fencingToken === undefined) {
+      throw new InvalidLockOptionsError(
+        'fencingToken is missing: say which lease is to end, by the token that inspect() shows.',
+        'fencingToken',
+      );
+    }
+    checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
+    // Before it is sent: what it ends may be held here, and the next one in memory would get a smaller token than whoever is granted then.
+    this.contention.doubt(name);
+    return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
+  }
+
+  resize(resource: string, permits: number): Promise<boolean> {
+    return this.#ask(() => this.store.resize(resource, permits), 'resize', resource);
+  }
+
+  #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
+    return ask(this.alarms, send, this.attemptTimeoutMs, operation, resource);
+  }
+}

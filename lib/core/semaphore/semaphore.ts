@@ -1,0 +1,137 @@
+import type { CompositeLease } from '../lease/composite-lease.js';
+import { mismatched } from '../acquiring/acquire-errors.js';
+import { LockBusyError } from '../api/errors.js';
+import { LockReentryError } from '../api/reentry-error.js';
+import type { HeldLease } from '../lease/single-lease.js';
+import type { Origin } from '../lease/leaks.js';
+import type { Lease } from '../api/lease.js';
+import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
+import type { LockState } from '../store/lock-store.js';
+import type { PermitRequest } from '../api/permit-request.js';
+import { checkPermits, type PermitOptions, readCount } from './semaphore-options.js';
+import { checkWork, type LockedWork } from '../api/locked-work.js';
+import { quote } from '../util/quoted.js';
+
+/** What a semaphore needs of the locks of this process. */
+export interface SemaphoreWorkings {
+  acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease | CompositeLease>;
+  /** See `LockClient.origin`. */
+  origin(below: (...args: never[]) => unknown): Origin;
+  resolve(options: LockOptions, permits: PermitRequest): ResolvedLockOptions;
+  runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T>;
+  inspect(resource: string): Promise<LockState>;
+  /** Whether it could be. */
+  resize(resource: string, permits: number): Promise<boolean>;
+}
+
+/**
+ * At most so many at once, over all instances.
+ *
+ * ```ts
+ * const exports = locks.semaphore('exports', { permits: 3 });
+ * await exports.using(() => exportOrders());
+ * ```
+ *
+ * Every permit has its own lease: those of a process that dies are free again when that has ended. First come, first served:
+ * one who wants many permits is not overtaken by those who want few.
+ */
+export class Semaphore {
+  #total: number;
+  #isResized = false;
+
+  /** Made by `locks.semaphore()`. */
+  constructor(
+    readonly resource: string,
+    total: number,
+    private readonly workings: SemaphoreWorkings,
+  ) {
+    this.#total = total;
+  }
+
+  /** How many permits this semaphore states that there are. */
+  get permits(): number {
+    return this.#total;
+  }
+
+  /**
+   * Acquires one permit, or `count` of them, waiting up to `waitMs`. Whoever calls this must release the lease.
+   *
+   * @throws LockModeMismatchError when the resource is in use as a lock, or others state another number of permits
+   * @throws LockReentryError when this async context holds permits already, and would wait for itself
+   * @throws the other errors of `locks.acquire`
+   */
+  acquire(options?: PermitOptions): Promise<Lease> {
+    return this.#acquire(options, undefined, this.workings.origin(this.acquire));
+  }
+
+  /** Like {@link acquire}, but never waits: gives `null` when there are too few permits. Ignores `waitMs` and `retry`. */
+  async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
+    try {
+      return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.workings.origin(this.tryAcquire));
+    } catch (error) {
+      if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Does the work while it holds permits, and releases them afterwards. What the work returns or throws passes through
+   * untouched.
+   *
+   * @throws the errors of {@link acquire}; then the work was not called
+   */
+  using<T>(work: LockedWork<T>): Promise<T>;
+  using<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<T>;
+  async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
+    const [options, given] =
+      typeof optionsOrWork === 'function' ? [undefined, optionsOrWork] : [optionsOrWork, maybeWork];
+    const work = checkWork(given);
+    return this.workings.runUnder(await this.#acquire(options), work);
+  }
+
+  /**
+   * How many permits are free at this moment, as Redis knows it. Others may wait for them.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   */
+  async available(): Promise<number> {
+    const { mode, permits } = await this.workings.inspect(this.resource);
+    if (mode !== null && permits === undefined) throw this.#mismatch(mode);
+    return permits?.available ?? this.#total;
+  }
+
+  /**
+   * Decides how many permits there are, for everybody, whatever they state: for as long as anybody holds one, and for this
+   * object always. More: those who wait get them at once. Fewer: nobody loses one, and the next ones wait until enough are free.
+   *
+   * @throws LockModeMismatchError when the resource is in use as a lock
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   */
+  async resize(permits: number): Promise<void> {
+    checkPermits(permits, `semaphore(${quote(this.resource)})`);
+    if (!(await this.workings.resize(this.resource, permits))) {
+      const { mode } = await this.workings.inspect(this.resource);
+      throw this.#mismatch(mode ?? 'exclusive');
+    }
+    this.#total = permits;
+    this.#isResized = true;
+  }
+
+  async #acquire(
+    options: PermitOptions | undefined,
+    fixed?: Partial<ResolvedLockOptions>,
+    origin?: Origin,
+  ): Promise<HeldLease | CompositeLease> {
+    const { count, lock } = readCount(options, this.#total);
+    const resolved = this.workings.resolve(lock, this.#request(count));
+    return this.workings.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
+  }
+
+  #request(count: number): PermitRequest {
+    return { count, total: this.#total, isResized: this.#isResized };
+  }
+
+  #mismatch(mode: NonNullable<LockState['mode']>) {
+    return mismatched(this.resource, { mode: 'semaphore', permits: this.#request(1) }, { mode, total: 1 });
+  }
+}

@@ -1,0 +1,105 @@
+import {
+  type LockDefaults,
+  type LockOptions,
+  type ResolvedLockOptions,
+  resolveLockOptions,
+} from '../api/lock-options.js';
+import type { Lease } from '../api/lease.js';
+import { checkResource, jobResource } from '../api/resource.js';
+import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs } from '../store/tick-due.js';
+import type { Tick } from '../store/tick-store.js';
+import { checkInteger, checkKnownOptions, checkOneOf } from '../api/validation.js';
+
+/** The time of a schedule that a tick is. */
+export interface TickTime {
+  /** When the tick is due, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  /**
+   * By how much the clock of an instance and that of Redis may differ, in milliseconds: 1 s to 24 h. A tick that is due further
+   * ahead than this is refused, and so is one that was due longer ago than this and `waitMs` (of which an hour counts at most).
+   */
+  readonly maxClockSkewMs: number;
+}
+
+/** How the ticks of one singleton job run. */
+export interface SingletonRunOptions {
+  /** Which job; the same name on every instance. Its runs hold the resource `cron:<job>`. */
+  readonly job: string;
+  /** Which tick of it; the same text on every instance. */
+  readonly tick: string;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  /** How long a claim is remembered, in milliseconds. With `onCrash: 'retry'` no less than two leases. */
+  readonly keepMs: number;
+  /**
+   * For a tick that is a time: Redis's clock decides whether it may still start, and no tick of the job starts that is older
+   * than the last one that was claimed. A claim is then remembered for as long as that needs. @default any text is a tick
+   */
+  readonly due?: TickTime | undefined;
+  /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+}
+
+/** One run of one tick, as the job sees it. */
+export interface SingletonRun {
+  readonly job: string;
+  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. What a rerun is recognised by. */
+  readonly tick: string;
+  /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
+  readonly rerun: boolean;
+  /** The lease of the job's lock: its `signal` and its `fencingToken`. */
+  readonly lease: Lease;
+}
+
+/** What a run does. */
+export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
+
+/** Options with nothing left open. */
+export interface ResolvedSingletonRun {
+  readonly options: SingletonRunOptions;
+  readonly lock: ResolvedLockOptions;
+  readonly keepMs: number;
+  readonly target: Tick;
+  readonly due: TickDue | undefined;
+}
+
+const OPTION_NAMES = [
+  'job',
+  'tick',
+  'overlap',
+  'onCrash',
+  'keepMs',
+  'due',
+  'lock',
+] as const satisfies readonly (keyof SingletonRunOptions)[];
+
+/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
+export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
+  checkKnownOptions('runSingleton', options, OPTION_NAMES);
+  const { job, tick, overlap, onCrash, keepMs, due: time } = options;
+  const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
+  // Not undefined, which passes for an option that was left out.
+  checkOneOf('overlap', overlap ?? null, ['skip', 'wait']);
+  checkOneOf('onCrash', onCrash ?? null, ['skip', 'retry']);
+  checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
+  // Runs may be long whatever the default: maxHoldMs is what limits one.
+  const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true };
+  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
+  // A claim that is forgotten before its lock expires could never be rescued.
+  const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
+  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
+}
+
+/** @throws InvalidLockOptionsError */
+function resolveDue(time: TickTime, waitMs: number): TickDue {
+  checkKnownOptions('runSingleton as its due', time, ['at', 'maxClockSkewMs'] satisfies (keyof TickTime)[]);
+  checkInteger('due.at', time.at ?? NaN, 0, Number.MAX_SAFE_INTEGER, 'milliseconds since 1970');
+  checkMaxClockSkew('due.maxClockSkewMs', time.maxClockSkewMs ?? NaN);
+  const { at, maxClockSkewMs } = time;
+  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + Math.min(waitMs, LONGEST_TRY_MS) };
+}
+
+/** @throws InvalidLockOptionsError */
+export function checkMaxClockSkew(option: string, maxClockSkewMs: unknown): void {
+  checkInteger(option, maxClockSkewMs, 1_000, LONGEST_EARLY_MS);
+}

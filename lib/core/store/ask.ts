@@ -1,0 +1,114 @@
+import { type Alarm, alarmThat, type Alarms } from '../util/alarms.js';
+import { LockUnavailableError } from '../api/errors.js';
+import { LockStoreError, asStoreError } from './lock-store.js';
+
+/** First and longest pause before a command is sent again that was not executed: about as long as it takes to connect anew. */
+const PAUSE_MS = { first: 20, longest: 200 };
+
+/** What became of a command. `timeout` means unknown: it may have been executed, or still be. */
+export type Answer<T> =
+  | { readonly outcome: 'answered'; readonly value: T }
+  | { readonly outcome: 'timeout'; readonly error: LockStoreError }
+  | { readonly outcome: 'failed'; readonly error: LockStoreError }
+  | { readonly outcome: 'aborted' };
+
+/** Waits for a command's reply, but no longer than `timeoutMs` or until the signal aborts. Never rejects. */
+export function answerWithin<T>(
+  alarms: Alarms,
+  command: Promise<T>,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<Answer<T>> {
+  return new Promise((resolve) => {
+    const settle = (answer: Answer<T>): void => {
+      alarms.cancel(alarm);
+      signal?.removeEventListener('abort', abort);
+      resolve(answer);
+    };
+    const abort = (): void => settle({ outcome: 'aborted' });
+    const alarm = alarmThat(() => settle(timedOut(timeoutMs)));
+    alarms.setIn(alarm, timeoutMs);
+    signal?.addEventListener('abort', abort);
+    command.then(
+      (value) => settle({ outcome: 'answered', value }),
+      (error: unknown) => settle({ outcome: 'failed', error: asStoreError(error) }),
+    );
+    if (signal?.aborted) abort();
+  });
+}
+
+/**
+ * The same for a command that is sent again, within the same `timeoutMs`, while it is certain that it was not executed: as
+ * in a fail-over, when the one server is a replica already and nobody has found the other one yet. Where that is not
+ * certain it is left to the caller, who knows what a second execution would mean.
+ *
+ * @param command as it was sent the first time
+ * @param again sends it once more; returns nothing where it is not wanted any more
+ * @param sentAt when it was sent, where that is known: each look at the clock costs
+ */
+export function insistWithin<T>(
+  alarms: Alarms,
+  command: Promise<T>,
+  timeoutMs: number,
+  again: () => Promise<T> | undefined,
+  sentAt?: number,
+): Promise<Answer<T>> {
+  return new Promise((resolve) => {
+    let trouble: LockStoreError | undefined;
+    let pauseMs = PAUSE_MS.first;
+    let isOver = false;
+    let next: Alarm | undefined;
+    const settle = (answer: Answer<T>): void => {
+      isOver = true;
+      alarms.cancel(alarm);
+      if (next) alarms.cancel(next);
+      resolve(answer);
+    };
+    const alarm = alarmThat(() => settle(trouble ? { outcome: 'failed', error: trouble } : timedOut(timeoutMs)));
+    const answered = (value: T): void => settle({ outcome: 'answered', value });
+    const failed = (error: unknown): void => {
+      if (isOver) return;
+      const cause = asStoreError(error);
+      if (cause.failure !== 'notExecuted') return settle({ outcome: 'failed', error: cause });
+      trouble = cause;
+      if (alarms.isStopped) return settle({ outcome: 'failed', error: cause });
+      next ??= alarmThat(() => {
+        const sent = alarms.isStopped ? undefined : again();
+        if (!sent) return settle({ outcome: 'failed', error: trouble! });
+        trouble = undefined;
+        sent.then(answered, failed);
+      });
+      alarms.setIn(next, pauseMs);
+      pauseMs = Math.min(pauseMs * 2, PAUSE_MS.longest);
+    };
+    alarms.setIn(alarm, timeoutMs, sentAt);
+    command.then(answered, failed);
+  });
+}
+
+/**
+ * The reply to a command, which is sent again while it is certain that it was not executed.
+ *
+ * @param isWanted whether it still makes sense to send it
+ * @throws LockUnavailableError that says why there is none
+ */
+export async function ask<T>(
+  alarms: Alarms,
+  send: () => Promise<T>,
+  timeoutMs: number,
+  operation: string,
+  resource: string,
+  isWanted = () => true,
+): Promise<T> {
+  const answer = await insistWithin(alarms, send(), timeoutMs, () => (isWanted() ? send() : undefined));
+  if (answer.outcome === 'answered') return answer.value;
+  const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
+  throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);
+}
+
+function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreError } {
+  return {
+    outcome: 'timeout',
+    error: new LockStoreError('unknown', `no answer within ${Math.round(timeoutMs)} ms`),
+  };
+}

@@ -1,0 +1,70 @@
+import type { InMemoryLockStore } from './memory-lock-store.js';
+import type { InMemoryLatch, InMemoryServer } from './memory-server.js';
+import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/store/latch-store.js';
+
+/** Latches in the memory of **one process**, for tests without Redis; on the server of the lock store, and closed with it. */
+export class InMemoryLatchStore implements LatchStore {
+  constructor(private readonly store: InMemoryLockStore) {}
+
+  async countDown(terms: LatchTerms, id: string): Promise<LatchState> {
+    const server = this.store.connected();
+    const latch = existing(server, terms);
+    if (latch.count === terms.count && !latch.isOpen) {
+      latch.ids.add(id);
+      if (latch.ids.size >= latch.count) open(server, terms.name, latch);
+    }
+    return stateOf(server, terms, latch);
+  }
+
+  async wait(terms: LatchTerms, placeMs: number): Promise<LatchState> {
+    const server = this.store.connected();
+    const latch = existing(server, terms);
+    if (latch.count === terms.count && !latch.isOpen) {
+      const waiters = server.latchWaiters.get(terms.name) ?? new Map<string, number>();
+      waiters.set(this.store.clientId, server.clock.now() + placeMs);
+      server.latchWaiters.set(terms.name, waiters, placeMs);
+    }
+    return stateOf(server, terms, latch);
+  }
+
+  async read(terms: LatchTerms): Promise<LatchState> {
+    const server = this.store.connected();
+    return stateOf(server, terms, server.latches.get(terms.name) ?? created(terms));
+  }
+
+  trouble(): undefined {}
+
+  listen(listener: LatchListener): void {
+    this.store.listenForLatches(listener);
+  }
+}
+
+function created({ count }: LatchTerms): InMemoryLatch {
+  return { count, ids: new Set(), isOpen: false };
+}
+
+function existing(server: InMemoryServer, terms: LatchTerms): InMemoryLatch {
+  let latch = server.latches.get(terms.name);
+  if (latch === undefined) server.latches.set(terms.name, (latch = created(terms)), terms.ttlMs);
+  return latch;
+}
+
+/** Those who count as waiting find it at least until they would not count as that any more. */
+function open(server: InMemoryServer, name: string, latch: InMemoryLatch): void {
+  const now = server.clock.now();
+  let ttlMs = server.latches.ttlMs(name);
+  for (const [clientId, expiresAt] of server.latchWaiters.get(name) ?? []) {
+    if (expiresAt <= now) continue;
+    ttlMs = Math.max(ttlMs, expiresAt - now);
+    server.tellOpened(clientId, name, latch.count);
+  }
+  latch.isOpen = true;
+  latch.ids.clear();
+  server.latchWaiters.delete(name);
+  server.latches.set(name, latch, ttlMs);
+}
+
+function stateOf(server: InMemoryServer, { name }: LatchTerms, latch: InMemoryLatch): LatchState {
+  const remaining = latch.isOpen ? 0 : latch.count - latch.ids.size;
+  return { count: latch.count, remaining, ttlMs: server.latches.ttlMs(name) };
+}

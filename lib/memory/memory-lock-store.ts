@@ -1,0 +1,230 @@
+import { tickOf } from '../core/store/fencing-token.js';
+import type { InMemoryLock, InMemoryMember } from './memory-lock.js';
+import { InMemoryServer } from './memory-server.js';
+import { readState } from './memory-state.js';
+import type { LatchListener } from '../core/store/latch-store.js';
+import {
+  type AcquireReply,
+  closedStore,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  type Ownership,
+  type Queueing,
+  type RotateReply,
+  type Transfer,
+} from '../core/store/lock-store.js';
+
+export interface InMemoryLockStoreOptions {
+  /** Must differ between the stores of one server. */
+  readonly instanceId: string;
+  /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */
+  readonly server?: InMemoryServer;
+  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  readonly clientId?: string;
+}
+
+let clients = 0;
+
+/**
+ * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For the
+ * tests of an application that should run without Redis. It protects nothing from another process: never use it where an
+ * application has several instances.
+ */
+export class InMemoryLockStore implements LockStore {
+  readonly instanceId: string;
+  readonly clientId: string;
+  readonly #server: InMemoryServer;
+  readonly #listeners: GrantListener[] = [];
+  readonly #latchListeners: LatchListener[] = [];
+  readonly #closeInbox: () => void;
+  #isClosed = false;
+
+  constructor({ instanceId, server = new InMemoryServer(), clientId }: InMemoryLockStoreOptions) {
+    this.instanceId = instanceId;
+    this.clientId = clientId ?? `${instanceId}/${++clients}`;
+    this.#server = server;
+    this.#closeInbox = server.openInbox(this.clientId, {
+      granted: (grant) => {
+        for (const listener of this.#listeners) listener.granted(grant);
+      },
+      latchOpened: (name, count) => {
+        for (const listener of this.#latchListeners) listener.opened(name, count);
+      },
+    });
+  }
+
+  async acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    return this.#acquire(contender, leaseMs, queueing);
+  }
+
+  async rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    return { released: this.#release(owner), next: this.#acquire(contender, leaseMs, queueing) };
+  }
+
+  async setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    const held = this.#held(ownership);
+    if (held?.lock.mode !== 'reentrant' && held?.lock.mode !== 'write') return false;
+    held.lock.lengthen({ ...held.member, depth }, leaseMs);
+    return true;
+  }
+
+  async renew(ownership: Ownership, leaseMs: number, exactly = false): Promise<boolean> {
+    const held = this.#held(ownership);
+    if (exactly) held?.lock.put(held.member, leaseMs);
+    else held?.lock.lengthen(held.member, leaseMs);
+    return held !== undefined;
+  }
+
+  async release(ownership: Ownership): Promise<boolean> {
+    return this.#release(ownership);
+  }
+
+  async verify(ownership: Ownership): Promise<boolean> {
+    return this.#held(ownership) !== undefined;
+  }
+
+  async downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+    const held = this.#held(ownership);
+    if (held?.lock.mode !== 'write' && held?.lock.mode !== 'read') return false;
+    const { lock, member } = held;
+    lock.lengthen({ ...member, depth: 1 }, leaseMs);
+    if (lock.mode === 'read') return true; // the command was sent again
+    lock.downgrade();
+    this.#server.grantWaiting(ownership.resource);
+    return true;
+  }
+
+  async raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+    const held = this.#held(ownership);
+    this.connected().raiseTick(tickOf(fencingToken));
+    if (held && held.member.fencingToken < fencingToken) held.lock.replace({ ...held.member, fencingToken });
+    return held !== undefined;
+  }
+
+  async transfer(ownership: Ownership, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
+    const heir = this.#held({ ...ownership, owner: to });
+    if (heir) {
+      // The command was sent again.
+      heir.lock.lengthen(heir.member, leaseMs);
+      return heir.member.fencingToken;
+    }
+    const held = this.#held(ownership);
+    if (!held) return null;
+    const { lock, member } = held;
+    if (share && !lock.isShared) return null;
+    if (!share || lock.mode !== 'read') lock.remove(ownership.owner);
+    const token = fencingToken ?? member.fencingToken;
+    lock.put({ ...member, owner: to, fencingToken: token, depth: 1 }, leaseMs);
+    return token;
+  }
+
+  async resize(resource: string, total: number): Promise<boolean> {
+    const server = this.connected();
+    const lock = server.locks.get(resource);
+    if (!lock) return true;
+    if (lock.mode !== 'semaphore') return false;
+    lock.resize(total);
+    server.grantWaiting(resource);
+    return true;
+  }
+
+  fenceOf(): string {
+    return 'fence';
+  }
+
+  trouble(): undefined {}
+
+  async inspect(resource: string): Promise<LockState> {
+    return readState(this.connected(), resource);
+  }
+
+  async list(prefix: string, limit: number): Promise<string[]> {
+    const resources = this.connected().resources();
+    return resources.filter((resource) => resource.startsWith(prefix)).slice(0, limit);
+  }
+
+  async forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    const server = this.connected();
+    const members = server.locks.get(resource)?.members() ?? [];
+    // The one with this very token, or else the one whose leases count up to it.
+    const meant =
+      members.find((member) => member.fencingToken === fencingToken) ??
+      members.find((member) => tickOf(member.fencingToken) === tickOf(fencingToken));
+    const left = meant && server.locks.remove(resource, meant.owner);
+    if (left) server.grantWaiting(resource, undefined, left);
+    return left !== undefined;
+  }
+
+  /** Its server. @throws LockStoreError when this store is closed */
+  connected(): InMemoryServer {
+    if (this.#isClosed) throw closedStore();
+    return this.#server;
+  }
+
+  listen(listener: GrantListener): void {
+    this.#listeners.push(listener);
+  }
+
+  listenForLatches(listener: LatchListener): void {
+    this.#latchListeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#closeInbox();
+  }
+
+  #acquire(contender: Ownership, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+    const server = this.connected();
+    const { resource, owner, mode, permits } = contender;
+    const { locks, queues, clock } = server;
+    const held = this.#held(contender);
+    if (held) {
+      // It was granted before: the lease starts anew and nothing else changes.
+      queues.leave(resource, owner);
+      held.lock.lengthen(held.member, leaseMs);
+      return { status: 'granted', fencingToken: held.member.fencingToken };
+    }
+    // Whoever waits comes before whoever asks, also where it was left by one who died.
+    const standing = locks.get(resource);
+    if (!standing || standing.isShared) server.grantWaiting(resource, owner);
+    const lock = locks.get(resource);
+    const ttlMs = locks.ttlMs(resource);
+    if (lock?.isMismatch(contender)) {
+      queues.leave(resource, owner);
+      return { status: 'mismatch', ttlMs, found: lock.found };
+    }
+    const first = queues.first(resource);
+    const isNext = first === undefined || first.owner === owner;
+    if (!lock || (isNext && lock.admits(contender))) {
+      queues.leave(resource, owner);
+      return { status: 'granted', fencingToken: server.take(contender, leaseMs) };
+    }
+    if (!queueing) return { status: 'busy', ttlMs };
+    const isFull = queues.length(resource) >= queueing.maxWaiters;
+    if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
+    const sentAt = Math.floor(queueing.sentAt);
+    queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
+    lock.heed(contender);
+    // What it decided may let in those before it.
+    if (permits?.isResized) server.grantWaiting(resource);
+    return { status: 'queued', ttlMs };
+  }
+
+  #release({ resource, owner }: Ownership): boolean {
+    const server = this.connected();
+    server.queues.leave(resource, owner);
+    const left = server.locks.remove(resource, owner);
+    const lock = server.locks.get(resource);
+    if (!lock || lock.isShared) server.grantWaiting(resource, undefined, left);
+    return left !== undefined;
+  }
+
+  /** What this owner holds, alone or with others. */
+  #held({ resource, owner }: Ownership): { lock: InMemoryLock; member: InMemoryMember } | undefined {
+    const lock = this.connected().locks.get(resource);
+    const member = lock?.member(owner);
+    return lock && member && { lock, member };
+  }
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../core/util/clock.js';
+import { ExpiringMap } from '../core/util/expiring-map.js';
+import type { LockRequest } from './memory-lock.js';
+
+/** One who waits for a resource. */
+export interface InMemoryWaiter extends LockRequest {
+  readonly owner: string;
+  /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
+  readonly expiresAt: number;
+  /** When it last asked, by its own clock. */
+  readonly sentAt: number;
+}
+
+interface Queue {
+  /** By owner, in the order they came: a map keeps the place of an entry that is written again. */
+  readonly waiters: Map<string, InMemoryWaiter>;
+  lastsUntil: number;
+}
+
+/** For each resource, who waits for it, first come first. A queue is gone when the time of its last waiter is over. */
+export class InMemoryQueues {
+  readonly #queues: ExpiringMap<Queue>;
+
+  constructor(private readonly clock: Clock) {
+    this.#queues = new ExpiringMap(clock);
+  }
+
+  /** It goes to the end, and those who died are dropped; or it stays where it stands and is written anew. */
+  join(resource: string, waiter: InMemoryWaiter): void {
+    if (!this.has(resource, waiter.owner)) this.#dropExpired(resource);
+    const queue = this.#queues.get(resource) ?? { waiters: new Map(), lastsUntil: waiter.expiresAt };
+    queue.waiters.set(waiter.owner, waiter);
+    queue.lastsUntil = Math.max(queue.lastsUntil, waiter.expiresAt);
+    this.#queues.set(resource, queue, queue.lastsUntil - this.clock.now());
+  }
+
+  leave(resource: string, owner: string): void {
+    const waiters = this.#queues.get(resource)?.waiters;
+    waiters?.delete(owner);
+    if (waiters?.size === 0) this.#queues.delete(resource);
+  }
+
+  /** The first who is alive. Those before it are dropped. */
+  first(resource: string): InMemoryWaiter | undefined {
+    for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) {
+      if (this.#isAlive(waiter)) return waiter;
+      this.leave(resource, waiter.owner);
+    }
+    return undefined;
+  }
+
+  /** Whether it stands in the queue, alive or not. */
+  has(resource: string, owner: string): boolean {
+    return this.#queues.get(resource)?.waiters.has(owner) ?? false;
+  }
+
+  /** How many wait who are alive. */
+  length(resource: string): number {
+    return this.alive(resource).length;
+  }
+
+  /** Those who are alive, the first one first. */
+  alive(resource: string): InMemoryWaiter[] {
+    const waiters = [...(this.#queues.get(resource)?.waiters.values() ?? [])];
+    return waiters.filter((waiter) => this.#isAlive(waiter));
+  }
+
+  /** The resources that somebody waits for who is alive. */
+  resources(): string[] {
+    return this.#queues.keys().filter((resource) => this.alive(resource).length > 0);
+  }
+
+  /** How many queues are kept. */
+  get size(): number {
+    return this.#queues.size;
+  }
+
+  #dropExpired(resource: string): void {
+    for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) {
+      if (!this.#isAlive(waiter)) this.leave(resource, waiter.owner);
+    }
+  }
+
+  #isAlive({ expiresAt }: InMemoryWaiter): boolean {
+    return expiresAt > this.clock.now();
+  }
+}

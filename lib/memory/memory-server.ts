@@ -1,0 +1,127 @@
+import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
+import { ExpiringMap } from '../core/util/expiring-map.js';
+import { TOKENS_PER_TICK } from '../core/store/fencing-token.js';
+import type { InMemoryLock } from './memory-lock.js';
+import { InMemoryLocks } from './memory-locks.js';
+import { InMemoryQueues } from './memory-queues.js';
+import type { Ownership, PushedGrant } from '../core/store/lock-store.js';
+import { clientOf, instanceOf } from '../core/store/owner-id.js';
+
+/** A latch as the in-memory server keeps it. */
+export interface InMemoryLatch {
+  readonly count: number;
+  /** What was counted; none any more once it is open. */
+  readonly ids: Set<string>;
+  isOpen: boolean;
+}
+
+/** What a client is told. */
+export interface InMemoryInbox {
+  granted(grant: PushedGrant): void;
+  latchOpened(name: string, count: number): void;
+}
+
+/** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
+const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
+const TICKS_PER_MS = 100;
+
+/**
+ * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them and
+ * they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
+ */
+export class InMemoryServer {
+  readonly locks: InMemoryLocks;
+  /** The claim of each tick of each job, as in Redis; see the script claim-tick. */
+  readonly claims: ExpiringMap<string>;
+  /** The last tick that was claimed, by the lock of its job: its time. */
+  readonly lastTicks: ExpiringMap<number>;
+  readonly latches: ExpiringMap<InMemoryLatch>;
+  /** By latch, and until when they count as that by client. */
+  readonly latchWaiters: ExpiringMap<Map<string, number>>;
+  readonly queues: InMemoryQueues;
+  /** By client. */
+  readonly #inboxes = new Map<string, InMemoryInbox>();
+  #lastTick = 0;
+
+  constructor(readonly clock: Clock = SYSTEM_CLOCK) {
+    this.locks = new InMemoryLocks(clock);
+    this.claims = new ExpiringMap(clock);
+    this.lastTicks = new ExpiringMap(clock);
+    this.latches = new ExpiringMap(clock);
+    this.latchWaiters = new ExpiringMap(clock);
+    this.queues = new InMemoryQueues(clock);
+  }
+
+  /** Makes it the holder, or one more of them, with a new fencing token, which it gives. Whoever asks knows that it may. */
+  take(request: Ownership, leaseMs: number, left?: InMemoryLock): number {
+    const { resource, owner, permits } = request;
+    const fencingToken = this.#mintToken();
+    const lock = this.locks.open(resource, request, left);
+    lock.heed(request);
+    lock.put({ owner, fencingToken, depth: 1, permits: permits?.count ?? 1 }, leaseMs);
+    return fencingToken;
+  }
+
+  /**
+   * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as long
+   * as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: whoever asks is told
+   * by the reply, so they end before it. `left`: the lock that the last one has left this moment; how many permits a semaphore
+   * has still counts for whoever is next.
+   */
+  grantWaiting(resource: string, asking?: string, left?: InMemoryLock): void {
+    const last = left?.mode === 'semaphore' ? left : undefined;
+    for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
+      const { owner, expiresAt, sentAt } = next;
+      if (owner === asking) return;
+      const lock = this.locks.get(resource) ?? last;
+      const isMismatch = lock?.isMismatch(next) ?? false;
+      if (lock && !isMismatch && !lock.admits(next)) return;
+      this.queues.leave(resource, owner);
+      const inbox = this.#inboxes.get(clientOf(owner));
+      if (isMismatch || inbox === undefined) continue;
+      const fencingToken = this.take({ ...next, resource }, expiresAt - this.clock.now(), last);
+      // Later, as a message over a connection would: nobody is called back inside his own call.
+      const isFor = (other: string): boolean => other === owner;
+      queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
+    }
+  }
+
+  /** The instances that wait for the resource, once for each of their contenders, the first one first. */
+  listWaiters(resource: string): string[] {
+    return this.queues.alive(resource).map(({ owner }) => instanceOf(owner));
+  }
+
+  /** The resources that are held or waited for. */
+  resources(): string[] {
+    return [...new Set([...this.locks.resources(), ...this.queues.resources()])];
+  }
+
+  /** Tells a client, later, that a latch is open. */
+  tellOpened(clientId: string, name: string, count: number): void {
+    queueMicrotask(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
+  }
+
+  /** Opens the inbox of a client; gives the function that closes it. */
+  openInbox(clientId: string, inbox: InMemoryInbox): () => void {
+    this.#inboxes.set(clientId, inbox);
+    return () => void this.#inboxes.delete(clientId);
+  }
+
+  /** Whether nothing of any resource is left: no lock, no latch and no waiter. */
+  get isEmpty(): boolean {
+    const { locks, queues, latches, latchWaiters } = this;
+    return locks.resources().length === 0 && [queues, latches, latchWaiters].every(({ size }) => size === 0);
+  }
+
+  /** Every tick from now on is later than this one. */
+  raiseTick(tick: number): void {
+    this.#lastTick = Math.max(this.#lastTick, tick);
+  }
+
+  /** Larger than every token before, and never smaller than the time. */
+  #mintToken(): number {
+    const byTheClock = Math.floor((this.clock.wallNow() - TICKS_BEGIN_MS) * TICKS_PER_MS);
+    this.#lastTick = Math.max(this.#lastTick + 1, byTheClock);
+    return this.#lastTick * TOKENS_PER_TICK;
+  }
+}

@@ -1,0 +1,62 @@
+import { isAbortedBy } from '../../core/util/aborted-by.js';
+import { LeaseLostError, LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
+import type { Lease } from '../../core/api/lease.js';
+import type { LockedWork } from '../../core/api/locked-work.js';
+import type { BusyError, LockDecoration } from './lock-plan.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+
+/**
+ * Does the work under the lock that a decoration asks for. What the work returns or throws passes through untouched, also
+ * when it throws a busy error of its own.
+ *
+ * @param signal gives up waiting for the lock
+ */
+export async function runLocked<T>(
+  service: RedisLockService,
+  decoration: Pick<LockDecoration<never>, 'onBusy' | 'onLost' | 'using'>,
+  resources: readonly string[],
+  work: LockedWork<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  let began = false;
+  const underLease = (lease: Lease): Promise<T> => {
+    began = true;
+    return runUnder(lease, decoration.onLost, work);
+  };
+  try {
+    return await decoration.using(service, resources, underLease, signal);
+  } catch (error) {
+    if (began || decoration.onBusy === 'throw') throw error;
+    if (!isBusy(error)) throw error;
+    return (decoration.onBusy === 'skip' ? undefined : await decoration.onBusy(error)) as T;
+  }
+}
+
+/** @throws LeaseLostError unless the work has handed the lease on: that is no loss */
+function checkHeld(lease: Lease): void {
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    if (!(error instanceof LeaseLostError && error.reason === 'transferred')) throw error;
+  }
+}
+
+function isBusy(error: unknown): error is BusyError {
+  return [LockBusyError, LockTimeoutError, LockQueueFullError].some((kind) => error instanceof kind);
+}
+
+/** Does the work. With `onLost: 'throw'` a loss is thrown, and an abort by the lease's signal becomes the loss itself. */
+export async function runUnder<L extends Lease, T>(
+  lease: L,
+  onLost: LockDecoration<never>['onLost'],
+  work: (lease: L) => T | Promise<T>,
+): Promise<T> {
+  if (onLost === 'abort') return work(lease);
+  try {
+    const result = await work(lease);
+    checkHeld(lease);
+    return result;
+  } catch (error) {
+    throw isAbortedBy(lease.signal, error) ? lease.signal.reason : error;
+  }
+}

@@ -1,0 +1,59 @@
+import { checkLockOptions } from '../../core/api/lock-options.js';
+import { checkOwnResource } from '../../core/api/resource.js';
+import {
+  checkPermits,
+  PERMIT_OPTION_NAMES,
+  type PermitOptions,
+  readCount,
+} from '../../core/semaphore/semaphore-options.js';
+import { checkKnownOptions } from '../../core/api/validation.js';
+import {
+  checkTerms,
+  DECORATION_OPTION_NAMES,
+  type DecorationOptions,
+  type LockDecoration,
+  readKey,
+  waitMsOf,
+} from './lock-plan.js';
+
+/** What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with. */
+export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
+  extends DecorationOptions, Omit<PermitOptions, 'signal'> {
+  /** The name of the semaphore, or a function that gives it. */
+  key: string | ((...args: A) => string);
+  /** How many permits there are for the whole fleet, 1 to 1,000,000. Everybody who uses the semaphore states the same. */
+  permits: number;
+}
+
+/**
+ * Checks what a decorator was given, once, when the class is defined.
+ *
+ * @param where the decorated method, for messages
+ */
+export function readSemaphoreDecoration<A extends readonly unknown[]>(
+  options: SemaphoreDecoratorOptions<A>,
+  where: string,
+): LockDecoration<A> {
+  checkKnownOptions(`The semaphore of ${where}`, options, [
+    ...DECORATION_OPTION_NAMES,
+    'permits',
+    ...PERMIT_OPTION_NAMES.filter((name) => name !== 'signal'),
+  ]);
+  const { key, permits, onBusy, onLost, lockService, ...rest } = options;
+  const total = checkPermits(permits, `the semaphore of ${where}`);
+  const { count, lock } = readCount(rest, total);
+  checkLockOptions(lock, `The semaphore of ${where}`);
+  const terms = checkTerms({ onBusy, onLost, lockService });
+  const waitMs = waitMsOf(terms.onBusy, rest);
+  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }) };
+  return {
+    ...terms,
+    mode: 'semaphore',
+    permits: { count, total },
+    resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
+    using: (service, [resource], work, signal) =>
+      service
+        .semaphore(resource!, { permits: total })
+        .using(signal ? { ...permitOptions, signal } : permitOptions, work),
+  };
+}

@@ -1,0 +1,80 @@
+import { Logger, type OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { handlerLocksOf, lockedHandlersOf } from './handler-locks.js';
+import {
+  FIELD_RESOLVERS,
+  hasMetadataOf,
+  OF_OTHER_PACKAGES,
+  ON_CONTROLLERS,
+  ON_GATEWAYS,
+} from '../request/known-handlers.js';
+import { describeMethod } from '../decorators/method.js';
+import { DEFAULT_NAME } from '../tokens.js';
+
+/** How `@nestjs/graphql` provides its options. */
+const GRAPHQL_OPTIONS = 'GqlModuleOptions';
+
+const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
+
+type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Looks for `@LockHandler` where nothing runs it. One for each lock service. */
+export class LockHandlerExplorer implements OnModuleInit {
+  readonly #logger = new Logger('RedisLockModule');
+  readonly #discovery: DiscoveryService;
+  readonly #lockService: string;
+  /** One class may be a provider of several modules. */
+  readonly #warnedOf = new Set<string>();
+
+  constructor(discovery: DiscoveryService, lockService: string) {
+    this.#discovery = discovery;
+    this.#lockService = lockService;
+  }
+
+  onModuleInit(): void {
+    for (const wrapper of this.#discovery.getControllers()) this.#checkClass(wrapper, [...ON_CONTROLLERS, ...ANYWHERE]);
+    for (const wrapper of this.#discovery.getProviders()) this.#checkClass(wrapper, ANYWHERE);
+  }
+
+  #checkClass({ instance, metatype }: InstanceWrapper, known: readonly string[]): void {
+    const prototype: unknown = isObject(instance) ? Object.getPrototypeOf(instance) : metatype?.prototype;
+    if (!isObject(prototype)) return;
+    for (const name of lockedHandlersOf(prototype)) this.#check(prototype, name, known);
+  }
+
+  #check(prototype: object, name: string | symbol, known: readonly string[]): void {
+    const method = (prototype as Record<string | symbol, object>)[name]!;
+    // A class that overrides the method without the decorator has none.
+    const decorations = handlerLocksOf(method)?.decorations ?? [];
+    if (!decorations.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
+    const where = describeMethod(prototype, name);
+    if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
+    if (hasMetadataOf(method, known) || this.#warnedOf.has(where)) return;
+    this.#warnedOf.add(where);
+    this.#logger.warn(
+      `${where} has @LockHandler, but it is not a handler that Nest is known to run interceptors for: not a route of a ` +
+        `controller, nor a message pattern, a message of a gateway, a query or a mutation. Then no lock is held. Ignore this ` +
+        `if a module of yours runs interceptors for it, as those for RabbitMQ, Discord and Telegram do. Otherwise use ` +
+        `@DistributedLock, which locks every call of the method.`,
+    );
+  }
+
+  /** @throws InvalidLockOptionsError where GraphQL runs no interceptors for field resolvers */
+  #checkFieldResolver(where: string): void {
+    const options = this.#discovery
+      .getProviders()
+      .filter(({ token }) => token === GRAPHQL_OPTIONS)
+      .map(({ instance }) => instance as { fieldResolverEnhancers?: readonly string[] } | undefined);
+    if (options.some((each) => each?.fieldResolverEnhancers?.includes('interceptors'))) return;
+    throw new InvalidLockOptionsError(
+      `${where} has @LockHandler, which would never run: the method is a field resolver, and GraphQLModule runs no ` +
+        `interceptors for those. Give it fieldResolverEnhancers: ['interceptors'], or use @DistributedLock.`,
+      'decorator',
+    );
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return value !== null && typeof value === 'object';
+}

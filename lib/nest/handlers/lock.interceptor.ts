@@ -1,0 +1,161 @@
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { Observable, type Subscriber, Subscription } from 'rxjs';
+import { LockAbortedError } from '../../core/api/errors.js';
+import type { Lease } from '../../core/api/lease.js';
+import { onDisconnect } from '../request/client-disconnect.js';
+import { handlerLocksOf } from './handler-locks.js';
+import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
+import { runLocked } from '../decorators/lock-call.js';
+import type { LockDecoration } from '../decorators/lock-plan.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { endStream, untilSent } from '../request/streamed-result.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
+
+/** Holds the lock that `@LockHandler` names until the handler has ended. */
+@Injectable()
+export class LockInterceptor implements NestInterceptor {
+  readonly #service: RedisLockService;
+  /** The lock service it stands for. */
+  protected readonly serviceName: string = DEFAULT_NAME;
+
+  constructor(@Inject(getRedisLockToken()) service: RedisLockService) {
+    this.#service = service;
+  }
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const locks = handlerLocksOf(context.getHandler());
+    const decorations = locks?.decorations.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
+    // Bound to a whole controller or application: the methods without @LockHandler are none of its business.
+    if (!locks || !decorations?.length) return next.handle();
+    const call = { service: this.#service, handler: locks.handler, decorations, context, next };
+    return new Observable((subscriber) => lockStream(call, subscriber));
+  }
+}
+
+/**
+ * The interceptor for a lock service. A class for each, so that Nest injects the service that the controller's own module
+ * sees: by token alone, two modules that are not global could be mixed up.
+ */
+export function lockInterceptorFor(serviceName: string = DEFAULT_NAME): Type<LockInterceptor> {
+  if (serviceName === DEFAULT_NAME) return LockInterceptor;
+
+  @Injectable()
+  class NamedLockInterceptor extends LockInterceptor {
+    protected override readonly serviceName = serviceName;
+
+    constructor(@Inject(getRedisLockToken(serviceName)) service: RedisLockService) {
+      super(service);
+    }
+  }
+  return NamedLockInterceptor;
+}
+
+export function isLockInterceptor(interceptor: unknown): boolean {
+  return interceptor === LockInterceptor || (interceptor as Type | undefined)?.prototype instanceof LockInterceptor;
+}
+
+/** One call of a handler that is to run under a lock. */
+interface HandlerCall {
+  readonly service: RedisLockService;
+  readonly handler: Handler;
+  /** Of this service. The interceptor is called once for each, or more often. */
+  readonly decorations: readonly LockDecoration<[ExecutionContext]>[];
+  readonly context: ExecutionContext;
+  readonly next: CallHandler;
+}
+
+/** Subscribes to the handler under the lock. Gives what ends the subscription, and the lock when the handler has ended. */
+function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
+  const { service, handler, decorations, context, next } = call;
+  const outer = InterceptedCall.of(handler);
+  const leaving = new AbortController();
+  const stream = new Subscription();
+  const stopWatching = onDisconnect(context, () => leaving.abort());
+  let began = false;
+
+  /** Settles when the handler has ended, so that in most cases the lease ends before the subscriber sees the end. */
+  const subscribe = (decoration: LockDecoration<[ExecutionContext]>, lease?: Lease): Promise<void> =>
+    new Promise((resolve, reject) => {
+      began = true;
+      stopWatching();
+      const running = new InterceptedCall(handler, decoration, lease, outer);
+      // Unsubscribed, by itself or because the subscriber has seen the end: the handler may work on.
+      stream.add(() => running.end(resolve));
+      if (stream.closed) return;
+      const fail = (error: unknown): void => {
+        reject(error);
+        stream.unsubscribe();
+      };
+      const onLoss = (callback: (reason: unknown) => void): (() => void) => {
+        if (!lease || decoration.onLost !== 'throw') return () => {};
+        const lost = (): void => callback(lease.signal.reason);
+        lease.signal.addEventListener('abort', lost, { once: true });
+        return () => lease.signal.removeEventListener('abort', lost);
+      };
+      stream.add(onLoss(fail));
+      const pass = (value: unknown): void => {
+        const sent = untilSent(value, context);
+        if (sent) {
+          running.track(sent);
+          void sent.then(onLoss((reason) => endStream(value as object, reason)));
+        }
+        subscriber.next(value);
+      };
+      stream.add(
+        running.enter(() =>
+          next.handle().subscribe({
+            next: pass,
+            error: (error: unknown) => (running.isIdle ? fail(error) : subscriber.error(error)),
+            complete: () => (running.isIdle ? running.end(resolve) : subscriber.complete()),
+          }),
+        ),
+      );
+    });
+
+  /** A client that has gone is no error that anybody is told of. */
+  const ignoreLeaver = (error: unknown): void => {
+    if (began || !leaving.signal.aborted || !(error instanceof LockAbortedError)) throw error;
+  };
+
+  const run = async (): Promise<void> => {
+    for (const decoration of decorations) {
+      // The interceptor is bound once for each @LockHandler, and perhaps to the whole application too.
+      if (outer?.holds(decoration)) continue;
+      const resources = decoration.resources(undefined, [context]);
+      if (outer?.covers(decoration, resources)) continue;
+      const work = (lease: Lease): Promise<void> => subscribe(decoration, lease);
+      const running = runLocked<unknown>(service, decoration, resources, work, leaving.signal);
+      const fallback = await running.catch(ignoreLeaver);
+      // Where the handler did not run: Nest needs a value.
+      if (!began) subscriber.next(fallback);
+      return;
+    }
+    stopWatching();
+    await new Promise<void>((resolve, reject) => {
+      stream.add(() => resolve());
+      if (stream.closed) return;
+      const values = { next: (value: unknown) => subscriber.next(value), error: reject, complete: resolve };
+      stream.add(next.handle().subscribe(values));
+    });
+  };
+  const running = run();
+  // The outer lock is released after this one.
+  outer?.track(running);
+  running.then(
+    () => subscriber.complete(),
+    (error: unknown) => subscriber.error(error),
+  );
+
+  return () => {
+    stopWatching();
+    leaving.abort();
+    stream.unsubscribe();
+  };
+}

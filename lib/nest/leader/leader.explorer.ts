@@ -1,0 +1,72 @@
+import type { OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import 'reflect-metadata';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { campaignFor, sharedLeadership } from './shared-leadership.js';
+import { DEFAULT_NAME } from '../tokens.js';
+import { quote } from '../../core/util/quoted.js';
+
+/** What a class says of its decorated methods, those that it inherits included. */
+export const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
+
+/** A method that only the leader runs. */
+export interface LeaderOnlyMethod {
+  /** `Class.method`, for messages. */
+  readonly where: string;
+  readonly name: string;
+  readonly leaseMs: number | undefined;
+  readonly lockService: string | undefined;
+}
+
+export function leaderOnlyMethodsOf(prototype: object): readonly LeaderOnlyMethod[] {
+  return (Reflect.getMetadata(LEADER_ONLY, prototype) as LeaderOnlyMethod[] | undefined) ?? [];
+}
+
+/**
+ * Begins the campaigns of the decorated methods when the application starts, so that the first call finds a leader. One for
+ * each lock service.
+ */
+export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
+  /** The leases by name. */
+  readonly #leaderships = new Map<string, LeaderOnlyMethod>();
+  readonly #discovery: DiscoveryService;
+  readonly #service: RedisLockService;
+  readonly #lockService: string;
+
+  constructor(discovery: DiscoveryService, service: RedisLockService, lockService: string) {
+    this.#discovery = discovery;
+    this.#service = service;
+    this.#lockService = lockService;
+  }
+
+  onModuleInit(): void {
+    for (const { instance } of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
+      if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
+      for (const method of leaderOnlyMethodsOf(Object.getPrototypeOf(instance) as object)) this.#note(method);
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    for (const { name, leaseMs } of this.#leaderships.values()) {
+      // A mock in a test need not have it.
+      if (typeof this.#service.campaign !== 'function') return;
+      // Where one runs already, this refuses a lease that is not its own.
+      this.#service.campaign(name, campaignFor(leaseMs));
+      sharedLeadership(this.#service, name, leaseMs);
+    }
+  }
+
+  #note(method: LeaderOnlyMethod): void {
+    const { name, leaseMs, lockService = DEFAULT_NAME, where } = method;
+    if (lockService !== this.#lockService) return;
+    const other = this.#leaderships.get(name);
+    if (other?.leaseMs === undefined) return void this.#leaderships.set(name, method);
+    if (leaseMs === undefined || leaseMs === other.leaseMs) return;
+    throw new InvalidLockOptionsError(
+      `${other.where} and ${where} give the leadership ${quote(name)} different leases (leaseMs ${other.leaseMs} and ` +
+        `${leaseMs}): an instance is one candidate for it. Give one of them, or the same.`,
+      'leaseMs',
+    );
+  }
+}

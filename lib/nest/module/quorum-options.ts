@@ -1,0 +1,93 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { checkBoolean, checkInteger, describeValue } from '../../core/api/validation.js';
+import { redisAddress, sameServer } from '../../redis/connection/redis-address.js';
+import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
+
+/** The options of a module whose locks are on several independent primaries. */
+export interface QuorumOptions {
+  /**
+   * In place of `connection`: 1 to 9 independent primaries, each as `connection` would name it. A lock is held by the votes of a
+   * majority of them. All instances state the same ones. @default none
+   */
+  quorum?: readonly RedisConnectionOption[];
+  /** With `quorum`: fencing tokens grow whatever minority of nodes has failed, for one more round trip a lease. @default false */
+  fencing?: boolean;
+  /**
+   * With `quorum`: how long one node may take to answer before the others decide without it, in milliseconds, 10 to 60000.
+   * @default leaseMs / 100, within 50 and 500
+   */
+  nodeTimeoutMs?: number;
+}
+
+/** Options with nothing left open. */
+export interface ResolvedQuorum {
+  /** A function, so that who prints the module, or the container that has it, prints no password. */
+  readonly connections: () => readonly RedisConnectionOption[];
+  /** How each is called in messages. */
+  readonly names: readonly string[];
+  readonly fencing: boolean;
+  readonly nodeTimeoutMs: number;
+}
+
+const MOST_NODES = 9;
+
+/** @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password */
+export function resolveQuorum(options: QuorumOptions, leaseMs: number): ResolvedQuorum | undefined {
+  const { quorum, fencing, nodeTimeoutMs } = options;
+  checkBoolean('fencing', fencing);
+  checkInteger('nodeTimeoutMs', nodeTimeoutMs, 10, 60_000);
+  if (quorum === undefined) {
+    if (fencing) throw invalid('fencing', 'fencing is for a quorum: on one Redis fencing tokens grow without it');
+    return undefined;
+  }
+  if (!Array.isArray(quorum))
+    throw invalid('quorum', `quorum must be an array of connections, not ${describe(quorum)}`);
+  if (quorum.length === 0 || quorum.length > MOST_NODES) {
+    throw invalid('quorum', `quorum must have 1 to ${MOST_NODES} connections, not ${quorum.length}`);
+  }
+  const connections = quorum as readonly RedisConnectionOption[];
+  const names = connections.map(checkNode);
+  const seen = names.map(sameServer);
+  const twice = seen.findIndex((name, index) => seen.indexOf(name) !== index);
+  if (twice !== -1) {
+    throw invalid(
+      'quorum',
+      `quorum[${twice}] is ${names[twice]}, and so is quorum[${seen.indexOf(seen[twice]!)}]: the vote of one server must not count ` +
+        'twice, and another database of it is no other server',
+    );
+  }
+  return {
+    connections: () => connections,
+    names,
+    fencing: fencing ?? false,
+    nodeTimeoutMs: nodeTimeoutMs ?? Math.round(Math.min(500, Math.max(50, leaseMs / 100))),
+  };
+}
+
+/** Where the node is. */
+function checkNode(connection: RedisConnectionOption, index: number): string {
+  const option = `quorum[${index}]`;
+  const { isCluster, cluster } = Object(connection) as { isCluster?: unknown; cluster?: unknown };
+  if ((connection as unknown) === 'memory:') throw invalid('quorum', `${option} must be a Redis, not 'memory:'`);
+  if (isCluster || Array.isArray(cluster)) {
+    throw invalid(
+      'quorum',
+      `${option} must be one independent primary, not a Cluster: give a Cluster as the connection`,
+    );
+  }
+  try {
+    return redisAddress(connection);
+  } catch (error) {
+    if (!(error instanceof InvalidLockOptionsError)) throw error;
+    throw invalid('quorum', error.message.replace(/^connection/, option).replace(/\.$/, ''));
+  }
+}
+
+/** A text may be a URL with its password. */
+function describe(value: unknown): string {
+  return typeof value === 'string' ? 'a string' : describeValue(value);
+}
+
+function invalid(option: string, message: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${message}.`, option);
+}

@@ -1,0 +1,128 @@
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Module,
+  type ModuleMetadata,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { createLockService } from './create-lock-service.js';
+import { LeaderExplorer } from '../leader/leader.explorer.js';
+import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
+import {
+  checkExtras,
+  type RedisLockModuleExtras,
+  type RedisLockModuleOptions,
+  type ResolvedModuleOptions,
+  resolveModuleOptions,
+} from './module-options.js';
+import { RedisLockService } from '../redis-lock.service.js';
+import { onlyRegistration, registrationProvider } from './registration.js';
+import { SingletonJobExplorer } from '../singleton-job.explorer.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
+
+/** What a class given to `useClass` or `useExisting` implements. */
+export interface RedisLockOptionsFactory {
+  createRedisLockOptions(): RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
+}
+
+/** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
+export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
+  /** The providers that `useFactory` is called with. */
+  inject?: FactoryProvider['inject'];
+  // The parameters are whatever `inject` names.
+  useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
+  useClass?: Type<RedisLockOptionsFactory>;
+  useExisting?: Type<RedisLockOptionsFactory>;
+}
+
+const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
+
+/**
+ * Distributed locks for an application. Global by default: import it once. An application with two registrations of one name does
+ * not boot.
+ */
+@Module({})
+export class RedisLockModule {
+  /** @throws InvalidLockOptionsError when an option cannot be right */
+  static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
+    checkExtras('RedisLockModule.forRoot', options);
+    const { name = DEFAULT_NAME, global, ...moduleOptions } = options;
+    const useValue = resolveModuleOptions(moduleOptions);
+    const registration = registrationProvider(name, RedisLockModule.forRoot);
+    return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }, registration]);
+  }
+
+  /** Like {@link forRoot}, with options that come from other providers, such as a ConfigService. */
+  static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+    checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
+    const registration = registrationProvider(options.name ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
+    return createModule(options, options.imports ?? [], [...asyncOptionsProviders(options), registration]);
+  }
+}
+
+function createModule(
+  { name = DEFAULT_NAME, global = true }: RedisLockModuleExtras,
+  imports: NonNullable<ModuleMetadata['imports']>,
+  optionsProviders: Provider[],
+): DynamicModule {
+  const token = getRedisLockToken(name);
+  const service = onlyRegistration(name, getRedisLockOptionsToken(name), createLockService);
+  // The decorators ask for the token. The default service is provided by its class too, so that it is injected by type,
+  // and overriding the class in a test overrides it for the decorators.
+  const providers: Provider[] =
+    name === DEFAULT_NAME
+      ? [
+          { provide: RedisLockService, ...service },
+          { provide: token, useExisting: RedisLockService },
+        ]
+      : [{ provide: token, ...service }];
+  const leaderExplorer: Provider = {
+    provide: LeaderExplorer,
+    inject: [DiscoveryService, token],
+    useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
+  };
+  const handlerExplorer: Provider = {
+    provide: LockHandlerExplorer,
+    inject: [DiscoveryService],
+    useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
+  };
+  const jobExplorer: Provider = {
+    provide: SingletonJobExplorer,
+    inject: [DiscoveryService, getRedisLockOptionsToken(name)],
+    useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
+      new SingletonJobExplorer(discovery, options, name),
+  };
+  return {
+    module: RedisLockModule,
+    global,
+    imports: [DiscoveryModule, ...imports],
+    providers: [...optionsProviders, ...providers, jobExplorer, leaderExplorer, handlerExplorer],
+    exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
+  };
+}
+
+function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {
+  const provide = getRedisLockOptionsToken(options.name);
+  const { useFactory, useClass, useExisting, inject = [] } = options;
+  if (useFactory) {
+    const resolve = async (...dependencies: never[]): Promise<ResolvedModuleOptions> =>
+      resolveModuleOptions(await useFactory(...dependencies));
+    return [{ provide, inject, useFactory: resolve }];
+  }
+  const factory = useExisting ?? useClass;
+  if (!factory) {
+    throw new InvalidLockOptionsError(
+      'RedisLockModule.forRootAsync needs one of useFactory, useClass and useExisting.',
+      'useFactory',
+    );
+  }
+  const fromFactory: Provider = {
+    provide,
+    inject: [factory],
+    useFactory: async (made: RedisLockOptionsFactory) => resolveModuleOptions(await made.createRedisLockOptions()),
+  };
+  return useExisting ? [fromFactory] : [fromFactory, { provide: factory, useClass: factory }];
+}

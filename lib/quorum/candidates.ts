@@ -1,0 +1,89 @@
+import { ExpiringMap } from '../core/util/expiring-map.js';
+import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
+import type { Ownership } from '../core/store/lock-store.js';
+import { QuorumContender } from './candidate.js';
+import type { QuorumWorkings } from './deps.js';
+
+/** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
+const SWEPT_AT_ONCE = 2;
+
+/** What is known of the owners that contend, or hold. Nobody is kept for longer than what it may have at the nodes. */
+export class QuorumContenders {
+  readonly #contenders = new Map<string, QuorumContender>();
+  readonly #byResource = new Map<string, Set<QuorumContender>>();
+  /** Those of whom nothing was heard for so long, as when the process stood still, and who may ask again. */
+  readonly #forgotten: ExpiringMap<true>;
+
+  constructor(private readonly workings: QuorumWorkings) {
+    this.#forgotten = new ExpiringMap(workings.clock);
+  }
+
+  get size(): number {
+    return this.#contenders.size;
+  }
+
+  get(owner: string): QuorumContender | undefined {
+    return this.#contenders.get(owner);
+  }
+
+  /** All that want this resource, or hold it. */
+  of(resource: string): Iterable<QuorumContender> {
+    return this.#byResource.get(resource) ?? NONE;
+  }
+
+  open(ownership: Ownership): QuorumContender {
+    const contender = this.#contenders.get(ownership.owner);
+    if (contender && !contender.isOver) return contender;
+    const isBack = contender !== undefined || this.#forgotten.get(ownership.owner) !== undefined;
+    return this.#add(new QuorumContender(ownership, this.workings, isBack));
+  }
+
+  /** One that holds what it was given elsewhere. */
+  adopt(ownership: Ownership, leaseMs: number): QuorumContender {
+    return this.#add(QuorumContender.adopt(ownership, leaseMs, this.workings));
+  }
+
+  #add(contender: QuorumContender): QuorumContender {
+    const { resource, owner } = contender.ownership;
+    this.#sweep();
+    this.delete(owner);
+    this.#contenders.set(owner, contender);
+    const others = this.#byResource.get(resource);
+    if (others) others.add(contender);
+    else this.#byResource.set(resource, new Set([contender]));
+    return contender;
+  }
+
+  delete(owner: string): void {
+    const contender = this.#contenders.get(owner);
+    if (contender === undefined) return;
+    const { resource } = contender.ownership;
+    const others = this.#byResource.get(resource);
+    this.#contenders.delete(owner);
+    others?.delete(contender);
+    if (others?.size === 0) this.#byResource.delete(resource);
+  }
+
+  #sweep(): void {
+    const now = this.workings.clock.now();
+    for (let swept = 0; swept < SWEPT_AT_ONCE; swept++) {
+      const [oldest] = this.#contenders;
+      if (oldest === undefined) return;
+      const [owner, contender] = oldest;
+      if (now <= contender.touchedAt + contender.leaseMs) {
+        this.#contenders.delete(owner);
+        this.#contenders.set(owner, contender);
+      } else this.#forget(contender);
+    }
+  }
+
+  #forget(contender: QuorumContender): void {
+    contender.end(true);
+    this.delete(contender.ownership.owner);
+    // As long as anything is released again and again that it may have had.
+    const keepMs = 2 * Math.max(contender.leaseMs, LOCK_DEFAULTS.leaseMs);
+    this.#forgotten.set(contender.ownership.owner, true, keepMs);
+  }
+}
+
+const NONE: readonly QuorumContender[] = [];

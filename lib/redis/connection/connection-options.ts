@@ -1,0 +1,91 @@
+import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { describeValue } from '../../core/api/validation.js';
+
+/** The nodes of a Redis Cluster, and options for ioredis beside them. */
+export interface ClusterConnectionOptions extends ClusterOptions {
+  /**
+   * Some of its nodes, from which the others are found: URLs, or host and port. User, password and TLS of the first one are
+   * those of all, unless `redisOptions` says otherwise.
+   */
+  cluster: readonly ClusterNode[];
+}
+
+/**
+ * Where Redis is: a URL, ioredis options (also of sentinels), the nodes of a cluster, or a client of yours, which is duplicated
+ * and never changed or closed.
+ */
+export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOptions | Redis | Cluster;
+
+/**
+ * A client whose options say where Redis is: the user's own, or one that never connects.
+ *
+ * @throws InvalidLockOptionsError when the option is none of the things that name a Redis
+ */
+export function modelOf(connection: RedisConnectionOption): Redis | Cluster {
+  if (typeof connection === 'string') {
+    if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
+      throw invalidConnection('a string that is no redis:// or rediss:// URL');
+    }
+    return fromUrl(connection.replace(/^valkey/, 'redis'));
+  }
+  if (connection === null || typeof connection !== 'object' || Array.isArray(connection))
+    throw invalidConnection(describeValue(connection));
+  // By what it can do, not by its class: the application may have another copy of ioredis.
+  if (typeof (connection as Redis).duplicate === 'function') return connection as Redis | Cluster;
+  if ('cluster' in connection) return fromNodes(connection as ClusterConnectionOptions);
+  try {
+    return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
+  } catch {
+    throw invalidConnection('options that ioredis refuses');
+  }
+}
+
+export function isCluster(model: Redis | Cluster): model is Cluster {
+  return (model as Cluster).isCluster;
+}
+
+function fromUrl(url: string): Redis {
+  let client: Redis;
+  try {
+    client = new Redis(url, { lazyConnect: true });
+  } catch {
+    throw invalidConnection('a URL that cannot be read');
+  }
+  // Such as the rest of a password with a slash in it, before which the host would be looked for.
+  if (Number.isNaN(client.options.db)) throw invalidConnection('a URL whose path is no number of a database');
+  return client;
+}
+
+function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cluster {
+  if (!Array.isArray(nodes) || nodes.length === 0) throw invalidConnection('a cluster without nodes');
+  const [first] = nodes.map((node: ClusterNode) => {
+    const model = modelOf(typeof node === 'number' ? { port: node } : node);
+    if (isCluster(model)) throw invalidConnection('a cluster of clusters');
+    return model.options;
+  });
+  const { username, password, tls } = first!;
+  try {
+    return new Cluster([...nodes], {
+      ...options,
+      redisOptions: {
+        ...(username !== undefined && { username }),
+        ...(password !== undefined && { password }),
+        ...(tls && { tls }),
+        ...options.redisOptions,
+      },
+      lazyConnect: true,
+    });
+  } catch {
+    throw invalidConnection('options of a cluster that ioredis refuses');
+  }
+}
+
+/** Without the value: it may hold a password. */
+function invalidConnection(what: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `connection must be a URL such as redis://localhost:6379, ioredis options, the nodes of a cluster, or an ioredis ` +
+      `client, not ${what}.`,
+    'connection',
+  );
+}

@@ -1,0 +1,82 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import { LockStoreError } from '../../core/store/lock-store.js';
+import { placeOf } from '../script/address.js';
+import { toStoreError } from '../script/failures.js';
+import { explainSentinel, type SentinelReasons } from './sentinel-trouble.js';
+
+/** What is wrong with a connection at the moment, for whoever wants to send a command. */
+export class ConnectionTrouble {
+  #lastError: LockStoreError | undefined;
+  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
+  #isRefused = false;
+
+  constructor(
+    private readonly client: Redis,
+    reasonOfSentinel?: SentinelReasons,
+  ) {
+    let wasHeard = false;
+    let sentinelTrouble: string | undefined;
+    client.on('connect', () => {
+      this.#isRefused = false;
+      // 'ready' says less: for ioredis 5 a connection is so before it has heard anything.
+      if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
+    });
+    client.on('sentinelError', ({ message }: Error) => {
+      sentinelTrouble = explainSentinel(message, client.options.name, reasonOfSentinel);
+    });
+    client.on('error', (error: Error) => {
+      if (error.message.startsWith('All sentinels are unreachable')) {
+        // It says so each time it begins with the first one again, also where a sentinel has named a server that is down.
+        if (sentinelTrouble !== undefined) this.#lastError = new LockStoreError('unknown', sentinelTrouble);
+        sentinelTrouble = undefined;
+        return;
+      }
+      sentinelTrouble = undefined;
+      const sorted = toStoreError(error);
+      const isSilent = !wasHeard && /ECONNRESET|connection broke/.test(sorted.message);
+      this.#lastError = isSilent ? closedAtOnce(client.options) : sorted;
+      this.#isRefused ||= error.name === 'ReplyError';
+    });
+    client.on('close', () => {
+      if (!wasHeard) this.#lastError ??= closedAtOnce(client.options);
+    });
+    client.on('ready', () => {
+      if (client.status === 'ready' && !this.#isRefused) this.#lastError = undefined;
+    });
+  }
+
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  /** What went wrong last, if it has not gone right since. */
+  get reason(): string | undefined {
+    return this.#lastError?.message;
+  }
+
+  /** Until it is connected again, this is why. */
+  note(error: LockStoreError): void {
+    this.#lastError = error;
+  }
+
+  /** For a command that was not sent. */
+  get error(): LockStoreError {
+    const isFatal = this.#lastError?.failure === 'refused';
+    return new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describe());
+  }
+
+  describe(): string {
+    return `not connected to Redis at ${placeOf(this.client)}${this.reason ? ` (${this.reason})` : ''}`;
+  }
+}
+
+/** The server ends each connection before it has said a word: it expects another kind of beginning. */
+function closedAtOnce({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions): LockStoreError {
+  const isIgnored = sentinels && !enableTLSForSentinelMode;
+  const toSpeakIt = sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
+  const advice =
+    tls && !isIgnored
+      ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
+      : `Where the port speaks TLS, ${toSpeakIt} in the connection option`;
+  return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
+}

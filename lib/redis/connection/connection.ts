@@ -1,0 +1,54 @@
+import type { LockStoreError } from '../../core/store/lock-store.js';
+import type { DurableTerms } from '../durability/durability.js';
+import type { Script } from '../scripts/script.js';
+import type { ServerConnection } from './server-connection.js';
+
+/** One script to run. */
+export interface ScriptCall<T> {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  /** What to make of the reply. */
+  readonly read: (reply: unknown) => T;
+  /** Nobody waits for it: it leaves together with what is sent after it in the same tick. */
+  readonly lazily?: boolean | undefined;
+  /** It may grant a lock; its third key is the fence. */
+  readonly mayGrant?: boolean | undefined;
+  /** When what it did only counts once replicas have it, where that is wanted. */
+  readonly durable?: DurableTerms<T> | undefined;
+}
+
+/** What listens for messages: a `Redis`, or what moves from node to node of a cluster. */
+export interface Subscriber {
+  readonly status: string;
+  on(event: 'ready', listener: () => void): unknown;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  subscribe(channel: string): Promise<unknown>;
+}
+
+/** The connections of one instance to one Redis, however many servers that has. They belong to the library. */
+export interface Connection {
+  /** The `keyPrefix` of the user's own client or options, which our keys and channels begin with too. */
+  readonly outerKeyPrefix: string;
+  /** Whether the keys of one script have to be in one slot, and messages come through other nodes. */
+  readonly isCluster: boolean;
+  readonly subscriber: Subscriber;
+  /** Whether commands can be sent. */
+  readonly isConnected: boolean;
+  /** Begins to connect, and goes on trying by itself until it is closed. */
+  connect(): void;
+  /** Calls back whenever there is a new connection for commands. */
+  onConnected(listener: () => void): void;
+  /** Runs one script where its first key is. Rejects with a `LockStoreError`. */
+  run<T>(call: ScriptCall<T>): Promise<T>;
+  /** Why no script can be sent to where this key is; nothing where it can. */
+  troubleAt(key: string): LockStoreError | undefined;
+  /** All servers on which locks may be. @throws LockStoreError while they are not known */
+  servers(): readonly ServerConnection[];
+  /** Why commands cannot be sent now, for people. */
+  describeTrouble(): string;
+  /** From now on the connections keep the process alive. */
+  keepAlive(): void;
+  /** Resolves when the connections are closed; what hangs is given up within a second. */
+  close(): Promise<void>;
+}

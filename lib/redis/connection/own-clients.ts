@@ -1,0 +1,110 @@
+import type { Cluster, Redis } from 'ioredis';
+import { reconnectPauses } from './ioredis-options.js';
+
+/**
+ * The longest pause before sentinels are asked again while the process may exit. ioredis keeps it alive for two seconds after each
+ * try, so it has to be longer, and the same for all.
+ */
+const LONGEST_RESTART_MS = 2_500;
+/** How long a connection may take to close. ioredis destroys one whose other end hangs after `disconnectTimeout`. */
+const CLOSED_WITHIN_MS = 1_000;
+
+const NOT_CONNECTED: ReadonlySet<string> = new Set(['wait', 'reconnecting', 'end']);
+
+type Client = Redis | Cluster;
+
+/** The ioredis clients of one connection: whether they keep the process alive, and when all of them have closed. */
+export class OwnClients {
+  readonly #clients = new Set<Client>();
+  #keepsAlive: boolean;
+  readonly #pauseBefore: (attempt: number) => number;
+  /** Those that have given up for now: see {@link sentinelPause}. */
+  readonly #resting = new Set<Client>();
+  #restarts = 0;
+  #isClosing = false;
+  #onAllClosed: (() => void) | undefined;
+
+  /** @param inBackground whether they leave the process free to exit until {@link keepAlive} */
+  constructor(leaseMs: number, inBackground = false) {
+    this.#keepsAlive = !inBackground;
+    this.#pauseBefore = reconnectPauses(leaseMs);
+  }
+
+  add<T extends Client>(client: T): T {
+    this.#clients.add(client);
+    client.on('connecting', () => this.#clients.add(client));
+    client.on('connect', () => this.#refer(client));
+    client.on('reconnecting', () => this.#refer(client));
+    client.on('end', () => this.#ended(client));
+    return client;
+  }
+
+  /** From now on. What is under way keeps the process alive in any case: each call has a timer of its own. */
+  keepAlive(): void {
+    this.#keepsAlive = true;
+    for (const client of this.#clients) this.#refer(client);
+    this.#restart();
+  }
+
+  /**
+   * How long ioredis waits before it asks the first sentinel again. It does so by a timer that nobody can reach, so as long as
+   * the process may exit it gives up instead, and is started anew.
+   */
+  readonly sentinelPause = (attempt: number): number | null => {
+    return this.#keepsAlive ? this.#pauseBefore(attempt) : null;
+  };
+
+  /** To be called when all of them were told to disconnect. Resolves when they have, or after a second. */
+  closed(): Promise<void> {
+    this.#isClosing = true;
+    // ioredis tells nobody of the end of a client that had no connection at the moment. A cluster has none of its own.
+    for (const client of this.#clients) {
+      if (client.isCluster || NOT_CONNECTED.has(client.status)) this.#clients.delete(client);
+    }
+    if (this.#clients.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, CLOSED_WITHIN_MS);
+      this.#onAllClosed = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #ended(client: Client): void {
+    if (!client.isCluster && (client as Redis).options.sentinels) this.#restartLater(client);
+    this.#clients.delete(client);
+    if (this.#clients.size === 0) this.#onAllClosed?.();
+  }
+
+  #restartLater(client: Client): void {
+    if (this.#isClosing) return;
+    this.#resting.add(client);
+    if (this.#resting.size > 1) return;
+    const pauseMs = Math.min(LONGEST_RESTART_MS, this.#pauseBefore(1) * 2 ** this.#restarts++);
+    const timer = setTimeout(() => this.#restart(), pauseMs);
+    if (!this.#keepsAlive) timer.unref();
+  }
+
+  #restart(): void {
+    if (this.#isClosing) return;
+    const resting = [...this.#resting];
+    this.#resting.clear();
+    for (const client of resting) client.connect().catch(() => {}); // 'end' follows, or it tries by itself
+  }
+
+  /** Its socket, and the timer after which it connects again, keep the process alive or not. */
+  #refer(client: Client): void {
+    const { stream, reconnectTimeout } = client as unknown as Partial<{
+      stream: { ref(): void; unref(): void };
+      reconnectTimeout: NodeJS.Timeout | null;
+    }>;
+    if (this.#keepsAlive) {
+      stream?.ref();
+      reconnectTimeout?.ref();
+    } else {
+      stream?.unref();
+      reconnectTimeout?.unref();
+    }
+  }
+}

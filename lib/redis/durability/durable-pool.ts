@@ -1,0 +1,131 @@
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { LockStoreError } from '../../core/store/lock-store.js';
+import type { ScriptCall } from '../connection/connection.js';
+import type { Durability } from './durability.js';
+import { DurableCommand } from './durable-command.js';
+import { DurableConnection, type DurableConnectionListener } from './durable-connection.js';
+import type { ScriptSender } from '../script/script-runner.js';
+import type { ServerConnection } from '../connection/server-connection.js';
+
+/** The real one, whatever a test makes of the process's later. */
+const { nextTick } = process;
+
+/** How many connections may wait for replicas at the same time. */
+const MOST_CONNECTIONS = 16;
+/** A command that finds no connection waits for one at least this long. */
+const SHORTEST_PATIENCE_MS = 100;
+
+/**
+ * The connections to one server on which commands go that replicas have to have. They are blocked while they wait for these, and
+ * nothing else is: one more is made when all of them are, and what comes meanwhile goes together as soon as one is free.
+ */
+export class DurablePool implements DurableConnectionListener {
+  readonly #connections: DurableConnection[] = [];
+  /** What it is sent in this tick goes before one WAIT. */
+  #filling: DurableConnection | undefined;
+  #waiting: DurableCommand[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  readonly #patienceMs: number;
+
+  /** @param open makes one more connection to the server */
+  constructor(
+    private readonly open: () => ServerConnection,
+    private readonly durability: Durability,
+    private readonly onReady: () => void,
+  ) {
+    this.#patienceMs = Math.max(SHORTEST_PATIENCE_MS, durability.timeoutMs);
+  }
+
+  connect(): void {
+    if (this.#connections.length === 0) this.#grow();
+  }
+
+  get isReady(): boolean {
+    return this.#connections.some((connection) => connection.isTried);
+  }
+
+  /**
+   * @param fail what to make of what ioredis rejects with
+   * @param executed called when it was executed, or will never be
+   */
+  run<T>(
+    call: ScriptCall<T>,
+    scripts: ScriptSender,
+    fail: (error: unknown) => Promise<T>,
+    executed: () => void,
+  ): Promise<T> {
+    const command = new DurableCommand(call, scripts, fail, executed);
+    const connection = this.#filling ?? this.#connections.find(({ isIdle }) => isIdle);
+    if (connection) this.#send(connection, [command as DurableCommand]);
+    else this.#queue(command as DurableCommand);
+    return command.outcome;
+  }
+
+  tried(): void {
+    // Those that come later are there to help it.
+    if (this.#connections.filter(({ isTried }) => isTried).length === 1) this.onReady();
+  }
+
+  idle(connection: DurableConnection): void {
+    if (this.#waiting.length > 0 && connection.isIdle) this.#send(connection, this.#waiting.splice(0));
+  }
+
+  unusable(error: LockStoreError): void {
+    if (error.failure !== 'refused' && this.#connections.some(({ isProven }) => isProven)) return;
+    for (const command of this.#waiting.splice(0)) command.drop(error);
+  }
+
+  /** Another server is the primary now. */
+  reconnect(): void {
+    for (const connection of this.#connections) connection.reconnect();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const command of this.#waiting.splice(0)) {
+      command.drop(new LockStoreError('notExecuted', 'the connections are closed'));
+    }
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #send(connection: DurableConnection, commands: readonly DurableCommand[]): void {
+    if (this.#filling !== connection) {
+      // Before the end of the tick, when the scripts are written out: then the WAIT leaves together with them.
+      nextTick(() => {
+        if (this.#filling === connection) this.#filling = undefined;
+        connection.endBatch();
+      });
+      this.#filling = connection;
+    }
+    for (const command of commands) connection.add(command);
+  }
+
+  #queue(command: DurableCommand): void {
+    this.#waiting.push(command);
+    this.#timer ??= inRootContext(() => setTimeout(this.#expire, this.#patienceMs));
+    const resting = this.#connections.filter((connection) => connection.isConnected && !connection.isProven);
+    for (const connection of resting) connection.prove();
+    const isConnecting = this.#connections.some((connection) => !connection.isProven);
+    if (!isConnecting && this.#connections.length < MOST_CONNECTIONS) this.#grow();
+  }
+
+  #grow(): void {
+    this.#connections.push(new DurableConnection(this.open(), this.durability, this));
+  }
+
+  readonly #expire = (): void => {
+    this.#timer = undefined;
+    const now = performance.now();
+    const isLate = ({ queuedAt }: DurableCommand): boolean => queuedAt + this.#patienceMs <= now;
+    const late = this.#waiting.filter(isLate);
+    this.#waiting = this.#waiting.filter((command) => !isLate(command));
+    if (this.#waiting.length > 0) {
+      this.#timer = setTimeout(this.#expire, Math.max(1, this.#waiting[0]!.queuedAt + this.#patienceMs - now));
+    }
+    const broken = this.#connections.find((connection) => !connection.isConnected);
+    const why = broken?.describeTrouble() ?? 'all connections are waiting for replicas (durability)';
+    for (const command of late) {
+      command.drop(new LockStoreError('notExecuted', `not sent within ${this.#patienceMs} ms: ${why}`));
+    }
+  };
+}

@@ -1,0 +1,75 @@
+import type { Ownership } from '../core/store/lock-store.js';
+import type { ClaimChange, TickClaims } from '../core/store/tick-claims.js';
+import { LAST_TICK_KEEP_MS, type TickDue } from '../core/store/tick-due.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-store.js';
+import { ALWAYS, CLAIM } from './durability/durable-terms.js';
+import { sealOfOwner } from './grant-seal.js';
+import type { RedisLockStore } from './redis-lock-store.js';
+import { CLAIM_TICK } from './scripts/claim-tick.js';
+import { EXCHANGE_CLAIM } from './scripts/exchange-claim.js';
+import { FINISH_TICK } from './scripts/finish-tick.js';
+
+/** Claims of ticks: one key a tick, and the last tick of each job, beside the job's lock. Redis forgets them by itself. */
+export class RedisTickLedger implements TickLedger, TickClaims {
+  constructor(private readonly store: RedisLockStore) {}
+
+  async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
+    const { keys } = this.store;
+    const { ownership, leaseMs, keepMs, overlap, takeOver, due } = claim;
+    const lock = keys.lock(resource);
+    const [status, value, flag] = await this.store.run<[TickReply['status'], number, number]>(
+      CLAIM_TICK,
+      [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
+      [ownership.owner, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
+      undefined,
+      CLAIM,
+    );
+    switch (status) {
+      case 'granted':
+        return { status, fencingToken: value, rerun: flag === 1 };
+      case 'claimed':
+        return { status, ttlMs: value };
+      case 'taken':
+        return { status, ttlMs: value, isBegun: flag === 1 };
+      case 'late':
+      case 'early':
+        return { status, lateMs: value };
+      default:
+        return { status };
+    }
+  }
+
+  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    return this.#end(tick, ownership, keepMs, 'finished');
+  }
+
+  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    return this.#end(tick, ownership, keepMs, 'returned');
+  }
+
+  async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
+    const { keys } = this.store;
+    const { owner, to = '', from = '', force, drop = '', keepMs = '', due, isJudged } = change;
+    const standing = await this.store.run<string | null>(
+      EXCHANGE_CLAIM,
+      [keys.tick(resource, tick), keys.lastTick(resource)],
+      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0],
+    );
+    const seal = sealOfOwner(owner);
+    return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
+  }
+
+  async #end({ resource, tick }: Tick, { owner }: Ownership, keepMs: number, state: string): Promise<void> {
+    await this.store.run(
+      FINISH_TICK,
+      [this.store.keys.tick(resource, tick)],
+      [owner, keepMs, state],
+      undefined,
+      ALWAYS,
+    );
+  }
+}
+
+function dueArgs(due: TickDue | undefined): readonly (string | number)[] {
+  return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
+}

@@ -1,0 +1,163 @@
+import type { Cluster } from 'ioredis';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { LockStoreError } from '../../core/store/lock-store.js';
+import { parseAddress } from '../script/address.js';
+import { ClusterServers } from './cluster-servers.js';
+import { ClusterSubscriber } from './cluster-subscriber.js';
+import { ClusterTopology } from './cluster-topology.js';
+import type { Connection, ScriptCall } from '../connection/connection.js';
+import type { Durability } from '../durability/durability.js';
+import type { OwnClients } from '../connection/own-clients.js';
+import { reconnectPauses, safeOptions } from '../connection/ioredis-options.js';
+import { ASKING, type ScriptSender } from '../script/script-runner.js';
+import type { ServerConnection } from '../connection/server-connection.js';
+import { slotOf } from './slot.js';
+
+/** How often one command is sent on to another node. */
+const MAX_REDIRECTIONS = 5;
+
+/** What a node says whose slot is elsewhere, or about to be. */
+const REDIRECTION = /^(MOVED|ASK) (\d+) (\S+)$/;
+
+/** A connection for commands to each primary of a cluster, and one that listens. */
+export class ClusterConnection implements Connection {
+  readonly isCluster = true;
+  readonly subscriber: ClusterSubscriber;
+  readonly outerKeyPrefix: string;
+  readonly #topology: ClusterTopology;
+  readonly #servers: ClusterServers;
+  readonly #scripts: ScriptSender;
+  readonly #clients: OwnClients;
+
+  /** @throws InvalidLockOptionsError when no two keys would be in one slot */
+  constructor(
+    model: Cluster,
+    instanceId: string,
+    leaseMs: number,
+    scripts: ScriptSender,
+    clients: OwnClients,
+    durability?: Durability,
+  ) {
+    this.#scripts = scripts;
+    this.#clients = clients;
+    const { keyPrefix, redisOptions } = model.options;
+    this.outerKeyPrefix = (keyPrefix ?? redisOptions?.keyPrefix ?? '').toString();
+    checkPrefix(this.outerKeyPrefix);
+    const options = safeOptions(instanceId, leaseMs);
+    this.#topology = new ClusterTopology(model, leaseMs, clients, () => {
+      this.#servers.follow();
+      this.subscriber.nodesChanged();
+    });
+    this.#servers = new ClusterServers(this.#topology, options, { clients, durability });
+    const nodes = () => this.#topology.nodes('all');
+    this.subscriber = new ClusterSubscriber(nodes, options, clients, reconnectPauses(leaseMs));
+  }
+
+  get isConnected(): boolean {
+    const { primaries } = this.#servers;
+    return primaries.length > 0 && primaries.every((server) => server.isConnected);
+  }
+
+  connect(): void {
+    this.#topology.connect();
+  }
+
+  onConnected(listener: () => void): void {
+    this.#servers.onConnected(listener);
+  }
+
+  run<T>(call: ScriptCall<T>): Promise<T> {
+    try {
+      const slot = slotOf(call.keys[0]!);
+      const address = this.#topology.addressOf(slot);
+      if (address === undefined) throw this.#unknown(slot);
+      return this.#send(this.#servers.at(address), atOnce(call), MAX_REDIRECTIONS);
+    } catch (error) {
+      this.#topology.refresh();
+      return Promise.reject(error);
+    }
+  }
+
+  troubleAt(key: string): LockStoreError | undefined {
+    const slot = slotOf(key);
+    const address = this.#topology.addressOf(slot);
+    return address === undefined ? this.#unknown(slot) : this.#servers.known(address)?.trouble;
+  }
+
+  servers(): readonly ServerConnection[] {
+    const { primaries } = this.#servers;
+    if (primaries.length === 0) throw this.#unknown();
+    return primaries;
+  }
+
+  describeTrouble(): string {
+    const trouble = this.#servers.primaries.find((server) => !server.isConnected);
+    return trouble ? trouble.describeTrouble() : this.#unknown().message;
+  }
+
+  keepAlive(): void {
+    this.#clients.keepAlive();
+  }
+
+  close(): Promise<void> {
+    this.#topology.close();
+    this.#servers.close();
+    this.subscriber.close();
+    return this.#clients.closed();
+  }
+
+  #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
+    return server.run(this.#scripts, call, (error) => this.#failed(server, call, error, redirections));
+  }
+
+  async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
+    const [, kind, slot, to] = REDIRECTION.exec((error as Partial<Error>).message ?? '') ?? [];
+    if (to === undefined || redirections === 0) {
+      // Whatever it is, the table may be out of date.
+      this.#topology.refresh();
+      throw server.explain(error);
+    }
+    // A node that does not know its own host leaves it out.
+    const { host, port } = parseAddress(to);
+    const address = this.#topology.reachable(host ? to : `${server.client.options.host}:${port}`);
+    const next = this.#servers.at(address);
+    if (kind === 'MOVED') {
+      this.#topology.moved(Number(slot), address);
+      return this.#send(next, call, redirections - 1);
+    }
+    return this.#ask(next, call, redirections - 1);
+  }
+
+  /** The slot is on its way to that node. */
+  #ask<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
+    return server.run(ASKING, call, (error) => this.#failed(server, call, error, redirections));
+  }
+
+  /** @param slot of which nobody knows who has it, where others are known */
+  #unknown(slot?: number): LockStoreError {
+    const { lastError, isKnown } = this.#topology;
+    const what =
+      slot !== undefined && isKnown
+        ? `no node of the Redis Cluster is known to have slot ${slot}`
+        : 'the nodes of the Redis Cluster are not known';
+    return new LockStoreError('notExecuted', `${what}${lastError ? ` (${lastError.message})` : ' yet'}`);
+  }
+}
+
+/**
+ * Names one more key, which never exists. While a slot moves, a node runs a script only if it has all of its keys, and ends it in
+ * the middle when it comes to a key that it has just deleted. With this one it answers TRYAGAIN before anything is done.
+ */
+function atOnce<T>(call: ScriptCall<T>): ScriptCall<T> {
+  const { keys } = call;
+  return keys.length === 1 ? call : { ...call, keys: [...keys, `${keys[0]}:never`] };
+}
+
+/** A brace in it decides on the slot: it has to be the same one for the keys of a lock and for its fence. */
+function checkPrefix(keyPrefix: string): void {
+  if (!keyPrefix.includes('{') || /^[^{]*\{[^}]+\}/.test(keyPrefix)) return;
+  throw new InvalidLockOptionsError(
+    'keyPrefix of the Cluster must have either no brace or a whole hash tag, such as {app}:, or the keys of a lock are in different slots.',
+    'connection',
+  );
+}

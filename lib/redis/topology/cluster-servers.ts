@@ -1,0 +1,99 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { addressOf, parseAddress } from '../script/address.js';
+import type { ClusterTopology } from './cluster-topology.js';
+import { ServerConnection, type ServerTerms } from '../connection/server-connection.js';
+
+/** How long a node stays connected that has no slot: it may be about to get one, or have replies under way. */
+const GUEST_MS = 30_000;
+
+/** The connections for commands to the primaries of a cluster, and for a while to nodes that were one, or may become one. */
+export class ClusterServers {
+  /** By address. */
+  readonly #servers = new Map<string, ServerConnection>();
+  /** Those that no slot is known of, and until when they stay. */
+  readonly #guests = new Map<string, number>();
+  #sweeping: NodeJS.Timeout | undefined;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly topology: ClusterTopology,
+    private readonly options: RedisOptions,
+    private readonly terms: Pick<ServerTerms, 'clients' | 'durability'>,
+  ) {}
+
+  get primaries(): ServerConnection[] {
+    return [...this.#servers].filter(([address]) => !this.#guests.has(address)).map(([, server]) => server);
+  }
+
+  /** Calls back whenever one of them is connected anew. */
+  onConnected(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** The one there, which may be connecting yet. */
+  at(address: string): ServerConnection {
+    if (this.#guests.has(address)) this.#welcome(address);
+    const known = this.#servers.get(address);
+    if (known) return known;
+    const nodes = this.topology.nodes('all');
+    const model = nodes.find((node) => addressOf(node) === address);
+    if (!model) this.#welcome(address);
+    return this.#add(address, model ?? nodes[0]!);
+  }
+
+  /** The one there, if there is a connection to it. */
+  known(address: string): ServerConnection | undefined {
+    return this.#servers.get(address);
+  }
+
+  /** The table was read: a connection to each primary, and to nobody else for long. */
+  follow(): void {
+    const primaries = new Map(this.topology.nodes('master').map((node) => [addressOf(node), node]));
+    for (const [address, node] of primaries) {
+      this.#guests.delete(address);
+      if (!this.#servers.has(address)) this.#add(address, node);
+    }
+    for (const address of this.#servers.keys()) {
+      if (!primaries.has(address) && !this.#guests.has(address)) this.#welcome(address);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#sweeping);
+    for (const server of this.#servers.values()) server.close();
+  }
+
+  #add(address: string, model: Redis): ServerConnection {
+    const server = new ServerConnection(model, { ...this.options, ...parseAddress(address) }, this.terms);
+    this.#servers.set(address, server);
+    server.onConnected(() => {
+      for (const listener of this.#listeners) listener();
+    });
+    // It may be gone for good, and its slots be elsewhere.
+    server.client.on('close', () => this.topology.refresh());
+    server.connect();
+    return server;
+  }
+
+  #welcome(address: string): void {
+    this.#guests.set(address, performance.now() + GUEST_MS);
+    this.#sweepLater();
+  }
+
+  #sweepLater(): void {
+    this.#sweeping ??= inRootContext(() => setTimeout(() => this.#sweep(), GUEST_MS).unref());
+  }
+
+  /** Closes the connections to those that have stayed for long enough. */
+  #sweep(): void {
+    this.#sweeping = undefined;
+    for (const [address, until] of this.#guests) {
+      if (performance.now() < until) continue;
+      this.#guests.delete(address);
+      this.#servers.get(address)?.close();
+      this.#servers.delete(address);
+    }
+    if (this.#guests.size > 0) this.#sweepLater();
+  }
+}

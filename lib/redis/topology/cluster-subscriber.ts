@@ -1,0 +1,80 @@
+import { EventEmitter } from 'node:events';
+import type { Redis, RedisOptions } from 'ioredis';
+import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
+import { connectInRootContext } from '../connection/connect-in-root-context.js';
+import type { Subscriber } from '../connection/connection.js';
+import { addressOf } from '../script/address.js';
+import type { OwnClients } from '../connection/own-clients.js';
+
+/**
+ * Listens on one node of a cluster, whichever: what is published on one reaches all of them. When that node goes, or leaves the
+ * cluster, it listens on another.
+ */
+export class ClusterSubscriber extends EventEmitter implements Subscriber {
+  #client: Redis | undefined;
+  #isClosed = false;
+
+  /** @param nodes those of the cluster at the moment */
+  constructor(
+    private readonly nodes: () => Redis[],
+    private readonly options: RedisOptions,
+    private readonly clients: OwnClients,
+    private readonly pauseBefore: (attempt: number) => number,
+  ) {
+    super();
+  }
+
+  get status(): string {
+    return this.#client?.status ?? 'wait';
+  }
+
+  subscribe(channel: string): Promise<unknown> {
+    return this.#client
+      ? this.#client.subscribe(channel)
+      : Promise.reject(new Error('No node of the cluster is known'));
+  }
+
+  /** The nodes are known, or have changed. */
+  nodesChanged(): void {
+    const at = this.#client && addressOf(this.#client);
+    if (this.nodes().some((node) => addressOf(node) === at)) return;
+    this.#choose(1);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#client?.disconnect();
+  }
+
+  #choose(attempt: number): void {
+    const last = this.#client;
+    this.#client = undefined;
+    last?.disconnect();
+    const all = this.nodes();
+    const others = all.filter((node) => !last || addressOf(node) !== addressOf(last));
+    const candidates = others.length > 0 ? others : all;
+    const node = candidates[Math.floor(Math.random() * candidates.length)];
+    if (!node || this.#isClosed) return;
+    const client = node.duplicate({
+      ...this.options,
+      // Another node is likely to answer sooner than this one comes back.
+      retryStrategy: null,
+    });
+    mendBrokenHandshake(client);
+    connectInRootContext(client);
+    this.clients.add(client);
+    this.#client = client;
+    let tried = attempt;
+    client.on('error', () => {}); // the connections for commands tell about them
+    client.on('ready', () => {
+      tried = 0;
+      if (client === this.#client) this.emit('ready');
+    });
+    client.on('message', (channel: string, message: string) => this.emit('message', channel, message));
+    client.on('end', () => {
+      if (client !== this.#client || this.#isClosed) return;
+      setTimeout(() => client === this.#client && this.#choose(tried + 1), this.pauseBefore(tried + 1)).unref();
+    });
+    client.connect().catch(() => {}); // 'end' follows
+  }
+}

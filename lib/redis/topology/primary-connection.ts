@@ -1,0 +1,100 @@
+import type { Redis } from 'ioredis';
+import type { LockStoreError } from '../../core/store/lock-store.js';
+import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
+import { connectInRootContext } from '../connection/connect-in-root-context.js';
+import type { Connection, ScriptCall } from '../connection/connection.js';
+import type { Durability } from '../durability/durability.js';
+import type { OwnClients } from '../connection/own-clients.js';
+import { PrimaryWatch } from './primary-watch.js';
+import { safeOptions } from '../connection/ioredis-options.js';
+import { reconnect } from '../connection/reconnect.js';
+import type { ScriptSender } from '../script/script-runner.js';
+import type { SentinelReasons } from '../connection/sentinel-trouble.js';
+import { ServerConnection } from '../connection/server-connection.js';
+
+/** The connections of one instance to one primary: one for commands, one that listens, and those for what replicas have to have. */
+export class RedisConnection implements Connection {
+  readonly isCluster = false;
+  readonly subscriber: Redis;
+  readonly outerKeyPrefix: string;
+  readonly #server: ServerConnection;
+  readonly #watch: PrimaryWatch;
+  readonly #scripts: ScriptSender;
+  readonly #clients: OwnClients;
+
+  constructor(
+    model: Redis,
+    instanceId: string,
+    leaseMs: number,
+    scripts: ScriptSender,
+    clients: OwnClients,
+    durability?: Durability,
+  ) {
+    this.#scripts = scripts;
+    this.#clients = clients;
+    const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
+    // Who listens on a replica counts as dead where a lock is passed on.
+    const onDemoted = (): void => reconnect(this.subscriber);
+    const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
+    this.#server = new ServerConnection(model, options, { clients, durability, onDemoted, reasonOfSentinel });
+    this.subscriber = clients.add(model.duplicate(options));
+    mendBrokenHandshake(this.subscriber);
+    connectInRootContext(this.subscriber);
+    this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
+    // It has the same troubles as the other one, which tells about them.
+    this.subscriber.on('error', () => {});
+    this.#watch = new PrimaryWatch(this.#server.client.options, clients, () => {
+      this.#server.reconnect();
+      reconnect(this.subscriber);
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#server.isConnected;
+  }
+
+  connect(): void {
+    this.#server.connect();
+    this.subscriber.connect().catch(() => {}); // as above
+    this.#watch.start();
+  }
+
+  onConnected(listener: () => void): void {
+    this.#server.onConnected(listener);
+  }
+
+  run<T>(call: ScriptCall<T>): Promise<T> {
+    try {
+      return this.#server.run(this.#scripts, call, this.#explain);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  troubleAt(): LockStoreError | undefined {
+    return this.#server.trouble;
+  }
+
+  servers(): readonly ServerConnection[] {
+    return [this.#server];
+  }
+
+  describeTrouble(): string {
+    return this.#server.describeTrouble();
+  }
+
+  keepAlive(): void {
+    this.#clients.keepAlive();
+  }
+
+  close(): Promise<void> {
+    this.#server.close();
+    this.subscriber.disconnect();
+    this.#watch.close();
+    return this.#clients.closed();
+  }
+
+  readonly #explain = (error: unknown): never => {
+    throw this.#server.explain(error);
+  };
+}

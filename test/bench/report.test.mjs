@@ -131,7 +131,7 @@ describe('the page', () => {
   });
 
   it('can be formatted like the other pages', async () => {
-    const config = await resolveConfig('docs/benchmarks.md');
+    const config = await resolveConfig('docs/operations/benchmarks.md');
     const { format } = await import('prettier');
     const formatted = await format(page, { ...config, parser: 'markdown' });
     assert.ok(await check(formatted, { ...config, parser: 'markdown' }));

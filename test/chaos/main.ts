@@ -6,7 +6,7 @@ import { hasPassed } from './report/row.js';
 import { machine } from './report/machine.js';
 import { parts } from './run/parts.js';
 
-const PAGE = new URL('../../docs/reliability.md', import.meta.url);
+const PAGE = new URL('../../docs/operations/reliability.md', import.meta.url);
 
 // Exits, so that processes and folders are cleaned up: see atExit.
 for (const [signal, code] of [

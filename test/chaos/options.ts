@@ -12,7 +12,7 @@ export const options = `npm run chaos -- [options]
   --part <name>        only this part; may be given several times: ${PARTS.join(', ')}
   --chapter <text>     of faults and topologies only the chapters whose title has this text
   --lanes <number>     how many chapters go on at the same time (default: 2)
-  --write-docs         write the table into docs/reliability.md`;
+  --write-docs         write the table into docs/operations/reliability.md`;
 
 export interface ChaosOptions {
   readonly help: boolean;

@@ -6,9 +6,9 @@ import sqlite from 'node-sqlite3-wasm';
 import { SeededRandom } from '../support/seeded-random.js';
 import { blocksOf } from './guides.js';
 
-/** The statements of docs/fencing.md, by the `<!-- sql: name -->` before them. */
+/** The statements of docs/guide/fencing.md, by the `<!-- sql: name -->` before them. */
 const statements = new Map(
-  blocksOf('docs/fencing.md').flatMap(({ note, code }) =>
+  blocksOf('docs/guide/fencing.md').flatMap(({ note, code }) =>
     note?.startsWith('sql: ') ? [[note.replace('sql: ', ''), code] as const] : [],
   ),
 );
@@ -53,14 +53,14 @@ async function sqliteFile(path = ':memory:'): Promise<Engine> {
   };
 }
 
-it('docs/fencing.md has the statements that are run here, and no others', () => {
+it('docs/guide/fencing.md has the statements that are run here, and no others', () => {
   expect([...statements.keys()]).toEqual(['stock', 'update', 'upsert', 'read', 'fences', 'fence']);
 });
 
 describe.each([
   ['PostgreSQL', postgres],
   ['SQLite', sqliteFile],
-])('the SQL of docs/fencing.md on %s', (_name, open) => {
+])('the SQL of docs/guide/fencing.md on %s', (_name, open) => {
   let db: Engine;
   beforeAll(async () => {
     db = await open();

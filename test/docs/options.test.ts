@@ -10,7 +10,7 @@ import { resolveModuleOptions } from '../../lib/nest/module/module-options.js';
 import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
 import { SingletonTimeout } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
 import type { RedisLockModuleOptions } from '../../lib/index.js';
-import { type Table, tablesOf } from './guides.js';
+import { GUIDES, type Table, tablesOf } from './guides.js';
 import { createSnippetProgram } from './snippet-program.js';
 
 /** The types whose properties the tables list, by the `<!-- options: ... -->` before a table. */
@@ -74,7 +74,7 @@ function defaultOf(property: ts.Symbol, checker: ts.TypeChecker): string {
 }
 
 const tables = new Map<string, Table>(
-  ['README.md', 'docs/latch.md']
+  GUIDES.filter((path) => path.startsWith('docs/reference/'))
     .flatMap(tablesOf)
     .flatMap((table) => (table.note ? [[table.note.replace('options: ', ''), table] as const] : [])),
 );

@@ -42,31 +42,34 @@ function declared(): { codes: Record<string, string>; events: Record<string, str
   };
 }
 
-function tableWith(...header: string[]): readonly (readonly string[])[] {
-  const table = tablesOf('README.md').find((candidate) =>
-    header.every((cell, index) => candidate.header[index] === cell),
-  );
+function tableWith(path: string, ...header: string[]): readonly (readonly string[])[] {
+  const table = tablesOf(path).find((candidate) => header.every((cell, index) => candidate.header[index] === cell));
   return table!.rows;
 }
 
 const plain = (cell: string): string => cell.replace(/`/g, '');
 
-describe('the README', () => {
+describe('the reference', () => {
   const { codes, events } = declared();
 
   it('lists every error with its code', () => {
-    const listed = tableWith('`code`', 'Class').map(([code, name]) => [plain(name!), plain(code!)]);
+    const listed = tableWith('docs/reference/errors.md', '`code`', 'Class').map(([code, name]) => [
+      plain(name!),
+      plain(code!),
+    ]);
     expect(Object.fromEntries(listed)).toEqual(codes);
   });
 
   it('lists every event with its fields', () => {
-    const listed = tableWith('`type`', 'With').map(([type, fields]) => [
+    const listed = tableWith('docs/reference/events.md', '`type`', 'With').map(([type, fields]) => [
       plain(type!),
       /`(.*?)`/.exec(fields!)![1]!.split(', '),
     ]);
     expect(Object.fromEntries(listed)).toEqual(events);
   });
+});
 
+describe('the README', () => {
   it('shows a first snippet of at most ten lines of code', () => {
     const [first] = blocksOf('README.md');
     expect(first!.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
@@ -96,7 +99,7 @@ describe('the links of the guides', () => {
   }
 });
 
-describe('the ACL user of docs/how-it-works.md', () => {
+describe('the ACL user of docs/operations/acl.md', () => {
   let admin: Redis;
   let store: RedisLockStore;
 
@@ -108,7 +111,7 @@ describe('the ACL user of docs/how-it-works.md', () => {
   const redis = useRedis();
 
   beforeAll(async () => {
-    const { code } = blocksOf('docs/how-it-works.md').find(({ language }) => language === 'text')!;
+    const { code } = blocksOf('docs/operations/acl.md').find(({ language }) => language === 'text')!;
     const [, name, ...rules] = code.trim().split(/\s+/);
     admin = new Redis(redis().url);
     await admin.call('ACL', 'SETUSER', name!, ...rules);

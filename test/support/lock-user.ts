@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { RedisConnectionOption } from '../../lib/redis/connection/connection-options.js';
 
-const GUIDE = new URL('../../docs/how-it-works.md', import.meta.url);
+const GUIDE = new URL('../../docs/operations/acl.md', import.meta.url);
 
 /** `REDIS_TEST_USER=documented`: the tests lock as the ACL user of the documentation, and not as one who may do everything. */
 export const LOCKS_AS_USER = process.env.REDIS_TEST_USER === 'documented';
 
-/** The ACL line of docs/how-it-works.md, taken apart. */
+/** The ACL line of docs/operations/acl.md, taken apart. */
 export function documentedUser(): { name: string; password: string; rules: string[] } {
   const [, line] = /<!-- acl -->\s+```text\n(.+)\n```/.exec(readFileSync(GUIDE, 'utf8')) ?? [];
   const [keyword, name, ...rules] = (line ?? '').split(' ');
   const password = rules.find((rule) => rule.startsWith('>'))?.slice(1);
-  if (keyword !== 'user' || !name || !password) throw new Error('docs/how-it-works.md has no ACL line');
+  if (keyword !== 'user' || !name || !password) throw new Error('docs/operations/acl.md has no ACL line');
   return { name, password, rules };
 }
 

@@ -1,4 +1,4 @@
-// docs/benchmarks.md, from the results and the notes.
+// docs/operations/benchmarks.md, from the results and the notes.
 import { CONTESTANTS } from '../contestants/index.mjs';
 import { verdict } from './format.mjs';
 import { markdownTable } from './markdown.mjs';

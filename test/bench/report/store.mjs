@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const BENCH = join(ROOT, 'test/bench');
 const LATEST = join(BENCH, 'results/latest.json');
 const PARTIAL = join(BENCH, 'results/partial.json');
-const PAGE = join(ROOT, 'docs/benchmarks.md');
-const CHARTS = join(ROOT, 'docs/benchmarks');
+const PAGE = join(ROOT, 'docs/operations/benchmarks.md');
+const CHARTS = join(ROOT, 'docs/operations/benchmarks');
 
 /** @returns {Promise<string[]>} the files that were written */
 export async function storeResults(results, { writeDocs, isPart }) {

@@ -2,7 +2,7 @@ import type { Outcome } from './row.js';
 
 const MOST_COMPLAINTS = 30;
 
-/** The table as Markdown: what is printed, and what stands in docs/reliability.md. */
+/** The table as Markdown: what is printed, and what stands in docs/operations/reliability.md. */
 export function table({ rows }: Pick<Outcome, 'rows'>): string {
   const lines = rows.map(
     ({ what, target, seen, met }) => `| ${what} | ${target} | ${seen}${met ? '' : ' **missed**'} |`,

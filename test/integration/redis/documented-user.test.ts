@@ -26,7 +26,7 @@ interface Denial {
   object: string;
 }
 
-describe('the ACL line of docs/how-it-works.md', () => {
+describe('the ACL line of docs/operations/acl.md', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);

@@ -31,7 +31,7 @@ export default {
     project('nest', 'test/nest'),
     { ...project('sample-app', 'sample-app/test'), globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs' },
     project('docs', 'test/docs'),
-    project('chaos', 'test/chaos'),
+    project('chaos', 'tools/chaos'),
   ],
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
   testTimeout: 60_000,

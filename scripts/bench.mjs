@@ -1,4 +1,4 @@
-// npm run bench: how fast locks are, beside others, on a private Redis. See test/bench/options.mjs for what it takes.
+// npm run bench: how fast locks are, beside others, on a private Redis. See tools/bench/options.mjs for what it takes.
 import { join } from 'node:path';
 import { inForeground, runCommand } from './command.mjs';
 import { startRedisServer } from './redis-server.mjs';
@@ -6,7 +6,7 @@ import { root, setUp } from './setup.mjs';
 import { ensurePackages } from './setup/packages.mjs';
 import { say } from './setup/step.mjs';
 
-const folder = join(root, 'test/bench');
+const folder = join(root, 'tools/bench');
 
 await runCommand(async () => {
   const redis = await setUp({ ownServer: true });

@@ -1,4 +1,4 @@
-// npm run chaos: everything that can go wrong, and checkers that look. See test/chaos/options.ts for what it takes.
+// npm run chaos: everything that can go wrong, and checkers that look. See tools/chaos/options.ts for what it takes.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inForeground, runCommand } from './command.mjs';
@@ -12,6 +12,6 @@ await runCommand(async () => {
     ...environmentOf(redis),
   };
   const loader = pathToFileURL(join(root, 'test/support/typescript-loader.mjs')).href;
-  const args = ['--import', loader, join(root, 'test/chaos/main.ts'), ...process.argv.slice(2)];
+  const args = ['--import', loader, join(root, 'tools/chaos/main.ts'), ...process.argv.slice(2)];
   return inForeground(process.execPath, args, { cwd: root, env });
 });

@@ -1,7 +1,7 @@
-import { simulateCron } from '../../chaos/cron/simulate-cron.js';
-import type { SimulatedJob } from '../../chaos/cron/simulated-job.js';
+import { simulateCron } from '../../../tools/chaos/cron/simulate-cron.js';
+import type { SimulatedJob } from '../../../tools/chaos/cron/simulated-job.js';
 
-// The same simulation runs with many more ticks in test/chaos/cron.
+// The same simulation runs with many more ticks in tools/chaos/cron.
 const TICKS = 20;
 const WORLDS = Array.from({ length: 20 }, (_, seed) => seed + 1);
 

@@ -1,0 +1,65 @@
+// Where results go: of a full run to results/latest.json and the page, of anything else to results/partial.json.
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SCENARIOS } from '../scenarios/index.mjs';
+import { benchmarkPage } from './page.mjs';
+import { scenarioChart } from './scenario-chart.mjs';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const BENCH = join(ROOT, 'tools/bench');
+const LATEST = join(BENCH, 'results/latest.json');
+const PARTIAL = join(BENCH, 'results/partial.json');
+const PAGE = join(ROOT, 'docs/operations/benchmarks.md');
+const CHARTS = join(ROOT, 'docs/operations/benchmarks');
+
+/** @returns {Promise<string[]>} the files that were written */
+export async function storeResults(results, { writeDocs, isPart }) {
+  if (!writeDocs) return [await write(PARTIAL, JSON.stringify(results, null, 1))];
+  const before = isPart ? await readLatest().catch(() => undefined) : undefined;
+  const whole = before === undefined ? results : merged(before, results);
+  return [await write(LATEST, await formatted(JSON.stringify(whole), 'json')), ...(await writePage(whole))];
+}
+
+/** The page and its charts. */
+export async function writePage(results) {
+  await rm(CHARTS, { recursive: true, force: true });
+  const charts = {};
+  const files = [];
+  for (const scenario of SCENARIOS.filter(({ name }) => results.scenarios[name]?.summary)) {
+    const svg = scenarioChart(scenario, results.scenarios[scenario.name]);
+    if (svg === undefined) continue;
+    charts[scenario.name] = `benchmarks/${scenario.name}.svg`;
+    files.push(await write(join(CHARTS, `${scenario.name}.svg`), svg));
+  }
+  const page = benchmarkPage(results, SCENARIOS, { notes: await readNotes(join(BENCH, 'notes')), charts });
+  return [...files, await write(PAGE, await formatted(page, 'markdown'))];
+}
+
+export async function readLatest() {
+  return JSON.parse(await readFile(LATEST, 'utf8'));
+}
+
+/** A part that was measured anew, beside the rest as it was. Each scenario has a date of its own. */
+export function merged(before, { machine, versions, scenarios }) {
+  return { ...before, machine, versions, scenarios: { ...before.scenarios, ...scenarios } };
+}
+
+/** What people have written about scenarios: `<scenario>.md`, and `intro.md`. */
+export async function readNotes(folder) {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.md') && name !== 'README.md');
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  return Object.fromEntries(names.map((name, index) => [name.slice(0, -'.md'.length), texts[index].trim()]));
+}
+
+/** As the rest of the repository is. */
+async function formatted(text, parser) {
+  const { format, resolveConfig } = await import('prettier');
+  return format(text, { ...(await resolveConfig(PAGE)), parser });
+}
+
+async function write(file, text) {
+  await mkdir(join(file, '..'), { recursive: true });
+  await writeFile(file, text);
+  return relative(ROOT, file);
+}

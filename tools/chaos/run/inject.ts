@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SeededRandom } from '../../../test/support/seeded-random.js';
+import type { Fault } from '../faults/fault.js';
+import type { Slot } from '../world/slot.js';
+import type { World } from '../world/world.js';
+
+/** So often, times `each`, a fault that did not come to pass is tried again. */
+const MOST_REPEATS = 10;
+
+export interface Plan {
+  readonly faults: readonly Fault[];
+  /** How often each of them comes; or more often, until there were so many holds. */
+  readonly each: number;
+  readonly holds?: number;
+  /** How many of a hundred come together with another one, that strikes a worker. */
+  readonly together: number;
+  /** Ends it before the next fault. */
+  readonly signal?: AbortSignal;
+}
+
+/** Injects faults one after another, in an order that the seed decides, now and then with a second one in the middle. */
+export async function inject(world: World, { faults, each, holds = 0, together, signal }: Plan): Promise<void> {
+  // Of its own: what the faults themselves choose depends on what they find.
+  const random = new SeededRandom(world.settings.seed);
+  const upTo = (limit: number): number => Math.floor(random.fraction() * limit);
+  const struck = new Set<Slot>();
+  const others = faults.filter(({ strikes }) => strikes === 'worker');
+  const order = Array.from({ length: each }, () => shuffled(faults, random)).flat();
+  let more: Fault[] = [];
+  let [id, repeats] = [0, 0];
+  const strike = async (fault: Fault): Promise<void> => {
+    const victim = await choose(world, fault, struck);
+    if (!victim) return;
+    struck.add(victim);
+    const { kind, breaksPromises = false, losesData = false, movesClock = false } = fault;
+    const victims = { worker: [victim], redis: world.slots, nobody: [] }[fault.strikes];
+    const said = {
+      type: 'fault',
+      id: ++id,
+      kind,
+      victims: victims.map(({ worker }) => worker.instanceId),
+      breaksPromises,
+      losesData,
+      movesClock,
+    } as const;
+    world.say({ ...said, phase: 'begin' });
+    const failed = (error: unknown): void => {
+      world.say({ type: 'crash', error: `The fault "${kind}" failed: ${(error as Error).stack}` });
+    };
+    let missed = false;
+    try {
+      missed = (await fault.inject(world, victim)) === false;
+    } catch (error) {
+      failed(error);
+    }
+    world.say({ ...said, phase: 'healed', missed });
+    await fault.restore?.().catch(failed);
+    struck.delete(victim);
+    if (missed && repeats++ < MOST_REPEATS * each) order.push(fault);
+  };
+
+  for (let next = 0; next < order.length || world.countHolds() < holds;) {
+    if (signal?.aborted) return;
+    if (next === order.length && more.length === 0) more = shuffled(faults, random);
+    // Those that did not come to pass are tried again first.
+    const running = [strike(next < order.length ? order[next++]! : more.pop()!)];
+    const [isTogether, other, laterMs] = [upTo(100) < together, others[upTo(others.length)], upTo(world.leaseMs)];
+    if (isTogether && other) {
+      await sleep(laterMs);
+      running.push(strike(other));
+    }
+    await Promise.all(running);
+    // All is well again for long enough to see that it is.
+    await sleep(world.leaseMs * (0.2 + 0.6 * random.fraction()));
+  }
+}
+
+async function choose(world: World, fault: Fault, struck: ReadonlySet<Slot>): Promise<Slot | undefined> {
+  const free = world.awake.filter((slot) => !struck.has(slot));
+  const best = await fault.choose?.(world);
+  return best && free.includes(best) ? best : free[world.upTo(free.length)];
+}
+
+function shuffled<T>(things: readonly T[], random: SeededRandom): T[] {
+  return things
+    .map((thing) => ({ thing, at: random.fraction() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ thing }) => thing);
+}

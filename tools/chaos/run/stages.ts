@@ -1,0 +1,67 @@
+import { breakingFaults, clockFaults, failOver, redisFaults } from '../faults/redis-faults.js';
+import { intruder } from '../faults/intruder.js';
+import { networkFaults } from '../faults/network-faults.js';
+import { processFaults } from '../faults/process-faults.js';
+import { ChaosRedis } from '../servers/chaos-redis.js';
+import { type FailOver, SentinelSet } from '../../../test/support/sentinel-set.js';
+import { SteppedClock } from '../servers/stepped-clock.js';
+import { standalone } from '../world/standalone.js';
+import type { Stage } from './chapter.js';
+
+/** One Redis that keeps its data: here everything is promised. */
+export async function steady(): Promise<Stage> {
+  const redis = await ChaosRedis.start({ persistence: 'aof' });
+  const all = [...processFaults, ...networkFaults, ...redisFaults(redis), intruder];
+  const faults = all.filter(({ needsClock }) => !needsClock || SteppedClock.isSupported);
+  return {
+    server: standalone(redis),
+    faults,
+    ...(SteppedClock.isSupported && { newClock: () => SteppedClock.create() }),
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+  };
+}
+
+/** One Redis whose wall clock is set back, again and again. */
+export async function setBack(): Promise<Stage> {
+  const clock = SteppedClock.create();
+  const redis = await ChaosRedis.start({ persistence: 'aof', clock });
+  return {
+    server: standalone(redis),
+    faults: clockFaults(clock),
+    // What nobody could release lasts as much longer as the clock was set back.
+    settle: () => clock.step(-clock.offsetMs),
+    [Symbol.asyncDispose]: () => end(redis, clock),
+  };
+}
+
+/** One Redis that loses its data, or whose clock jumps ahead of all leases: here only the fencing tokens protect. */
+export async function forgetful(): Promise<Stage> {
+  const clock = SteppedClock.isSupported ? SteppedClock.create() : undefined;
+  const redis = await ChaosRedis.start({ persistence: 'none', ...(clock && { clock }) });
+  return {
+    server: standalone(redis),
+    faults: breakingFaults(redis, clock),
+    [Symbol.asyncDispose]: () => end(redis, clock),
+  };
+}
+
+/** A primary and its replica behind a sentinel: the replica takes over. Where it lags behind, what it lacks is lost. */
+export async function failingOver({ lagging }: FailOver): Promise<Stage> {
+  const set = await SentinelSet.start();
+  return {
+    server: {
+      ports: [],
+      optionsAt: () => ({ connection: set.connection }),
+      get admins() {
+        return [set.admin()];
+      },
+    },
+    faults: [failOver(set, lagging)],
+    [Symbol.asyncDispose]: () => set[Symbol.asyncDispose](),
+  };
+}
+
+async function end(redis: ChaosRedis, clock: SteppedClock | undefined): Promise<void> {
+  await redis[Symbol.asyncDispose]();
+  clock?.[Symbol.dispose]();
+}

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { ClusterConnectionOptions } from '../../../lib/redis/connection/connection-options.js';
+import { slotOf } from '../../../lib/redis/topology/slot.js';
+import { asDocumentedUser, documentedUserArgs } from '../../../test/support/lock-user.js';
+import { type ClusterNode, RedisCluster } from '../../../test/support/redis-cluster.js';
+import { insist } from '../../../test/support/admin-client.js';
+import { isPrimary, untilCaughtUp, untilPrimary } from './replication.js';
+
+/**
+ * After so long a silence a node counts as down, and for twice as long nobody votes again about the same primary. Otherwise
+ * long: a busy machine must not make nodes unavailable.
+ */
+const NODE_TIMEOUT_MS = { failOver: 1_000, usual: 60_000 };
+/** Until the primary is killed. */
+const HOLD_WRITES_MS = 60_000;
+/** Redis gives up a fail-over by command after 5 s. */
+const FAIL_OVER_MS = 6_000;
+
+/** What the user of a cluster needs beside. INFO is what ioredis asks for by itself, and prints a warning where it may not. */
+const CLUSTER_RIGHTS = ['+asking', '+cluster|slots', '+info'];
+
+/** A cluster of three primaries with a replica each, that can be mistreated. Nobody becomes a primary but whom a fault makes one. */
+export class ChaosCluster implements AsyncDisposable {
+  /** Killed, and not back yet. */
+  #dead: ClusterNode | undefined;
+
+  private constructor(private readonly cluster: RedisCluster) {}
+
+  static async start(): Promise<ChaosCluster> {
+    const args = [...documentedUserArgs(), ...CLUSTER_RIGHTS, '--cluster-replica-no-failover', 'yes'];
+    return new ChaosCluster(await RedisCluster.start({ replicas: 1, nodeTimeoutMs: NODE_TIMEOUT_MS.usual, args }));
+  }
+
+  /** What an application gives to the lock module: as the user with the least rights. */
+  get connection(): ClusterConnectionOptions {
+    const { cluster: urls } = this.cluster.connection;
+    return { cluster: urls.map((url) => asDocumentedUser(url as string)) };
+  }
+
+  /** All rights, on each node. */
+  get admins(): readonly Redis[] {
+    return this.cluster.nodes.map(({ admin }) => admin);
+  }
+
+  /** SIGKILL to the primary of a key, when its replica has all it has. Resolves when that is the primary. */
+  async killPrimary(key: string): Promise<void> {
+    const old = await this.cluster.primaryOf(key);
+    const next = await this.#replicaOf(old);
+    await next.admin.config('SET', 'cluster-replica-no-failover', 'no');
+    await this.#setNodeTimeout(NODE_TIMEOUT_MS.failOver);
+    await insist(() => old.admin.call('CLIENT', 'PAUSE', HOLD_WRITES_MS, 'WRITE'));
+    await untilCaughtUp(next.admin, old.admin);
+    this.#dead = old;
+    await old.server.kill();
+    await untilPrimary(next.admin);
+    await next.admin.config('SET', 'cluster-replica-no-failover', 'yes');
+  }
+
+  /** After a fail-over: the old primary, which comes back where it was killed, is the replica of the new one. */
+  async untilWhole(): Promise<void> {
+    await this.#setNodeTimeout(NODE_TIMEOUT_MS.usual);
+    await this.#dead?.server.restart({ keepData: true });
+    this.#dead = undefined;
+    await this.cluster.untilAgreed();
+    await this.cluster.untilReplicated();
+  }
+
+  /** The replica of the primary of a key takes its place, by command: without a loss. */
+  async failOver(key: string): Promise<void> {
+    const next = await this.#replicaOf(await this.cluster.primaryOf(key));
+    await this.#setNodeTimeout(NODE_TIMEOUT_MS.failOver);
+    for (let isPrimary = false; !isPrimary;) {
+      await insist(() => next.admin.call('CLUSTER', 'FAILOVER'));
+      isPrimary = await untilPrimary(next.admin, FAIL_OVER_MS).then(
+        () => true,
+        () => false,
+      );
+    }
+  }
+
+  /** Moves the slot of a key to another primary, and takes so long to. */
+  async moveSlot(key: string, forMs: number): Promise<void> {
+    const from = await this.cluster.primaryOf(key);
+    const arePrimaries = await Promise.all(this.admins.map(isPrimary));
+    const to = this.cluster.nodes.find((node, index) => arePrimaries[index] && node !== from)!;
+    const finish = await this.cluster.beginMove(slotOf(key), from, to);
+    await sleep(forMs);
+    await finish();
+  }
+
+  /** SIGSTOP to any of the nodes, for less than the others wait for. */
+  async pauseNode(fraction: number, ms: number): Promise<void> {
+    const { server } = this.cluster.nodes[Math.floor(fraction * this.cluster.nodes.length)]!;
+    await server.pause();
+    await sleep(ms);
+    await server.resume();
+  }
+
+  /** Closes all connections of a type on all nodes, but those of the harness. Gives how many. */
+  async killClients(type: 'normal' | 'pubsub'): Promise<number> {
+    const killed = await Promise.all(
+      this.admins.map((admin) => insist(() => admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes'))),
+    );
+    return killed.reduce((sum: number, count) => sum + Number(count), 0);
+  }
+
+  /** All nodes forget all scripts, again and again. */
+  async flushScripts(forMs: number): Promise<void> {
+    const until = performance.now() + forMs;
+    do {
+      await Promise.all(this.admins.map((admin) => insist(() => admin.script('FLUSH'))));
+      await sleep(1);
+    } while (performance.now() < until);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.cluster[Symbol.asyncDispose]();
+  }
+
+  async #replicaOf(primary: ClusterNode): Promise<ClusterNode> {
+    const [replica] = (await insist(() => primary.admin.call('CLUSTER', 'REPLICAS', primary.id))) as string[];
+    return this.cluster.nodes.find(({ id }) => replica!.startsWith(id))!;
+  }
+
+  async #setNodeTimeout(ms: number): Promise<void> {
+    const alive = this.cluster.nodes.filter((node) => node !== this.#dead);
+    await Promise.all(alive.map(({ admin }) => insist(() => admin.config('SET', 'cluster-node-timeout', String(ms)))));
+  }
+}

@@ -1,0 +1,26 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { programOf } from '../../../test/support/program.js';
+
+const main = programOf(new URL('main.ts', import.meta.url));
+
+/** The witness, as the harness sees it. */
+export class WitnessProcess implements AsyncDisposable {
+  /** Where it ends before it is told to. */
+  readonly ended: Promise<void>;
+
+  private constructor(private readonly child: ChildProcess) {
+    this.ended = once(child, 'exit').then(() => undefined);
+  }
+
+  static async start(socket: string, history: string): Promise<WitnessProcess> {
+    const child = fork(main, [socket, history], { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } });
+    await once(child, 'message');
+    return new WitnessProcess(child);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.connected) this.child.disconnect();
+    await this.ended;
+  }
+}

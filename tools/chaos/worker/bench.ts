@@ -1,0 +1,67 @@
+import type { RedisLockService } from 'nestjs-redis-lock';
+import { SeededRandom } from '../../../test/support/seeded-random.js';
+import type { HistoryLog } from '../history/history-log.js';
+import { LoopWatch } from '../history/loop-watch.js';
+import type { WitnessClient } from '../witness/witness-client.js';
+import type { Message, WorkerSettings } from './settings.js';
+
+/** What could be taken for a part of a key, or break a line. */
+const HOSTILE = ['}:waiters', '}{%7B:latch\n\0 😀', ':tick:{%'];
+
+/** What a worker works with. */
+export class Bench {
+  readonly random: SeededRandom;
+  isOver = false;
+  /** What is looked at whenever the loop runs. */
+  readonly looks = new Set<() => void>();
+  #calls = 0;
+  readonly #loop: LoopWatch;
+
+  constructor(
+    readonly locks: RedisLockService,
+    readonly log: HistoryLog,
+    readonly witness: WitnessClient | undefined,
+    readonly settings: WorkerSettings,
+  ) {
+    this.random = new SeededRandom(settings.seed);
+    this.#loop = new LoopWatch(log, () => {
+      for (const look of this.looks) look();
+    });
+  }
+
+  /** When the event loop last ran, by a timer of its own. */
+  get loopRanAt(): number {
+    return this.#loop.ranAt;
+  }
+
+  /** A name for a call that no other process uses. */
+  nextCall(): string {
+    return `${this.settings.instanceId}/${++this.#calls}`;
+  }
+
+  upTo(limit: number): number {
+    return Math.floor(this.random.fraction() * limit);
+  }
+
+  /** Whether something happens that happens so many times in a hundred. */
+  chance(percent: number): boolean {
+    return this.upTo(100) < percent;
+  }
+
+  /** One of the resources of a kind: the first has a plain name, and the others have hostile ones. */
+  pick(kind: string): string {
+    const number = this.upTo(this.settings.resources);
+    return number === 0 ? `${kind}-0` : `${kind}-${number}${HOSTILE[number % HOSTILE.length]!}`;
+  }
+
+  tell(message: Message): void {
+    process.send!(message);
+  }
+
+  /** Nothing of ours keeps the process alive after this. */
+  end(): void {
+    this.isOver = true;
+    this.#loop.end();
+    this.witness?.end();
+  }
+}

@@ -1,0 +1,79 @@
+// A worker: a process of an application that locks by the published API, and says everything it does in a history file.
+// `node --import <loader> main.ts`, with WorkerSettings as JSON in CHAOS_WORKER, and an IPC channel to the harness.
+import { NestFactory } from '@nestjs/core';
+import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { machineNow } from '../../../test/support/machine-now.js';
+import { HistoryLog } from '../history/history-log.js';
+import { WitnessClient } from '../witness/witness-client.js';
+import { Bench } from './bench.js';
+import { campaign } from './candidate.js';
+import { observe } from './observer.js';
+import { ANSWER_MS, type Command, type WorkerSettings } from './settings.js';
+import { tick } from './ticker.js';
+import { adopt, call } from './ways.js';
+
+const settings = JSON.parse(process.env['CHAOS_WORKER']!) as WorkerSettings;
+const log = new HistoryLog(settings.history, settings.instanceId);
+
+let isReady = false;
+for (const event of ['unhandledRejection', 'uncaughtException', 'warning'] as const) {
+  process.on(event, (error: unknown) => {
+    log.crash(event, error);
+    if (!isReady) process.exit(1);
+  });
+}
+
+const { server, keyPrefix, leaseMs, instanceId } = settings;
+const options = {
+  ...server,
+  keyPrefix,
+  leaseMs,
+  instanceId,
+  attemptTimeoutMs: Math.max(leaseMs, ANSWER_MS),
+  shutdown: { drainMs: leaseMs },
+};
+const app = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });
+const witness = settings.witness === undefined ? undefined : await WitnessClient.connect(settings.witness);
+const bench = new Bench(app.get(RedisLockService), log, witness, settings);
+
+const running = new Set<Promise<void>>();
+function start(work: Promise<void>): void {
+  running.add(work);
+  void work.finally(() => running.delete(work));
+}
+
+const verbs = {
+  block({ ms }: { ms: number }): void {
+    const until = machineNow() + ms;
+    while (machineNow() < until);
+  },
+  adopt({ handedOver }: Extract<Command, { type: 'adopt' }>): void {
+    if (!bench.isOver) start(adopt(bench, handedOver));
+  },
+  async close(): Promise<void> {
+    if (bench.isOver) return;
+    log.say({ type: 'closing' });
+    bench.isOver = true;
+    stopTicking();
+    await app.close();
+    await Promise.all(running);
+    bench.end();
+    log.say({ type: 'closed' });
+    process.removeAllListeners('SIGTERM').removeAllListeners('message').removeAllListeners('disconnect');
+    process.disconnect();
+    // Comes to pass only where something keeps the process alive.
+    setTimeout(() => log.say({ type: 'open', handles: process.getActiveResourcesInfo() }), 1_000).unref();
+  },
+};
+
+process.on('message', (command: Command) => void verbs[command.type](command as never));
+process.on('SIGTERM', () => void verbs.close());
+process.on('disconnect', () => process.exit());
+
+isReady = true;
+log.say({ type: 'started' });
+bench.tell({ type: 'ready' });
+const stopTicking = settings.ticks ? tick(bench) : () => undefined;
+if (settings.observes) start(observe(bench));
+if (settings.campaigns) start(campaign(bench));
+for (let i = 0; i < settings.callers; i++) start(call(bench));

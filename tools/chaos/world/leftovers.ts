@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { machineNow } from '../../../test/support/machine-now.js';
+import type { Leftovers } from '../history/entries.js';
+
+const LOOKS = 10;
+
+/** One for the whole prefix, or, on a cluster, one for each slot in use. */
+const FENCE = /:fence$/;
+
+type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
+
+/**
+ * What the workers have left in Redis, but for the fence and the claims of ticks, which end by themselves. The locks of those
+ * that were killed end with their leases: waits so long for them.
+ */
+export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, waitMs: number): Promise<Left> {
+  const giveUpAt = machineNow() + waitMs;
+  // More than once: the first answer may be one that was long under way.
+  for (let looked = 1; ; looked++) {
+    const all = await Promise.all(admins.map((admin) => look(admin, keyPrefix)));
+    const left = {
+      keys: all.flatMap(({ keys }) => keys),
+      clients: all.flatMap(({ clients }) => clients),
+      channels: all.flatMap(({ channels }) => channels),
+    };
+    const isNothing = left.keys.length + left.clients.length + left.channels.length === 0;
+    if (isNothing || (looked >= LOOKS && machineNow() > giveUpAt)) return left;
+    await sleep(20);
+  }
+}
+
+async function look(admin: Redis, keyPrefix: string): Promise<Left> {
+  const [all, clients, channels] = await Promise.all([
+    admin.keys(`${keyPrefix}:*`),
+    admin.client('LIST') as Promise<string>,
+    admin.pubsub('CHANNELS', `${keyPrefix}:*`) as Promise<string[]>,
+  ]);
+  const keys: string[] = [];
+  for (const key of all) {
+    if (FENCE.test(key)) continue;
+    // A replica has it, too, and answers that its primary should be asked.
+    if (key.includes(':tick:') && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
+    keys.push(key);
+  }
+  return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };
+}

@@ -1,0 +1,109 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { atExit } from '../../../test/support/at-exit.js';
+import { programOf, type Replaced } from '../../../test/support/program.js';
+import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
+
+const main = new URL('../worker/main.ts', import.meta.url);
+
+/** Longer than any worker takes to close its application and to end. */
+const CLOSE_MS = 15_000;
+const KEPT_OUTPUT = 4_000;
+
+/**
+ * What the workers run: to make it takes a while, in which the network of worlds that are at work does not go on.
+ *
+ * @param replaced a broken file of the library
+ */
+export function workerProgram(replaced?: Replaced): string {
+  return programOf(main, replaced);
+}
+
+/** One process of the application, as the harness sees it. */
+export class WorkerProcess {
+  readonly #child: ChildProcess;
+  readonly exited: Promise<void>;
+  readonly ready: Promise<void>;
+  #output = '';
+  #isStopped = false;
+
+  constructor(
+    readonly settings: WorkerSettings,
+    env: NodeJS.ProcessEnv,
+    onHandOver: (handedOver: HandedOver) => void,
+    replaced?: Replaced,
+  ) {
+    this.#child = fork(workerProgram(replaced), {
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: '', ...env, CHAOS_WORKER: JSON.stringify(settings) },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
+      stream.on('data', (chunk: Buffer) => (this.#output = (this.#output + String(chunk)).slice(-KEPT_OUTPUT)));
+    }
+    // One that is suspended could not end by itself.
+    const calledOff = atExit(() => this.#child.kill('SIGKILL'));
+    this.exited = once(this.#child, 'close').then(calledOff);
+    this.ready = new Promise((resolve, reject) => {
+      this.#child.on('message', (message: Message) => {
+        if (message.type === 'ready') resolve();
+        else onHandOver(message.handedOver);
+      });
+      void this.exited.then(() => reject(new Error(`${this.instanceId} ended before it was ready.\n${this.#output}`)));
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  get instanceId(): string {
+    return this.settings.instanceId;
+  }
+
+  /** What it wrote to its standard output and error: nothing, if all is well. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** 0, if it ended by itself and all was well. */
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  send(command: Command): void {
+    if (this.#child.connected) this.#child.send(command, () => undefined);
+  }
+
+  /** SIGSTOP: it stands still wherever it is. */
+  suspend(): void {
+    this.#isStopped = this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT');
+    this.#isStopped = false;
+  }
+
+  /** SIGKILL, which leaves it no time for anything. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  /** Closes its application, by a command or by the signal of an orchestrator. Kills the process if that then does not end by itself. */
+  async close(how: 'command' | 'SIGTERM' = 'command'): Promise<void> {
+    if (how === 'command') this.send({ type: 'close' });
+    else this.#child.kill('SIGTERM');
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), CLOSE_MS)));
+    const ended = await Promise.race([this.exited.then(() => true), tooLong]);
+    clearTimeout(timer);
+    if (!ended) await this.kill();
+  }
+}

@@ -70,6 +70,10 @@ describe('the reference', () => {
 });
 
 describe('the README', () => {
+  it('has at most 10,000 bytes: what is longer belongs into a guide', () => {
+    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(10_000);
+  });
+
   it('shows a first snippet of at most ten lines of code', () => {
     const [first] = blocksOf('README.md');
     expect(first!.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);

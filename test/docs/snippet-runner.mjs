@@ -30,7 +30,7 @@ for (const snippet of JSON.parse(readFileSync(process.argv[2], 'utf8'))) {
 }
 process.disconnect();
 
-/** With `locks`, as a global; an AppModule that it exports is started, and `after` is called with it. */
+/** With `locks`, as a global; an AppModule that it exports is started, and the program `after` gets a SnippetWorld. */
 async function run({ file, redisUrl, after }) {
   const world = await NestFactory.createApplicationContext(RedisLockModule.forRoot({ connection: redisUrl }), quiet);
   globalThis.locks = world.get(RedisLockService);
@@ -41,8 +41,9 @@ async function run({ file, redisUrl, after }) {
     try {
       await app.listen(0, '127.0.0.1');
       const url = await app.getUrl();
+      const provider = (className) => app.get(snippet[className]);
       const { default: check } = await import(after);
-      await check({ app, snippet, url, assert, RedisLockService });
+      await check({ app, url, provider, assert, RedisLockService });
     } finally {
       await app.close();
     }

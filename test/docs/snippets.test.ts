@@ -1,15 +1,22 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { useRedis } from '../support/redis-server.js';
-import type { Block } from './guides.js';
+import { type Block, ROOT } from './guides.js';
 import { compileSnippet, complaintsAbout, createSnippetProgram, snippets } from './snippet-program.js';
 
-/** `<!-- run -->` runs the snippet after it; `<!-- run: code -->` starts the AppModule that it exports, then runs the code. */
+/**
+ * `<!-- run -->` runs the snippet after it. `<!-- run: ./programs/name.ts -->` starts the AppModule that the snippet exports,
+ * then runs that file, see SnippetWorld. A short program may stand there itself: `<!-- run: code -->`.
+ */
 const runnable = snippets.filter(({ note }) => /^run\b/.test(note ?? ''));
+
+const programOf = ({ note }: Block): string => note!.replace(/^run:? ?/, '');
+const isFile = (program: string): boolean => program.endsWith('.ts');
 
 /** What stands in the guides for "your Redis". */
 const REDIS_IN_GUIDES = 'redis://localhost:6379';
@@ -29,6 +36,18 @@ describe('the snippets of the guides', () => {
       expect.stringMatching(/type\.ts:1 Type 'string' is not assignable/),
     ]);
   }, 120_000);
+
+  it('have their longer programs in files, and each of these files is run', () => {
+    const programs = runnable.map((block) => ({ program: programOf(block), guide: block.where.split(':')[0]! }));
+    expect(programs.filter(({ program }) => program.length > 100)).toEqual([]);
+    const run = programs
+      .filter(({ program }) => isFile(program))
+      .map(({ program, guide }) => join(dirname(guide), program));
+    const there = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => basename(dirname(name)) === 'programs')
+      .map((name) => join('docs', name));
+    expect(run.toSorted()).toEqual(there.toSorted());
+  });
 
   describe('that run', () => {
     const redis = useRedis({ args: ['--databases', '100'] });
@@ -74,12 +93,15 @@ async function runSnippets(
         const ownUrl = `${redisUrl}/${index + 1}`;
         const file = join(folder, `snippet-${index}.mjs`);
         await writeFile(file, compileSnippet(block).replaceAll(REDIS_IN_GUIDES, ownUrl));
-        const after = join(folder, `after-${index}.mjs`);
-        const check = block.note!.replace(/^run:?/, '');
-        await writeFile(
-          after,
-          `export default async ({ app, snippet, url, assert, RedisLockService }) => {${check}\n};`,
-        );
+        const program = programOf(block);
+        let after = join(ROOT, dirname(block.where), program);
+        if (!isFile(program)) {
+          after = join(folder, `after-${index}.mjs`);
+          await writeFile(
+            after,
+            `export default async ({ app, url, provider, assert, RedisLockService }) => {${program}\n};`,
+          );
+        }
         return {
           where: block.where,
           file: pathToFileURL(file).href,

@@ -1,5 +1,5 @@
 // Jest runs TypeScript as ES modules, because Nest 12 is ESM only. Needs NODE_OPTIONS=--experimental-vm-modules.
-import { COMPILER_OPTIONS } from './test/support/compile-typescript.mjs';
+import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs';
 
 /** @type {import('jest').Config} */
 const shared = {

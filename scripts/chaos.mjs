@@ -11,7 +11,7 @@ await runCommand(async () => {
     ...process.env,
     ...environmentOf(redis),
   };
-  const loader = pathToFileURL(join(root, 'test/support/typescript-loader.mjs')).href;
+  const loader = pathToFileURL(join(root, 'test/support/process/typescript-loader.mjs')).href;
   const args = ['--import', loader, join(root, 'tools/chaos/main.ts'), ...process.argv.slice(2)];
   return inForeground(process.execPath, args, { cwd: root, env });
 });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { useRedis } from '../../test/support/redis-server.js';
+import { useRedis } from '../../test/support/redis/redis-server.js';
 
 const redis = useRedis();
 const runner = fileURLToPath(new URL('../demo/run.mjs', import.meta.url));

@@ -1,5 +1,5 @@
-import { rejection } from '../../test/support/eventually.js';
-import { useRedis } from '../../test/support/redis-server.js';
+import { rejection } from '../../test/support/expect/eventually.js';
+import { useRedis } from '../../test/support/redis/redis-server.js';
 import { mostAtOnce } from '../demo/most-at-once.mjs';
 import { waitUntil } from '../demo/wait-until.mjs';
 import type { Stamp } from '../src/time-clock/time-clock.js';

@@ -5,7 +5,7 @@ import { jest } from '@jest/globals';
 import { ShopProcess } from '../demo/shop-process.mjs';
 import { pauseScene } from '../demo/scenes/pause.mjs';
 import { waitUntil } from '../demo/wait-until.mjs';
-import { startRedis, useRedis } from '../../test/support/redis-server.js';
+import { startRedis, useRedis } from '../../test/support/redis/redis-server.js';
 import { useFleet } from './use-fleet.js';
 
 const redis = useRedis();

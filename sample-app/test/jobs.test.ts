@@ -1,6 +1,6 @@
 import type { Run } from '../demo/scenes/draw.mjs';
-import { useRedis } from '../../test/support/redis-server.js';
-import { eventually } from '../../test/support/eventually.js';
+import { useRedis } from '../../test/support/redis/redis-server.js';
+import { eventually } from '../../test/support/expect/eventually.js';
 import { useFleet } from './use-fleet.js';
 
 const redis = useRedis();

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { useRedis } from '../../test/support/redis-server.js';
+import { useRedis } from '../../test/support/redis/redis-server.js';
 import { mailerScene, theLeader } from '../demo/scenes/mailer.mjs';
 import { waitUntil } from '../demo/wait-until.mjs';
 import type { Arrival } from '../src/mails/post-office.js';

@@ -1,4 +1,4 @@
-import { useRedis } from '../../test/support/redis-server.js';
+import { useRedis } from '../../test/support/redis/redis-server.js';
 import { waitUntil } from '../demo/wait-until.mjs';
 import { useFleet } from './use-fleet.js';
 

@@ -1,6 +1,6 @@
 import { Fleet, type InstanceSpec } from '../demo/fleet.mjs';
 import type { ShopProcess } from '../demo/shop-process.mjs';
-import type { RedisServer } from '../../test/support/redis-server.js';
+import type { RedisServer } from '../../test/support/redis/redis-server.js';
 
 export const THREE: InstanceSpec[] = [{ name: 'shop-1' }, { name: 'shop-2' }, { name: 'shop-3' }];
 

@@ -1,5 +1,5 @@
-import { describeOnMachine } from '../support/describe-on-machine.js';
-import { RedisCluster } from '../support/redis-cluster.js';
+import { describeOnMachine } from '../support/redis/describe-on-machine.js';
+import { RedisCluster } from '../support/redis/redis-cluster.js';
 import { describeOnRedis } from './on-redis.js';
 
 /** Of this century, as every time in a queue is. */

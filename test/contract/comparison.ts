@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { AcquireReply, LockState } from '../../lib/core/store/lock-store.js';
-import type { LockModel } from '../support/lock-model.js';
+import type { LockModel } from '../support/simulation/lock-model.js';
 import { TokenOrder } from './token-order.js';
 
 /** How a store's time goes in a history. */

@@ -1,5 +1,5 @@
-import { eventually } from '../support/eventually.js';
-import { startRedis } from '../support/redis-server.js';
+import { eventually } from '../support/expect/eventually.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { describeDowngrade } from './downgrade.contract.js';
 import { describeLockStore } from './lock-store.contract.js';
 import { useSubjectsOn } from './on-redis.js';

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { type AcquireReply, type LockStore, LockStoreError, type Ownership } from '../../lib/core/store/lock-store.js';
-import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
-import { LockModel } from '../support/lock-model.js';
+import { GrantLog, type OwnedGrant } from '../support/expect/grant-log.js';
+import { LockModel } from '../support/simulation/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
 import type { Subject } from './subject.js';

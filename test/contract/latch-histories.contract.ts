@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { LatchState, LatchStore } from '../../lib/core/store/latch-store.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/expect/eventually.js';
 import { LONG_MS, type Subject } from './subject.js';
 
 type Step =

@@ -1,5 +1,5 @@
 import type { LatchStore, LatchTerms } from '../../lib/core/store/latch-store.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/expect/eventually.js';
 import { LONG_MS, SHORT_MS, type Subject } from './subject.js';
 
 const TERMS: LatchTerms = { name: 'import', count: 3, ttlMs: LONG_MS };

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { asDocumentedUser, documentedUserArgs, lockConnection } from '../support/lock-user.js';
-import { startRedis } from '../support/redis-server.js';
+import { asDocumentedUser, documentedUserArgs, lockConnection } from '../support/redis/lock-user.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import type { RedisSite } from './on-redis.js';
 
 /** One Redis, for a user who may do everything, or for the one of the documentation. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { AcquireReply, LockStore, Ownership, Queueing } from '../../lib/core/store/lock-store.js';
 import type { TickLedger } from '../../lib/core/store/tick-store.js';
-import { GrantLog, type OwnedGrant } from '../support/grant-log.js';
-import { instancesOf } from '../support/instances-of.js';
+import { GrantLog, type OwnedGrant } from '../support/expect/grant-log.js';
+import { instancesOf } from '../support/redis/instances-of.js';
 import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
 
 /** One instance, and the grants that it is told of. */

@@ -7,8 +7,8 @@ import { SystemRandom } from '../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
-import { lockConnection } from '../support/lock-user.js';
-import { useServers } from '../support/quorum-servers.js';
+import { lockConnection } from '../support/redis/lock-user.js';
+import { useServers } from '../support/redis/quorum-servers.js';
 import { timeOf } from './on-redis.js';
 import { LONG_MS, type Subject } from './subject.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../lib/core/util/clock.js';
-import { FakeClock } from '../support/fake-clock.js';
+import { FakeClock } from '../support/world/fake-clock.js';
 import { describeDeadHolder } from './dead-holder.contract.js';
 import { describeDowngrade } from './downgrade.contract.js';
 import { describeGrantTerms } from './grant-terms.contract.js';

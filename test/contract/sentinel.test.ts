@@ -1,5 +1,5 @@
-import { describeOnMachine } from '../support/describe-on-machine.js';
-import { SentinelSet } from '../support/sentinel-set.js';
+import { describeOnMachine } from '../support/redis/describe-on-machine.js';
+import { SentinelSet } from '../support/redis/sentinel-set.js';
 import { describeOnRedis } from './on-redis.js';
 
 // As the documented user, on whatever primary the sentinel names.

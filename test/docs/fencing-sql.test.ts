@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import sqlite from 'node-sqlite3-wasm';
-import { SeededRandom } from '../support/seeded-random.js';
+import { SeededRandom } from '../support/world/seeded-random.js';
 import { blocksOf } from './guides.js';
 
 /** The statements of docs/guide/fencing.md, by the `<!-- sql: name -->` before them. */

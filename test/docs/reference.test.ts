@@ -5,7 +5,7 @@ import ts from 'typescript';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
-import { useRedis } from '../support/redis-server.js';
+import { useRedis } from '../support/redis/redis-server.js';
 import { blocksOf, GUIDES, readGuide, ROOT, tablesOf } from './guides.js';
 import { createSnippetProgram } from './snippet-program.js';
 

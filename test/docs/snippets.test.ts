@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { useRedis } from '../support/redis-server.js';
+import { useRedis } from '../support/redis/redis-server.js';
 import { type Block, ROOT } from './guides.js';
 import { compileSnippet, complaintsAbout, createSnippetProgram, snippets } from './snippet-program.js';
 
@@ -111,7 +111,7 @@ async function runSnippets(
       }),
     );
     await writeFile(join(folder, 'plan.json'), JSON.stringify(plan));
-    const loaders = ['../support/typescript-loader.mjs', './snippet-loader.mjs'];
+    const loaders = ['../support/process/typescript-loader.mjs', './snippet-loader.mjs'];
     const child = fork(new URL('snippet-runner.mjs', import.meta.url), [join(folder, 'plan.json')], {
       execArgv: loaders.flatMap((loader) => ['--import', new URL(loader, import.meta.url).href]),
       // REDIS_URL is what some snippets read: it is not to be the developer's own Redis.

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { programOf } from '../support/program.js';
-import { useRedis } from '../support/redis-server.js';
+import { eventually } from '../support/expect/eventually.js';
+import { programOf } from '../support/process/program.js';
+import { useRedis } from '../support/redis/redis-server.js';
 
 const main = programOf(new URL('boot-process-main.ts', import.meta.url));
 

@@ -1,6 +1,6 @@
 import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
-import { closeInProcess } from '../support/closing-process.js';
-import { startRedis, useRedis } from '../support/redis-server.js';
+import { closeInProcess } from '../support/process/closing-process.js';
+import { startRedis, useRedis } from '../support/redis/redis-server.js';
 
 describe('when app.close() has resolved, no socket and no timer of the library is open', () => {
   const redis = useRedis();

@@ -19,7 +19,7 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { DistributedLock, RedisLockService } from 'nestjs-redis-lock';
-import { inMemory, PLATFORMS, useApps } from '../support/nest-apps.js';
+import { inMemory, PLATFORMS, useApps } from './nest-apps.js';
 
 @Injectable()
 class Closed implements CanActivate {

@@ -1,8 +1,8 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { DistributedLock, LeaseLostError, LockBusyError, LockTimeoutError, RedisLockService } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { gate, track } from '../support/tracked.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { gate, track } from '../support/expect/tracked.js';
 
 const failure = new NotFoundException('no such order');
 const foreign = new LockBusyError('of another library', 1, 1);

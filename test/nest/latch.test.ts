@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { getRedisLockToken, LockShutdownError, RedisLockService } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { settle } from '../support/fake-clock.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
-import { track } from '../support/tracked.js';
+import { rejection } from '../support/expect/eventually.js';
+import { settle } from '../support/world/fake-clock.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { track } from '../support/expect/tracked.js';
 
 @Injectable()
 class Import {

@@ -10,11 +10,11 @@ import {
   LockModuleMissingError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually, rejection, untilAborted } from '../support/eventually.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
-import { gate, track } from '../support/tracked.js';
+import { eventually, rejection, untilAborted } from '../support/expect/eventually.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { gate, track } from '../support/expect/tracked.js';
 
 let story: string[] = [];
 beforeEach(() => (story = []));

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/eventually.js';
-import { type LeaderProcess, type Reign, useLeaders } from '../support/leader-process.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { useRedis } from '../support/redis-server.js';
+import { eventually } from '../support/expect/eventually.js';
+import { type LeaderProcess, type Reign, useLeaders } from './leader/leader-process.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { useRedis } from '../support/redis/redis-server.js';
 
 /** What a busy machine may take. */
 const GRACE_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { LockEvent } from '../../lib/core/api/events.js';
-import { runTypescript } from '../support/run-typescript.js';
+import { runTypescript } from '../support/process/run-typescript.js';
 
 interface Said {
   readonly leaked: Extract<LockEvent, { type: 'leaked' }>[];

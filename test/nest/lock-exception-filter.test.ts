@@ -17,8 +17,8 @@ import {
   RedisLockService,
   StaleFencingTokenError,
 } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, PLATFORMS, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, useApps } from './nest-apps.js';
 
 const connectionError = new Error('not connected to Redis at redis.internal:6379');
 const errors: Record<string, LockError> = {

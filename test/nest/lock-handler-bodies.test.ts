@@ -15,9 +15,9 @@ import {
 } from '@nestjs/common';
 import { defer, map, type Observable } from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, type RunningApp, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let file = new PassThrough();
 let mayEnd = gate();

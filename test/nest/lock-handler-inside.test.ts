@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Param } from '@nestjs/common';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { inMemory, type RunningApp, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { inMemory, type RunningApp, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let atOnce = { now: 0, most: 0 };
 

@@ -9,9 +9,9 @@ import {
   Query,
 } from '@nestjs/common';
 import { DistributedLock, key, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, type RunningApp, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, type RunningApp, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let mayEnd = gate();
 let began: unknown[] = [];

@@ -10,9 +10,9 @@ import {
   RedisLockService,
   WriteLock,
 } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let finish = gate();
 let running: string[] = [];

@@ -1,8 +1,8 @@
 import { Controller, Get, Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { EventPattern } from '@nestjs/microservices';
 import { DistributedLock, InvalidLockOptionsError, LockHandler } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
 
 describe('@LockHandler where nothing can ever run it', () => {
   const lock = LockHandler('x') as (...target: unknown[]) => void;

@@ -2,9 +2,9 @@ import { request } from 'node:http';
 import { type CanActivate, Controller, Get, Inject, type MessageEvent, Param, Sse, UseGuards } from '@nestjs/common';
 import { concat, finalize, map, NEVER, Observable, of } from 'rxjs';
 import { LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, type RunningApp, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let finish = gate();
 let guard = gate();

@@ -13,9 +13,9 @@ import {
 } from '@nestjs/common';
 import { defer, type Observable, raceWith, retry, switchMap, throwError } from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, type RunningApp, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let timeIsUp = gate();
 let mayEnd = gate();

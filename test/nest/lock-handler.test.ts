@@ -17,9 +17,9 @@ import {
   LockInterceptor,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { inMemory, PLATFORMS, useApps } from '../support/nest-apps.js';
-import { gate } from '../support/tracked.js';
+import { eventually } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, useApps } from './nest-apps.js';
+import { gate } from '../support/expect/tracked.js';
 
 let finish = gate();
 let runs: string[] = [];

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DistributedLock, InvalidLockOptionsError, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/expect/eventually.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { TcpProxy } from '../support/network/tcp-proxy.js';
 
 @Injectable()
 class Reports {

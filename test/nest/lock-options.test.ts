@@ -8,8 +8,8 @@ import {
   RedisLockService,
   WriteLock,
 } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
 
 const bug = new RangeError('no such tenant');
 let runs = 0;

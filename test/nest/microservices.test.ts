@@ -13,8 +13,8 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { firstValueFrom, type Observable, of } from 'rxjs';
 import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { inMemory, type LogBook, useApps } from '../support/nest-apps.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { inMemory, type LogBook, useApps } from './nest-apps.js';
 
 const heard: unknown[] = [];
 

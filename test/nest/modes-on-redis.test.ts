@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DistributedSemaphore, LockModeMismatchError, ReadLock, RedisLockService, WriteLock } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
-import { gate } from '../support/tracked.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { gate } from '../support/expect/tracked.js';
 
 /** Which call of which application runs, in order. */
 let ran: string[] = [];

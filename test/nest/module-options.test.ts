@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Test } from '@nestjs/testing';
 import { InvalidLockOptionsError, RedisLockModule } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
+import { rejection } from '../support/expect/eventually.js';
 
 const secret = 'hunter2';
 

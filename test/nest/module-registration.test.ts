@@ -12,8 +12,8 @@ import {
   type RedisLockOptionsFactory,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, LogBook, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, LogBook, useApps } from './nest-apps.js';
 
 @Injectable()
 class Config implements RedisLockOptionsFactory {

@@ -8,12 +8,12 @@ import {
   RedisLockModule,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { startRedis, useRedis } from '../support/redis-server.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
-import { gate } from '../support/tracked.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { startRedis, useRedis } from '../support/redis/redis-server.js';
+import { TcpProxy } from '../support/network/tcp-proxy.js';
+import { gate } from '../support/expect/tracked.js';
 
 let finish = gate();
 let running = 0;

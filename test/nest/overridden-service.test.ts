@@ -9,8 +9,8 @@ import {
   RedisLockModule,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
 
 @Injectable()
 class Orders {

@@ -7,8 +7,8 @@ import {
   LockReentryError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
 
 const nightly = Symbol('nightly');
 

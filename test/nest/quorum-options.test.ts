@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { Test } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
-import { rejection } from '../support/eventually.js';
-import { LogBook } from '../support/nest-apps.js';
+import { rejection } from '../support/expect/eventually.js';
+import { LogBook } from './nest-apps.js';
 
 const SECRET = 'hunter2';
 const [A, B] = [`redis://:${SECRET}@a:1`, 'redis://b:2'];

@@ -8,9 +8,9 @@ import {
   RedisLockService,
   WriteLock,
 } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { inMemory, PLATFORMS, useApps } from '../support/nest-apps.js';
-import { gate, track } from '../support/tracked.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { inMemory, PLATFORMS, useApps } from './nest-apps.js';
+import { gate, track } from '../support/expect/tracked.js';
 
 const failure = new NotFoundException('no such price');
 let finish = gate();

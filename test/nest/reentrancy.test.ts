@@ -6,10 +6,10 @@ import {
   LockTimeoutError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
-import { gate, track } from '../support/tracked.js';
+import { eventually, rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { gate, track } from '../support/expect/tracked.js';
 
 const reentrant = { key: (order: string) => `order:${order}`, mode: 'reentrant', waitMs: 150 } as const;
 

@@ -9,10 +9,10 @@ import {
   type RedisConnectionOption,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually } from '../support/eventually.js';
-import { everyTextOf } from '../support/every-text-of.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { startRedis, useRedis } from '../support/redis-server.js';
+import { eventually } from '../support/expect/eventually.js';
+import { everyTextOf } from './module/every-text-of.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { startRedis, useRedis } from '../support/redis/redis-server.js';
 
 const PASSWORD = 'hunter2-of-redis';
 const USER = 'locks-user';

@@ -1,5 +1,5 @@
-import { runTypescript } from '../support/run-typescript.js';
-import { useRedis } from '../support/redis-server.js';
+import { runTypescript } from '../support/process/run-typescript.js';
+import { useRedis } from '../support/redis/redis-server.js';
 
 const PASSWORD = 'hunter2-of-redis';
 const SECRET = 'AbCdEfGhIjKlMnOpQrStUv';

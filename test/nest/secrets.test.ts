@@ -9,10 +9,10 @@ import {
   LockUnavailableError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { everyTextOf } from '../support/every-text-of.js';
-import { rejection } from '../support/eventually.js';
-import { inMemory, useApps } from '../support/nest-apps.js';
-import { useRedis } from '../support/redis-server.js';
+import { everyTextOf } from './module/every-text-of.js';
+import { rejection } from '../support/expect/eventually.js';
+import { inMemory, useApps } from './nest-apps.js';
+import { useRedis } from '../support/redis/redis-server.js';
 
 const PASSWORD = 'hunter2-of-redis';
 let inside: { lease: Lease; texts: string[] } | undefined;

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { eventually } from '../support/eventually.js';
-import { useAdmin } from '../support/lock-instances.js';
-import { programOf } from '../support/program.js';
-import { useRedis } from '../support/redis-server.js';
+import { eventually } from '../support/expect/eventually.js';
+import { useAdmin } from '../support/redis/lock-instances.js';
+import { programOf } from '../support/process/program.js';
+import { useRedis } from '../support/redis/redis-server.js';
 
 const main = programOf(new URL('shutdown-process-main.ts', import.meta.url));
 

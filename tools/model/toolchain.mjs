@@ -1,5 +1,5 @@
 // What it takes to check the model.
-import { C_COMPILER, findTools } from '../../test/support/toolchain.mjs';
+import { C_COMPILER, findTools } from '../../test/support/process/toolchain.mjs';
 
 const SPIN = {
   name: 'spin',

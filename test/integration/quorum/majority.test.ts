@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import type { LockEvent } from '../../../lib/core/api/events.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
-import { useQuorum, useServers } from '../../support/quorum-servers.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { useQuorum, useServers } from '../../support/redis/quorum-servers.js';
 
 const LEASE_MS = 800;
 

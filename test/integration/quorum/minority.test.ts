@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { useQuorum, useServers } from '../../support/quorum-servers.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useQuorum, useServers } from '../../support/redis/quorum-servers.js';
 
 const LEASE_MS = 900;
 

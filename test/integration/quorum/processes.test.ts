@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { useProcesses } from '../../support/lock-process.js';
-import { useServers } from '../../support/quorum-servers.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useServers } from '../../support/redis/quorum-servers.js';
 
 const PROCESSES = 3;
 const FOR_MS = 3_500;

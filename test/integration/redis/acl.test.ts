@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { LockMode } from '../../../lib/core/api/lock-options.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { keysWithTtl, type LockInstanceOptions, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { keysWithTtl, type LockInstanceOptions, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const PASSWORD = 'pw-5ecret-of-the-user';
 

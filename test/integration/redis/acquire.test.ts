@@ -1,11 +1,11 @@
 import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('acquire in one atomic script', () => {
   const redis = useRedis();

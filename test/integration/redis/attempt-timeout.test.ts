@@ -1,10 +1,10 @@
 import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { exponentialBackoff, fixedInterval } from '../../../lib/core/api/retry.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('an attempt that times out leaves no orphan lock', () => {
   const redis = useRedis();

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { GrantLog } from '../../support/grant-log.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { GrantLog } from '../../support/expect/grant-log.js';
 import {
   commandCounts,
   expectNothingLeft,
@@ -9,10 +9,10 @@ import {
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { track } from '../../support/tracked.js';
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 const PASSWORD = 'of-a-stranger';

@@ -1,5 +1,5 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { CriticalSections } from '../../support/critical-sections.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
 import {
   commandCounts,
   expectNothingLeft,
@@ -8,8 +8,8 @@ import {
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 /** No row ends because this machine is slow. */
 const ROWS: LockOptions = { cohortMs: 60_000 };

@@ -1,11 +1,11 @@
 import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
-import { eventually } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { documentedUser } from '../../support/lock-user.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { documentedUser } from '../../support/redis/lock-user.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
 

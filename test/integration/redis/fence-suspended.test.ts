@@ -1,7 +1,7 @@
-import { eventually } from '../../support/eventually.js';
-import { useAdmin } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('a process that stands still between its check and its write', () => {
   const redis = useRedis();

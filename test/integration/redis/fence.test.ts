@@ -6,9 +6,9 @@ import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/ap
 import { fence } from '../../../lib/redis/fence/fence.js';
 import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fence/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/scripts/guard.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const KEY = 'fence:a';
 

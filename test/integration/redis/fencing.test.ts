@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { startRedis, useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { startRedis, useRedis } from '../../support/redis/redis-server.js';
 
 describe('fencing tokens', () => {
   const redis = useRedis();

@@ -1,10 +1,10 @@
 import { InvalidLockOptionsError, LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { TRANSFER } from '../../../lib/redis/scripts/transfer.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };

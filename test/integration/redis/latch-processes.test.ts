@@ -1,8 +1,8 @@
-import { eventually } from '../../support/eventually.js';
-import { useAdmin } from '../../support/lock-instances.js';
-import { type LockProcess, useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { track } from '../../support/tracked.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { track } from '../../support/expect/tracked.js';
 
 const WAIT_MS = 60_000;
 

@@ -3,11 +3,11 @@ import { LockModeMismatchError, LockShutdownError, LockUnavailableError } from '
 import { COUNT_DOWN } from '../../../lib/redis/scripts/count-down.js';
 import { READ_LATCH } from '../../../lib/redis/scripts/read-latch.js';
 import { WAIT_FOR_LATCH } from '../../../lib/redis/scripts/wait-for-latch.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { keysWithTtl, type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { track } from '../../support/tracked.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { keysWithTtl, type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { track } from '../../support/expect/tracked.js';
 
 /** A heartbeat is due after 1 to 1.25 s; the rest is for a busy machine. */
 const HEARTBEAT_MS = 1_250 + 3_000;

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { sealOf } from '../../../lib/redis/grant-seal.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { GrantLog } from '../../support/grant-log.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { gate, track } from '../../support/tracked.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { GrantLog } from '../../support/expect/grant-log.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 

@@ -1,6 +1,6 @@
-import { eventually } from '../../support/eventually.js';
-import { expectNothingLeft, type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { expectNothingLeft, type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('a campaign on Redis', () => {
   const redis = useRedis();

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('inspect, current, verify, extend, await using', () => {
   const redis = useRedis();

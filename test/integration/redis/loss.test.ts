@@ -1,10 +1,10 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { LeaseLostError } from '../../../lib/core/api/errors.js';
-import { eventually, untilAborted } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, untilAborted } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 /** Ample for a timer on a busy machine, and below every time-out of a connection (3 s and more). */
 const LATE_MS = 2_000;

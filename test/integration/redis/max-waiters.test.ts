@@ -1,17 +1,17 @@
 import { LockQueueFullError } from '../../../lib/core/api/errors.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection } from '../../support/eventually.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
 import {
   expectNothingLeft,
   type LockInstance,
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { track } from '../../support/tracked.js';
+} from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe('maxWaiters', () => {
   const redis = useRedis();

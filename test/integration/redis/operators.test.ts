@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { LeaseLostError } from '../../../lib/core/api/errors.js';
-import { eventually, untilAborted } from '../../support/eventually.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { track } from '../../support/tracked.js';
+import { eventually, untilAborted } from '../../support/expect/eventually.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 

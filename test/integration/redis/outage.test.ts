@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { startRedis, type RedisServer } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('Redis that is down', () => {
   let redis: RedisServer;

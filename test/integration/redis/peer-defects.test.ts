@@ -1,10 +1,10 @@
 // Defects that were reproduced in other lock packages (see the comparison in the docs), where no other file has them.
 import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('defects of peers', () => {
   const redis = useRedis();

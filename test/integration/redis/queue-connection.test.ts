@@ -1,11 +1,11 @@
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
 import { ROTATE } from '../../../lib/redis/scripts/rotate.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually } from '../../support/eventually.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('a queue on a command connection that fails', () => {
   const redis = useRedis();

@@ -4,12 +4,12 @@ import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { eventually } from '../../support/eventually.js';
-import { GrantLog } from '../../support/grant-log.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { lockConnection } from '../../support/lock-user.js';
-import { useRedis } from '../../support/redis-server.js';
-import { ScriptLengths } from '../../support/script-lengths.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { GrantLog } from '../../support/expect/grant-log.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { lockConnection } from '../../support/redis/lock-user.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { ScriptLengths } from '../../redis/queue/script-lengths.js';
 
 /** So many commands a script may call at most, and so many arguments each of them may have: well below a millisecond. */
 const BOUND = { commands: 400, arguments: 1_000 };

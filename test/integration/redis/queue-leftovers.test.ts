@@ -4,11 +4,11 @@ import {
   LockShutdownError,
   LockTimeoutError,
 } from '../../../lib/core/api/errors.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('nothing is left', () => {
   const redis = useRedis();

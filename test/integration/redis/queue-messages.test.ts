@@ -1,15 +1,15 @@
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually } from '../../support/eventually.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually } from '../../support/expect/eventually.js';
 import {
   expectNothingLeft,
   type LockInstance,
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { gate } from '../../support/tracked.js';
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { gate } from '../../support/expect/tracked.js';
 
 /** A heartbeat is due after 1 to 1.25 s; the rest is for a busy machine. The lease of the holder is a minute. */
 const HEARTBEAT_MS = 1_250 + 3_000;

@@ -1,14 +1,14 @@
 import { fixedInterval } from '../../../lib/core/api/retry.js';
-import { CriticalSections } from '../../support/critical-sections.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
 import {
   expectNothingLeft,
   type LockInstance,
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 type Two = [LockInstance, LockInstance];
 type Three = [LockInstance, LockInstance, LockInstance];

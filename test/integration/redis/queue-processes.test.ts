@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually, rejection } from '../../support/eventually.js';
-import { useAdmin, useInstances, untilQueued } from '../../support/lock-instances.js';
-import { type LockProcess, useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances, untilQueued } from '../../support/redis/lock-instances.js';
+import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 /** A heartbeat is due after 1 to 1.25 s; the rest is for a busy machine. Who survives has a lease of a minute. */
 const HEARTBEAT_MS = 1_250 + 3_000;

@@ -1,15 +1,15 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection } from '../../support/eventually.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
 import {
   expectNothingLeft,
   type LockInstance,
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -1,9 +1,9 @@
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, untilAborted } from '../../support/eventually.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { gate } from '../../support/tracked.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, untilAborted } from '../../support/expect/eventually.js';
+import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { gate } from '../../support/expect/tracked.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

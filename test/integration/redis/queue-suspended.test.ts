@@ -1,8 +1,8 @@
-import { eventually } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { type HoldReport, type LockProcess, useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { type HoldReport, type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const LONG_MS = 60_000;
 

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('the queue of a resource', () => {
   const redis = useRedis();

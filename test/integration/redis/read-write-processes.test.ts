@@ -1,8 +1,8 @@
-import { eventually, rejection } from '../../support/eventually.js';
-import { type LockInstance, useAdmin, useInstances, untilQueued } from '../../support/lock-instances.js';
-import { type LockProcess, useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { track } from '../../support/tracked.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { type LockInstance, useAdmin, useInstances, untilQueued } from '../../support/redis/lock-instances.js';
+import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { track } from '../../support/expect/tracked.js';
 
 /** A heartbeat is due after 1 to 1.25 s; the rest is for a busy machine. Who survives has a lease of a minute. */
 const HEARTBEAT_MS = 1_250 + 3_000;

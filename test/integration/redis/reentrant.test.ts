@@ -2,10 +2,10 @@ import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../..
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
 import { SET_DEPTH } from '../../../lib/redis/scripts/set-depth.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 const REENTRANT = { mode: 'reentrant' } as const;
 

@@ -2,11 +2,11 @@ import { inspect } from 'node:util';
 import type { Redis } from 'ioredis';
 import { LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { keysWithTtl, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { itAsAnybody } from '../../support/it-as-anybody.js';
-import { startRedis, useRedis } from '../../support/redis-server.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { keysWithTtl, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { itAsAnybody } from '../../redis/wire/it-as-anybody.js';
+import { startRedis, useRedis } from '../../support/redis/redis-server.js';
 
 const PASSWORD = 'pw-5ecret-of-the-user';
 

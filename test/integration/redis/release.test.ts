@@ -1,10 +1,10 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('release only by the owner', () => {
   const redis = useRedis();

@@ -1,5 +1,5 @@
-import { useRedis } from '../../support/redis-server.js';
-import { runTypescript } from '../../support/run-typescript.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { runTypescript } from '../../support/process/run-typescript.js';
 
 describe('a primary that becomes a replica while many calls are under way', () => {
   const redis = useRedis();

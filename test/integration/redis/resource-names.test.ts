@@ -1,9 +1,9 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { eventually } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const HOSTILE = [
   'plain',

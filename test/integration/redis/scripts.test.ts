@@ -1,9 +1,9 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('scripts run by their hash', () => {
   const redis = useRedis();

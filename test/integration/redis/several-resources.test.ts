@@ -1,9 +1,9 @@
 import { LockTimeoutError } from '../../../lib/core/api/errors.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { conflicts, type Way } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { conflicts, type Way } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const HEARTBEAT_MS = 1_250 + 3_000;
 const ALL = ['a', 'b', 'c'];

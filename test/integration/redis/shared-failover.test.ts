@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { useAdmin } from '../../support/lock-instances.js';
-import { lockConnection } from '../../support/lock-user.js';
-import { useRedis } from '../../support/redis-server.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { lockConnection } from '../../support/redis/lock-user.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('a lock with very many members, of which some have ended', () => {
   const redis = useRedis();

@@ -1,17 +1,17 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import {
   expectNothingLeft,
   type LockInstance,
   untilQueued,
   useAdmin,
   useInstances,
-} from '../../support/lock-instances.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { track } from '../../support/tracked.js';
+} from '../../support/redis/lock-instances.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 /** Who holds, and who waits behind it. */

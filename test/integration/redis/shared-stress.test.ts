@@ -1,9 +1,9 @@
-import { eventually } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { conflicts, type MixedSection, mostAtOnce, type Way, workMixed } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
-import { SeededRandom } from '../../support/seeded-random.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { conflicts, type MixedSection, mostAtOnce, type Way, workMixed } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
 
 const READ_AND_WRITE: Way[] = [
   { resources: 'book', options: { mode: 'read' } },

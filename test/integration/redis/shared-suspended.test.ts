@@ -1,8 +1,8 @@
-import { eventually } from '../../support/eventually.js';
-import { type LockInstance, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { type HoldReport, type LockProcess, useProcesses } from '../../support/lock-process.js';
-import type { TakeOptions } from '../../support/mixed-sections.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { type HoldReport, type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import type { TakeOptions } from '../../support/expect/mixed-sections.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const LONG_MS = 60_000;
 const SHORT_MS = 700;

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { useRedis } from '../../support/redis-server.js';
-import { SeededRandom } from '../../support/seeded-random.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
 
 const FOR_MS = 3_000;
 

@@ -3,8 +3,8 @@ import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
 import type { TickClaims } from '../../../lib/core/store/tick-claims.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
-import { lockConnection } from '../../support/lock-user.js';
-import { useRedis } from '../../support/redis-server.js';
+import { lockConnection } from '../../support/redis/lock-user.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const KEEP_MS = 60_000;
 

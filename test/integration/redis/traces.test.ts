@@ -6,9 +6,9 @@ import { Redis } from 'ioredis';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import type { Script } from '../../../lib/redis/scripts/script.js';
-import { eventually } from '../../support/eventually.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const SCRIPTS = join(import.meta.dirname, '../../../lib/redis/scripts');
 const CHANNELS = ['ioredis:command', 'ioredis:batch', 'ioredis:connect'];

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { Redis, type RedisOptions } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { instancesOf } from '../../support/instances-of.js';
-import { useAdmin, useInstances } from '../../support/lock-instances.js';
-import { itAsAnybody } from '../../support/it-as-anybody.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { instancesOf } from '../../support/redis/instances-of.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { itAsAnybody } from '../../redis/wire/it-as-anybody.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('the client of the user', () => {
   const redis = useRedis();

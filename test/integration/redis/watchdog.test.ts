@@ -1,8 +1,8 @@
 import { type Clock, SystemClock, type Timer } from '../../../lib/core/util/clock.js';
-import { eventually, untilAborted } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { eventually, untilAborted } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 /** Counts the timers that are set and neither fired nor cancelled. */
 class CountingClock extends SystemClock implements Clock {

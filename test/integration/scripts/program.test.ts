@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const SUPPORT = new URL('../../support/', import.meta.url).href;
+const SUPPORT = new URL('../../support/process/', import.meta.url).href;
 /** Asks in a process of its own, because each remembers what it has asked for. */
 const ASK = `
   const { programOf } = await import('${SUPPORT}program.ts');

@@ -1,7 +1,7 @@
 import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { askRedis } from '../../support/ask-redis.js';
-import { startRedis } from '../../support/redis-server.js';
+import { askRedis } from '../../scripts/servers/ask-redis.js';
+import { startRedis } from '../../support/redis/redis-server.js';
 
 /** The server as a container, with Docker's client played by fake-docker/docker. CI runs all tests on the real one. */
 describe('a private Redis server in Docker', () => {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { askRedis } from '../../support/ask-redis.js';
-import { startRedis, useRedis, type RedisServer } from '../../support/redis-server.js';
+import { askRedis } from '../../scripts/servers/ask-redis.js';
+import { startRedis, useRedis, type RedisServer } from '../../support/redis/redis-server.js';
 
 const owner = fileURLToPath(new URL('owner.mjs', import.meta.url));
 

@@ -1,8 +1,8 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { eventually, rejection } from '../../support/eventually.js';
-import { useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { track } from '../../support/tracked.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { track } from '../../support/expect/tracked.js';
 
 const ADD = `return redis.call('INCR', KEYS[1])`;
 

@@ -1,7 +1,7 @@
-import { closeInProcess } from '../../support/closing-process.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { useRedisCluster } from '../../support/redis-cluster.js';
-import { SentinelSet } from '../../support/sentinel-set.js';
+import { closeInProcess } from '../../support/process/closing-process.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { useRedisCluster } from '../../support/redis/redis-cluster.js';
+import { SentinelSet } from '../../support/redis/sentinel-set.js';
 
 describeOnMachine('when app.close() has resolved, no socket and no timer of the library is open', () => {
   const cluster = useRedisCluster();

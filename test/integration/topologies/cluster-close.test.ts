@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { ClusterTopology } from '../../../lib/redis/topology/cluster-topology.js';
 import { OwnClients } from '../../../lib/redis/connection/own-clients.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually } from '../../support/expect/eventually.js';
 
 /** How long a node may take to say where the slots are. */
 const ANSWER_MS = 1_000;

@@ -1,9 +1,9 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { untilQueued, useInstances } from '../../support/lock-instances.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { type ClusterNode, useRedisCluster } from '../../support/redis-cluster.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { type ClusterNode, useRedisCluster } from '../../support/redis/redis-cluster.js';
 
 const NODE_TIMEOUT_MS = 1_500;
 const PATIENT = { waitMs: 45_000 };

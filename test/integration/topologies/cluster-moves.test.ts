@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually } from '../../support/eventually.js';
-import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { type ClusterNode, useRedisCluster } from '../../support/redis-cluster.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { type LockInstance, untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { type ClusterNode, useRedisCluster } from '../../support/redis/redis-cluster.js';
 
 const SLOT = slotOf('lock:{x}');
 

@@ -1,12 +1,12 @@
 import { Cluster } from 'ioredis';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { documentedUser } from '../../support/lock-user.js';
-import { take, type TakeOptions } from '../../support/mixed-sections.js';
-import { untilQueued, useInstances } from '../../support/lock-instances.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { type ClusterNode, RedisCluster, useRedisCluster } from '../../support/redis-cluster.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { documentedUser } from '../../support/redis/lock-user.js';
+import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
+import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { type ClusterNode, RedisCluster, useRedisCluster } from '../../support/redis/redis-cluster.js';
 
 const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
 const HOSTILE = [

@@ -1,10 +1,10 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
-import { untilQueued, useInstances } from '../../support/lock-instances.js';
-import { useRedis } from '../../support/redis-server.js';
-import { ReplicaPair } from '../../support/replica-pair.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { ReplicaPair } from '../../redis/topologies/replica-pair.js';
 
 const DURABLY = { durability: { replicas: 1, timeoutMs: 50 } };
 /** Long enough to be told from what does not wait for it. */

@@ -7,16 +7,16 @@ import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { findOnPath } from '../../../scripts/setup/programs.mjs';
-import { type Certificate, CertificateAuthority } from '../../support/certificates.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { useProcesses } from '../../support/lock-process.js';
-import { documentedUserArgs } from '../../support/lock-user.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { type RedisServer, startRedis, useRedis } from '../../support/redis-server.js';
-import { ReplicatedRedis } from '../../support/replicated-redis.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { tlsArgs } from '../../support/tls-args.js';
+import { type Certificate, CertificateAuthority } from '../../redis/topologies/certificates.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import { documentedUserArgs } from '../../support/redis/lock-user.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { type RedisServer, startRedis, useRedis } from '../../support/redis/redis-server.js';
+import { ReplicatedRedis } from '../../support/redis/replicated-redis.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { tlsArgs } from '../../redis/topologies/tls-args.js';
 
 /** Nothing in it may stand in a URL as it is. */
 const USER = 'app@eu/1';

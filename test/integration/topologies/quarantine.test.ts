@@ -1,9 +1,9 @@
 import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { connectAdmin } from '../../support/admin-client.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/lock-instances.js';
-import { startRedis, useRedis } from '../../support/redis-server.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { connectAdmin } from '../../support/redis/admin-client.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { startRedis, useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 const LEASE_MS = 2_000;
 const LONG = { restartQuarantineMs: 600_000 };

@@ -2,12 +2,12 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
-import { connectAdmin } from '../../support/admin-client.js';
-import { type Certificate, CertificateAuthority } from '../../support/certificates.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { eventually, rejection } from '../../support/eventually.js';
-import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
-import { tlsArgs } from '../../support/tls-args.js';
+import { connectAdmin } from '../../support/redis/admin-client.js';
+import { type Certificate, CertificateAuthority } from '../../redis/topologies/certificates.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { type LockInstance, untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { tlsArgs } from '../../redis/topologies/tls-args.js';
 
 const NAME = 'locks';
 const LEASE_MS = 3_000;

@@ -4,11 +4,11 @@ import { jest } from '@jest/globals';
 import type { Redis, RedisOptions } from 'ioredis';
 import { type LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { CriticalSections } from '../../support/critical-sections.js';
-import { eventually, rejection, untilAborted } from '../../support/eventually.js';
-import { type LockInstance, untilQueued, useInstances } from '../../support/lock-instances.js';
-import { describeOnMachine } from '../../support/describe-on-machine.js';
-import { SentinelSet } from '../../support/sentinel-set.js';
+import { CriticalSections } from '../../support/expect/critical-sections.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { type LockInstance, untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { SentinelSet } from '../../support/redis/sentinel-set.js';
 
 /** Two thirds of it are longer than a fail-over on a busy machine. */
 const LEASE_MS = 9_000;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/eventually.js';
-import { type JobProcess, type JobRun, useJobFleets } from '../../support/job-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { type JobProcess, type JobRun, useJobFleets } from './job-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const SECOND = 1_000;
 

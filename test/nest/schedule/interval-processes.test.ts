@@ -1,6 +1,6 @@
-import { eventually } from '../../support/eventually.js';
-import { type JobRun, useJobFleets } from '../../support/job-process.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { type JobRun, useJobFleets } from './job-process.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 /** How far apart the grants of the runs are, by Redis's clock: a token is that time in units of 10 µs, times 32. */
 function gapsMs(runs: readonly JobRun[]): number[] {

@@ -2,8 +2,8 @@ import { Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
-import { eventually, rejection } from '../../support/eventually.js';
-import { inMemory, useApps } from '../../support/nest-apps.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const EVERY_SECOND = '* * * * * *';

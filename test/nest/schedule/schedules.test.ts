@@ -5,9 +5,9 @@ import { CronTime } from 'cron';
 import { DateTime } from 'luxon';
 import type { LockEvent } from 'nestjs-redis-lock';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../support/eventually.js';
-import { inMemory, useApps } from '../../support/nest-apps.js';
-import { useRedis } from '../../support/redis-server.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 const SECOND = 1_000;
 type TickEvent = Extract<LockEvent, { tick: string }>;

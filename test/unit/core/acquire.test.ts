@@ -1,8 +1,8 @@
 import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen, repliedWhen } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('acquiring', () => {
   let world: LockWorld;

@@ -1,9 +1,16 @@
 import { inspect } from 'node:util';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { answered, executedWhen, failing, lostOnTheWay, replyLost, repliedWhen } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import {
+  answered,
+  executedWhen,
+  failing,
+  lostOnTheWay,
+  replyLost,
+  repliedWhen,
+} from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('adopting a lease', () => {
   let world: LockWorld;

@@ -1,6 +1,6 @@
 import { type Alarm, Alarms, alarmThat } from '../../../lib/core/util/alarms.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { SeededRandom } from '../../support/seeded-random.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
 
 describe('alarms', () => {
   let clock: FakeClock;

@@ -5,9 +5,9 @@ import { SystemClock } from '../../../lib/core/util/clock.js';
 import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay } from '../../support/scripted-store.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { lostOnTheWay } from '../../support/world/scripted-store.js';
 
 const LEASE_MS = 3_000;
 

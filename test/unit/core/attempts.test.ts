@@ -1,9 +1,9 @@
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('attempts', () => {
   let world: LockWorld;

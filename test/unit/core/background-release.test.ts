@@ -1,7 +1,7 @@
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a release in the background', () => {
   let world: LockWorld;

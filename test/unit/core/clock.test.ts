@@ -2,8 +2,8 @@ import { SystemClock, type TimeSources } from '../../../lib/core/util/clock.js';
 import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { InMemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { track } from '../../support/tracked.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+import { track } from '../../support/expect/tracked.js';
 
 /** What happens to a machine and its clocks. */
 class Machine implements TimeSources {

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing } from '../../support/scripted-store.js';
-import { track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe('several resources at once', () => {
   let world: LockWorld;

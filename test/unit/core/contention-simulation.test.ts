@@ -1,6 +1,11 @@
 import fc from 'fast-check';
-import { type CallPlan, type Incident, LONGEST_LEASE_MS, type SimulationPlan } from '../../support/contention-plan.js';
-import { ContentionSimulation } from '../../support/contention-simulation.js';
+import {
+  type CallPlan,
+  type Incident,
+  LONGEST_LEASE_MS,
+  type SimulationPlan,
+} from '../../support/simulation/contention-plan.js';
+import { ContentionSimulation } from '../../support/simulation/contention-simulation.js';
 
 const CALLS_WITHIN_MS = 4_000;
 

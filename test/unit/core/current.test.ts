@@ -1,6 +1,6 @@
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { gate } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { gate } from '../../support/expect/tracked.js';
 
 describe('current', () => {
   let world: LockWorld;

@@ -1,9 +1,9 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const READ: LockOptions = { mode: 'read', waitMs: Infinity };
 const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };

@@ -1,7 +1,7 @@
 import { Deferred } from '../../../lib/core/util/deferred.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import {
   answered,
   deliveredWhen,
@@ -9,8 +9,8 @@ import {
   grantLost,
   lostOnTheWay,
   repliedWhen,
-} from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+} from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
 const DEADLINE_MS = LEASE_MS - 32;

@@ -1,8 +1,8 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { answered, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { answered, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a contender in the queue', () => {
   let world: LockWorld;

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { rejection } from '../../support/eventually.js';
-import { LatchWorld } from '../../support/latch-world.js';
+import { rejection } from '../../support/expect/eventually.js';
+import { LatchWorld } from '../../support/world/latch-world.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { type LatchInstance, LatchWorld } from '../../support/latch-world.js';
-import { brokenAfter, type Fate, failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
-import { track, type Tracked } from '../../support/tracked.js';
+import { type LatchInstance, LatchWorld } from '../../support/world/latch-world.js';
+import { brokenAfter, type Fate, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { track, type Tracked } from '../../support/expect/tracked.js';
 
 /** Trouble happens up to then. */
 const TROUBLE_MS = 4_000;

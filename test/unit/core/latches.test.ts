@@ -6,8 +6,8 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../../../lib/core/api/errors.js';
-import { settle } from '../../support/fake-clock.js';
-import { type LatchInstance, LatchWorld } from '../../support/latch-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type LatchInstance, LatchWorld } from '../../support/world/latch-world.js';
 import {
   brokenAfter,
   executedWhen,
@@ -15,8 +15,8 @@ import {
   lostOnTheWay,
   repliedWhen,
   replyLost,
-} from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+} from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const MOST_MS = 1_250;
 

@@ -1,9 +1,9 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import type { Fate } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import type { Fate } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 /** The connection breaks, and what was written to it arrives later, after commands of the next connection. */
 function brokenBefore(arrival: Promise<void>): Fate {

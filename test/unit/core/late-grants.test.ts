@@ -1,9 +1,9 @@
 import { LateGrants } from '../../../lib/core/store/late-grants.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { FakeClock, settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen, lostOnTheWay } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { FakeClock, settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a grant', () => {
   let world: LockWorld;

@@ -3,7 +3,7 @@ import {
   type LeadershipIncident,
   type LeadershipPlan,
   LeadershipSimulation,
-} from '../../support/leadership-simulation.js';
+} from '../../support/simulation/leadership-simulation.js';
 
 const WITHIN_MS = 30_000;
 

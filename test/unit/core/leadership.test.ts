@@ -4,10 +4,10 @@ import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.
 import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
 import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
 import type { Term } from '../../../lib/core/leader/term.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, grantLost, lostOnTheWay } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
 

@@ -2,7 +2,7 @@ import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
 import { LockObservers } from '../../../lib/core/api/events.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';
 import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
 
 describe('where a lease was acquired', () => {
   it('is recorded for so many calls in half a second, because a stack is dear', async () => {

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
-import { rejection } from '../../support/eventually.js';
+import { rejection } from '../../support/expect/eventually.js';
 
 describe('where a Redis that has forgotten its locks grants them again after 1 s', () => {
   const store = () => new InMemoryLockStore({ instanceId: 'one' });

@@ -1,7 +1,7 @@
 import { LeaseLostError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import {
   brokenAfter,
   executedWhen,
@@ -9,8 +9,8 @@ import {
   lostOnTheWay,
   repliedWhen,
   replyLost,
-} from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+} from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a lease', () => {
   let world: LockWorld;

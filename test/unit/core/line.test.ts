@@ -1,7 +1,7 @@
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay } from '../../support/scripted-store.js';
-import { track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { lostOnTheWay } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe('waiters of one instance', () => {
   let world: LockWorld;

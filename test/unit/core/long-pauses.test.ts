@@ -1,10 +1,10 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay } from '../../support/scripted-store.js';
-import { ProcessClock } from '../../support/simulated-process.js';
-import { track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
+import { track } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
 const TERMS: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };

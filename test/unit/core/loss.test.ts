@@ -1,8 +1,8 @@
 import { LeaseLostError } from '../../../lib/core/api/errors.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
-import { gate } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
 /** By the holder's own clock: 1 % and 2 ms before the lock may expire in Redis. */

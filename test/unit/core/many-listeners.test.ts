@@ -2,8 +2,8 @@ import { getEventListeners } from 'node:events';
 import { Latches } from '../../../lib/core/latch/latches.js';
 import { InMemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 const CALLS = 20;
 

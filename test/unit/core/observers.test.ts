@@ -1,7 +1,7 @@
 import type { LockEvent } from '../../../lib/core/api/events.js';
-import { settle } from '../../support/fake-clock.js';
-import { LockWorld } from '../../support/lock-world.js';
-import { failing } from '../../support/scripted-store.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { LockWorld } from '../../support/world/lock-world.js';
+import { failing } from '../../support/world/scripted-store.js';
 
 describe('observers', () => {
   let world: LockWorld;

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { LockError } from '../../../lib/core/api/errors.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay } from '../../support/scripted-store.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 
 /** Owner ids end with a random part that only their owner may know. In these tests it begins with "secret". */
 describe('owner ids', () => {

@@ -1,6 +1,6 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
-import { QuorumWorld } from '../../support/quorum-world.js';
-import { track } from '../../support/tracked.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe('on a quorum, a call that does not wait', () => {
   /** Nodes whose queues are so long with dead processes that an answer takes several commands. */

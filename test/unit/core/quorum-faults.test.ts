@@ -1,8 +1,8 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { LockError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { type QuorumClient, QuorumWorld } from '../../support/quorum-world.js';
-import type { SeededRandom } from '../../support/seeded-random.js';
-import { ProcessClock } from '../../support/simulated-process.js';
+import { type QuorumClient, QuorumWorld } from '../../support/world/quorum-world.js';
+import type { SeededRandom } from '../../support/world/seeded-random.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
 
 const LEASE_MS = 300;
 const ROUNDS = 6;

@@ -1,7 +1,7 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError, type Ownership, type PushedGrant } from '../../../lib/core/store/lock-store.js';
-import { rejection } from '../../support/eventually.js';
-import { QuorumWorld, type QuorumClient } from '../../support/quorum-world.js';
+import { rejection } from '../../support/expect/eventually.js';
+import { QuorumWorld, type QuorumClient } from '../../support/world/quorum-world.js';
 
 const LEASE_MS = 1_000;
 const PATIENT = { maxWaiters: 100 };

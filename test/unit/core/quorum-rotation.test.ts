@@ -1,4 +1,4 @@
-import { QuorumWorld } from '../../support/quorum-world.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
 
 const LEASE_MS = 1_000;
 

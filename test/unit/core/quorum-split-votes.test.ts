@@ -1,5 +1,5 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { QuorumWorld } from '../../support/quorum-world.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
 
 const SEEDS = Number(process.env['SEEDS'] ?? 80);
 const SECTION_MS = 2;

@@ -7,8 +7,8 @@ import type {
   PushedGrant,
 } from '../../../lib/core/store/lock-store.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { SeededRandom } from '../../support/seeded-random.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
 
 const LEASE_MS = 300;
 const ANNA: Ownership = { resource: 'stock', owner: 'process-1/x/1', mode: 'exclusive' };

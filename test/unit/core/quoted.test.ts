@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { LockBusyError, quoteResource } from '../../../lib/core/api/errors.js';
 import { describeValue } from '../../../lib/core/api/validation.js';
-import { settle } from '../../support/fake-clock.js';
-import { LockWorld } from '../../support/lock-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { LockWorld } from '../../support/world/lock-world.js';
 
 /** What a terminal obeys, and what turns round or hides the text beside it. */
 const HOSTILE = [

@@ -1,9 +1,9 @@
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, replyLost } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, replyLost } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const REENTRANT = { mode: 'reentrant' } as const;
 

@@ -1,8 +1,8 @@
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import type { AcquireMode } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 const MODES: AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
 const ENTERS = new Set(['reentrant in reentrant', 'read in read', 'write in write', 'read in write']);

@@ -1,9 +1,9 @@
 import { InvalidLockOptionsError, InvalidResourceError } from '../../../lib/core/api/errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { jobResource } from '../../../lib/core/api/resource.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { Fleet, type Member } from '../../support/singleton-fleet.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { Fleet, type Member } from '../../support/world/singleton-fleet.js';
 
 const RUN = 'cron:report';
 const LEADER = 'leader:mailer';

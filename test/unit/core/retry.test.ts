@@ -1,5 +1,5 @@
 import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
-import { SeededRandom } from '../../support/seeded-random.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
 
 function state(attempt: number, random = () => 0.5): RetryState {
   return { attempt, elapsedMs: 0, lastAttempt: 'busy', holderTtlMs: 0, random };

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError, LockModeMismatchError } from '../../../lib/core/api/errors.js';
 import type { SemaphoreOptions, PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
-import { rejection } from '../../support/eventually.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
+import { rejection } from '../../support/expect/eventually.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 describe('what a semaphore is given', () => {
   let a: Instance;

@@ -1,10 +1,10 @@
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen } from '../../support/scripted-store.js';
-import { gate, track, type Tracked } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen } from '../../support/world/scripted-store.js';
+import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
 describe('a semaphore', () => {
   let world: LockWorld;

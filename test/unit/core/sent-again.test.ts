@@ -1,10 +1,10 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/fake-clock.js';
-import { LatchWorld } from '../../support/latch-world.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { brokenAfter, failing, type Fate, lostOnTheWay, type Verb } from '../../support/scripted-store.js';
-import { gate, track, type Tracked } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { LatchWorld } from '../../support/world/latch-world.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { brokenAfter, failing, type Fate, lostOnTheWay, type Verb } from '../../support/world/scripted-store.js';
+import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 30_000;
 const TIMEOUT_MS = 1_000;

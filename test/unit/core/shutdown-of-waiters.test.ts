@@ -1,8 +1,8 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { executedWhen, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
-import { gate, track, type Tracked } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
 describe('a shutdown turns away those who wait', () => {
   let world: LockWorld;

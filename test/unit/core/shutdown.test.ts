@@ -1,10 +1,10 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
 import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
 import type { LockClient } from '../../../lib/core/lock-client.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay, repliedWhen } from '../../support/scripted-store.js';
-import { gate, track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 describe('shutdown', () => {
   let world: LockWorld;

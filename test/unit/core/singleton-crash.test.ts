@@ -1,9 +1,9 @@
 import { LeaseLostError } from '../../../lib/core/api/errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { TickReply } from '../../../lib/core/store/tick-store.js';
-import { eventsOf } from '../../support/lock-world.js';
-import { answered, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
-import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
+import { eventsOf } from '../../support/world/lock-world.js';
+import { answered, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { Fleet, LEASE_MS, type Member } from '../../support/world/singleton-fleet.js';
 
 let fleet: Fleet;
 let anna: Member;

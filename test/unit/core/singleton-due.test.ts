@@ -1,10 +1,10 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { windowMs } from '../../../lib/core/store/tick-due.js';
-import { eventsOf } from '../../support/lock-world.js';
-import { answered, executedWhen, failing, lostOnTheWay } from '../../support/scripted-store.js';
-import { ProcessClock } from '../../support/simulated-process.js';
-import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/singleton-fleet.js';
-import { gate } from '../../support/tracked.js';
+import { eventsOf } from '../../support/world/lock-world.js';
+import { answered, executedWhen, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
+import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/world/singleton-fleet.js';
+import { gate } from '../../support/expect/tracked.js';
 
 const MAX_CLOCK_SKEW_MS = 60_000;
 const LATE_MS = MAX_CLOCK_SKEW_MS + WAIT_MS;

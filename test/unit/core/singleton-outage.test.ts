@@ -1,8 +1,15 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { eventsOf } from '../../support/lock-world.js';
-import { answered, executedWhen, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/scripted-store.js';
-import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/singleton-fleet.js';
-import { gate } from '../../support/tracked.js';
+import { eventsOf } from '../../support/world/lock-world.js';
+import {
+  answered,
+  executedWhen,
+  failing,
+  lostOnTheWay,
+  repliedWhen,
+  replyLost,
+} from '../../support/world/scripted-store.js';
+import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../support/world/singleton-fleet.js';
+import { gate } from '../../support/expect/tracked.js';
 
 let fleet: Fleet;
 let anna: Member;

@@ -1,9 +1,9 @@
 import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
-import { eventsOf } from '../../support/lock-world.js';
-import { replyLost } from '../../support/scripted-store.js';
-import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
-import { gate } from '../../support/tracked.js';
+import { eventsOf } from '../../support/world/lock-world.js';
+import { replyLost } from '../../support/world/scripted-store.js';
+import { Fleet, LEASE_MS, type Member } from '../../support/world/singleton-fleet.js';
+import { gate } from '../../support/expect/tracked.js';
 
 describe('a tick that fires on every instance', () => {
   let fleet: Fleet;

@@ -1,8 +1,8 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { eventsOf } from '../../support/lock-world.js';
-import { replyLost } from '../../support/scripted-store.js';
-import { Fleet, LEASE_MS, type Member } from '../../support/singleton-fleet.js';
-import { track } from '../../support/tracked.js';
+import { eventsOf } from '../../support/world/lock-world.js';
+import { replyLost } from '../../support/world/scripted-store.js';
+import { Fleet, LEASE_MS, type Member } from '../../support/world/singleton-fleet.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe('the shutdown of an instance', () => {
   let fleet: Fleet;

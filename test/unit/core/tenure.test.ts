@@ -1,6 +1,6 @@
 import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/api/lock-options.js';
 import { Tenure } from '../../../lib/core/holding/store-lease.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LEASE_MS = 3_000;
 const DRIFT_MS = 32;

@@ -1,7 +1,7 @@
 import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay } from '../../support/scripted-store.js';
-import { track } from '../../support/tracked.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
 
 describe.each(['using', 'await using'] as const)('%s', (syntax) => {
   let world: LockWorld;

@@ -1,12 +1,12 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
-import { settle } from '../../support/fake-clock.js';
-import { LatchWorld } from '../../support/latch-world.js';
-import { type Instance, LockWorld } from '../../support/lock-world.js';
-import { QuorumWorld } from '../../support/quorum-world.js';
-import { answered, failing, lostOnTheWay } from '../../support/scripted-store.js';
-import { track } from '../../support/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { LatchWorld } from '../../support/world/latch-world.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
+import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
 
 const DOWN = 'not connected to Redis (connect ECONNREFUSED)';
 const closed = () => new LockStoreError('notExecuted', DOWN);

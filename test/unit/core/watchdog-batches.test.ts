@@ -1,8 +1,8 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { RENEWALS_AT_ONCE } from '../../../lib/core/holding/watchdog.js';
-import { settle } from '../../support/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { lostOnTheWay } from '../../support/scripted-store.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { lostOnTheWay } from '../../support/world/scripted-store.js';
 
 describe('the renewals of many leases', () => {
   let world: LockWorld;

@@ -1,5 +1,5 @@
-import { eventsOf, type Instance, LockWorld } from '../../support/lock-world.js';
-import { failing, lostOnTheWay, replyLost } from '../../support/scripted-store.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 
 describe('the watchdog', () => {
   let world: LockWorld;

@@ -12,7 +12,7 @@ import type { Lease } from '../../../lib/core/api/lease.js';
 import { fence, type FenceGuard } from '../../../lib/redis/fence/fence.js';
 import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fence/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/scripts/guard.js';
-import { rejection } from '../../support/eventually.js';
+import { rejection } from '../../support/expect/eventually.js';
 
 type Sent = [command: string, args: unknown[]];
 

@@ -1,6 +1,6 @@
 import { Deferred } from '../../../lib/core/util/deferred.js';
 import { KeyOrder } from '../../../lib/redis/durability/key-order.js';
-import { rejection } from '../../support/eventually.js';
+import { rejection } from '../../support/expect/eventually.js';
 
 describe('commands that leave by different connections', () => {
   const order = new KeyOrder();

@@ -4,7 +4,7 @@ import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/sc
 import type { ScriptSender } from '../../../lib/redis/script/script-runner.js';
 import { QUARANTINE } from '../../../lib/redis/scripts/quarantine.js';
 import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LONGEST_LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { commandOf, endsWithError, isScript, Marker, RequestSplitter } from '../../support/redis-requests.js';
+import { commandOf, endsWithError, isScript, Marker, RequestSplitter } from '../../support/network/redis-requests.js';
 
 const request = (...parts: string[]): string =>
   `*${parts.length}\r\n${parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`).join('')}`;

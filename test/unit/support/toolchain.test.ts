@@ -1,4 +1,4 @@
-import { C_COMPILER, findTools } from '../../support/toolchain.mjs';
+import { C_COMPILER, findTools } from '../../support/process/toolchain.mjs';
 
 describe('what a test needs to be built', () => {
   it('is asked for, where it is missing and cannot be installed', () => {

@@ -4,14 +4,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atExit } from '../../../test/support/at-exit.js';
-import { machineNow } from '../../../test/support/machine-now.js';
-import { programOf, type Replaced } from '../../../test/support/program.js';
+import { atExit } from '../../../test/support/process/at-exit.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
+import { programOf, type Replaced } from '../../../test/support/process/program.js';
 import type { CronWorkerSetup } from './cron-worker.js';
 import { TickHistory, type TickLine } from './tick-log.js';
 
 const main = new URL('cron-worker.ts', import.meta.url);
-const execArgv = ['--import', new URL('../../../test/support/skewed-clock.mjs', import.meta.url).href];
+const execArgv = ['--import', new URL('../../../test/support/process/skewed-clock.mjs', import.meta.url).href];
 /** Only says how long a broken run takes. */
 const PATIENCE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import type { TickLedger } from '../../../lib/core/store/tick-store.js';
-import { Network, ProcessClock } from '../../../test/support/simulated-process.js';
-import { SeededRandom } from '../../../test/support/seeded-random.js';
-import { Fleet, type Member } from '../../../test/support/singleton-fleet.js';
+import { Network, ProcessClock } from '../../../test/support/simulation/simulated-process.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
+import { Fleet, type Member } from '../../../test/support/world/singleton-fleet.js';
 import { SIMULATED_JOBS, type SimulatedJob, SimulatedSchedule } from './simulated-job.js';
 import { SimulatedScheduler, type SimulatedWorld } from './simulated-scheduler.js';
 import { TickHistory, type TickLine } from './tick-log.js';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import { LEASE_MS, MAX_CLOCK_SKEW_MS, REAL_JOBS, type RealJob } from './real-jobs.js';
 import type { TickLine } from './tick-log.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { Replaced } from '../../../test/support/program.js';
-import { startRedis } from '../../../test/support/redis-server.js';
-import { SeededRandom } from '../../../test/support/seeded-random.js';
+import type { Replaced } from '../../../test/support/process/program.js';
+import { startRedis } from '../../../test/support/redis/redis-server.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import { CronFleet, type CronWorker } from './cron-fleet.js';
 import { type CronResult, judge, judgeTicks } from './cron-result.js';
 import { LEASE_MS, REAL_JOBS } from './real-jobs.js';

@@ -1,7 +1,7 @@
-import { eventsOf } from '../../../test/support/lock-world.js';
-import type { Member } from '../../../test/support/singleton-fleet.js';
-import type { ProcessClock } from '../../../test/support/simulated-process.js';
-import type { SeededRandom } from '../../../test/support/seeded-random.js';
+import { eventsOf } from '../../../test/support/world/lock-world.js';
+import type { Member } from '../../../test/support/world/singleton-fleet.js';
+import type { ProcessClock } from '../../../test/support/simulation/simulated-process.js';
+import type { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { SimulatedJob, SimulatedSchedule } from './simulated-job.js';
 import type { TickLine } from './tick-log.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { insist } from '../../../test/support/admin-client.js';
-import { SeededRandom } from '../../../test/support/seeded-random.js';
+import { insist } from '../../../test/support/redis/admin-client.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
 

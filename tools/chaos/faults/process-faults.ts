@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';

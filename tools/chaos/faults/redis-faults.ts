@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChaosRedis } from '../servers/chaos-redis.js';
-import type { SentinelSet } from '../../../test/support/sentinel-set.js';
+import type { SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 import type { Span } from '../checkers/spans.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { World } from '../world/world.js';

@@ -29,7 +29,7 @@ describe('what processes say', () => {
   });
 
   it('is gone with the process that began it, also where that exits in the middle', () => {
-    const loader = new URL('../../../test/support/typescript-loader.mjs', import.meta.url).href;
+    const loader = new URL('../../../test/support/process/typescript-loader.mjs', import.meta.url).href;
     const script = `
       const { HistoryFolder } = await import(${JSON.stringify(new URL('history-folder.ts', import.meta.url).href)});
       console.log(new HistoryFolder().path);

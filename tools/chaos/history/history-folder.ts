@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { atExit } from '../../../test/support/at-exit.js';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { atExit } from '../../../test/support/process/at-exit.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Entry } from './entries.js';
 import { GrantCounter } from './grant-counter.js';
 import { History } from './history.js';

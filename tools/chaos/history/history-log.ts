@@ -1,5 +1,5 @@
 import { openSync, readFileSync, writeSync } from 'node:fs';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Entry } from './entries.js';
 
 /** What a process still has to say of an entry: the time and its own name are added. */

@@ -1,4 +1,4 @@
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { HistoryLog } from './history-log.js';
 
 const LOOP_MS = 5;

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { type Lease, LockAbortedError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
-import { connectAdmin } from '../../../test/support/admin-client.js';
+import { connectAdmin } from '../../../test/support/redis/admin-client.js';
 import { LongestScript } from '../world/longest-script.js';
 
 export interface ChurnCount {

@@ -1,5 +1,5 @@
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
-import { runTypescript } from '../../../test/support/run-typescript.js';
+import { runTypescript } from '../../../test/support/process/run-typescript.js';
 import { type Census, grownIn } from './census.js';
 
 /** A leak that is made on purpose, to see that it is found. */

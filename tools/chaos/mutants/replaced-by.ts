@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Replaced } from '../../../test/support/program.js';
+import type { Replaced } from '../../../test/support/process/program.js';
 import { type Mutant, mutate } from './mutate.mjs';
 
 /** The file of the published library that a mutant breaks, as it stands in the mutant. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Fault } from '../faults/fault.js';
 import { intruder } from '../faults/intruder.js';
 import { processFaults } from '../faults/process-faults.js';

@@ -1,4 +1,4 @@
-// node --import test/support/typescript-loader.mjs tools/chaos/names/fuzz-process-main.ts <runs> <seed>
+// node --import test/support/process/typescript-loader.mjs tools/chaos/names/fuzz-process-main.ts <runs> <seed>
 // In a process of its own: the test runner keeps unhandled rejections to itself.
 import { fuzzNames } from './fuzz-names.js';
 

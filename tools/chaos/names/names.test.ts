@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Keys } from '../../../lib/redis/keys.js';
-import { runTypescript } from '../../../test/support/run-typescript.js';
+import { runTypescript } from '../../../test/support/process/run-typescript.js';
 import { fuzzKeys } from './key-collisions.js';
 import type { FuzzResult } from './fuzz-names.js';
 

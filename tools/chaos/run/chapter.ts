@@ -1,5 +1,5 @@
-import { programOf } from '../../../test/support/program.js';
-import { runTypescript } from '../../../test/support/run-typescript.js';
+import { programOf } from '../../../test/support/process/program.js';
+import { runTypescript } from '../../../test/support/process/run-typescript.js';
 import type { Fault } from '../faults/fault.js';
 import type { ChaosServer } from '../world/server.js';
 import { World, type WorldSettings } from '../world/world.js';

@@ -1,4 +1,4 @@
-import { SeededRandom } from '../../../test/support/seeded-random.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { Fault } from '../faults/fault.js';
 import type { FaultSeen } from '../history/entries.js';
 import type { Saying } from '../history/history-log.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SeededRandom } from '../../../test/support/seeded-random.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { Fault } from '../faults/fault.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { randomInt } from 'node:crypto';
 import type { Part } from '../options.js';
 
-const loader = new URL('../../../test/support/typescript-loader.mjs', import.meta.url).href;
+const loader = new URL('../../../test/support/process/typescript-loader.mjs', import.meta.url).href;
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 /** Much longer than it takes, on a machine that is very busy. */
 const PATIENCE_MS = 400_000;

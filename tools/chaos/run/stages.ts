@@ -3,7 +3,7 @@ import { intruder } from '../faults/intruder.js';
 import { networkFaults } from '../faults/network-faults.js';
 import { processFaults } from '../faults/process-faults.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
-import { type FailOver, SentinelSet } from '../../../test/support/sentinel-set.js';
+import { type FailOver, SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 import { SteppedClock } from '../servers/stepped-clock.js';
 import { standalone } from '../world/standalone.js';
 import type { Stage } from './chapter.js';

@@ -4,7 +4,7 @@ import { failOver } from '../faults/redis-faults.js';
 import { quorumFaults } from '../faults/quorum-faults.js';
 import { ChaosCluster } from '../servers/chaos-cluster.js';
 import { QuorumSet } from '../servers/quorum-set.js';
-import { SentinelSet } from '../../../test/support/sentinel-set.js';
+import { SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 import type { Stage } from './chapter.js';
 
 /**

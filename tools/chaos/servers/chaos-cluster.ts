@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { ClusterConnectionOptions } from '../../../lib/redis/connection/connection-options.js';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
-import { asDocumentedUser, documentedUserArgs } from '../../../test/support/lock-user.js';
-import { type ClusterNode, RedisCluster } from '../../../test/support/redis-cluster.js';
-import { insist } from '../../../test/support/admin-client.js';
+import { asDocumentedUser, documentedUserArgs } from '../../../test/support/redis/lock-user.js';
+import { type ClusterNode, RedisCluster } from '../../../test/support/redis/redis-cluster.js';
+import { insist } from '../../../test/support/redis/admin-client.js';
 import { isPrimary, untilCaughtUp, untilPrimary } from './replication.js';
 
 /**

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { eventually, rejection } from '../../../test/support/eventually.js';
-import { TcpProxy } from '../../../test/support/tcp-proxy.js';
+import { eventually, rejection } from '../../../test/support/expect/eventually.js';
+import { TcpProxy } from '../../../test/support/network/tcp-proxy.js';
 import { ChaosRedis } from './chaos-redis.js';
 
 /** Sends one command after another as a careless client would, and collects what it is told. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
-import { documentedUser, documentedUserArgs } from '../../../test/support/lock-user.js';
-import { connectAdmin, insist } from '../../../test/support/admin-client.js';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { documentedUser, documentedUserArgs } from '../../../test/support/redis/lock-user.js';
+import { connectAdmin, insist } from '../../../test/support/redis/admin-client.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Span } from '../checkers/spans.js';
 import { restartLoading } from './loading-fault.js';
 import { evict, type EvictingPolicy, refuseMemory } from './memory-faults.js';

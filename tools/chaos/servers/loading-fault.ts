@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { eventually } from '../../../test/support/eventually.js';
-import type { RedisServer } from '../../../test/support/redis-server.js';
-import { connectAdmin, insist } from '../../../test/support/admin-client.js';
+import { eventually } from '../../../test/support/expect/eventually.js';
+import type { RedisServer } from '../../../test/support/redis/redis-server.js';
+import { connectAdmin, insist } from '../../../test/support/redis/admin-client.js';
 
 /** Read back slowly, one after another. Enough for twice the time, which is cut short. Not under a lock prefix. */
 const FILLER = Array.from({ length: 200 }, (_, i) => `chaos-filler-${i}`);

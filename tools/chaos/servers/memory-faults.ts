@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { insist } from '../../../test/support/admin-client.js';
+import { insist } from '../../../test/support/redis/admin-client.js';
 
 export type EvictingPolicy = 'allkeys-random' | 'volatile-ttl';
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { eventually } from '../../../test/support/eventually.js';
-import { insist } from '../../../test/support/admin-client.js';
+import { eventually } from '../../../test/support/expect/eventually.js';
+import { insist } from '../../../test/support/redis/admin-client.js';
 
 const PATIENCE_MS = 45_000;
 

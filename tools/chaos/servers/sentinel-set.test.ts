@@ -1,8 +1,8 @@
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { eventually } from '../../../test/support/eventually.js';
-import { track } from '../../../test/support/tracked.js';
-import { SentinelSet } from '../../../test/support/sentinel-set.js';
+import { eventually } from '../../../test/support/expect/eventually.js';
+import { track } from '../../../test/support/expect/tracked.js';
+import { SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 
 const LEASE_MS = 20_000;
 

@@ -3,8 +3,8 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { atExit } from '../../../test/support/at-exit.js';
-import { C_COMPILER, findTools } from '../../../test/support/toolchain.mjs';
+import { atExit } from '../../../test/support/process/at-exit.js';
+import { C_COMPILER, findTools } from '../../../test/support/process/toolchain.mjs';
 
 const SOURCE = fileURLToPath(new URL('clock-shim.c', import.meta.url));
 const NS_PER_MS = 1_000_000n;

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { programOf } from '../../../test/support/program.js';
+import { programOf } from '../../../test/support/process/program.js';
 
 const main = programOf(new URL('main.ts', import.meta.url));
 

@@ -1,5 +1,5 @@
 import type { RedisLockService } from 'nestjs-redis-lock';
-import { SeededRandom } from '../../../test/support/seeded-random.js';
+import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { HistoryLog } from '../history/history-log.js';
 import { LoopWatch } from '../history/loop-watch.js';
 import type { WitnessClient } from '../witness/witness-client.js';

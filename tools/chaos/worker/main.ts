@@ -2,7 +2,7 @@
 // `node --import <loader> main.ts`, with WorkerSettings as JSON in CHAOS_WORKER, and an IPC channel to the harness.
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import { HistoryLog } from '../history/history-log.js';
 import { WitnessClient } from '../witness/witness-client.js';
 import { Bench } from './bench.js';

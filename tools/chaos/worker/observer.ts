@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Bench } from './bench.js';
 
 const LOOK_MS = 15;

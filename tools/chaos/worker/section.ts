@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LeaseLostError, LockError } from 'nestjs-redis-lock';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { AcquireInvoked } from '../history/entries.js';
 import type { Bench } from './bench.js';
 

@@ -1,5 +1,5 @@
 import { type Lease, LockError } from 'nestjs-redis-lock';
-import { machineNow } from '../../../test/support/machine-now.js';
+import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Ticked } from '../history/entries.js';
 import type { Bench } from './bench.js';
 

@@ -1,4 +1,4 @@
-import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
+import type { TcpProxy } from '../../../test/support/network/tcp-proxy.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { WorkerProcess } from './worker-process.js';
 

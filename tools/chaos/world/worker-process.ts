@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { atExit } from '../../../test/support/at-exit.js';
-import { programOf, type Replaced } from '../../../test/support/program.js';
+import { atExit } from '../../../test/support/process/at-exit.js';
+import { programOf, type Replaced } from '../../../test/support/process/program.js';
 import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
 
 const main = new URL('../worker/main.ts', import.meta.url);

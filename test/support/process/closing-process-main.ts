@@ -1,0 +1,36 @@
+// What closing-process.ts starts: an application of its own process, which says what it has left open when it has closed.
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { RedisLockModuleOptions } from '../../../lib/nest/module/module-options.js';
+import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
+import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
+
+const [options, serverPid] = process.argv.slice(2) as [string, string?];
+
+@Module({
+  imports: [
+    RedisLockModule.forRoot({
+      ...(JSON.parse(options) as RedisLockModuleOptions),
+      attemptTimeoutMs: 200,
+      waitMs: 0,
+      shutdown: { drainMs: 0 },
+    }),
+  ],
+})
+class AppModule {}
+
+/** Sockets, and timers that keep the process alive. */
+function open(): string[] {
+  return process.getActiveResourcesInfo().filter((kind) => /^(TCPSocketWrap|TLSWrap|Timeout)$/.test(kind));
+}
+
+const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+const locks = app.get(RedisLockService);
+for (const name of ['a', 'b', 'c', 'd']) await locks.using(name, () => {}).catch(() => {});
+await locks.acquire('left behind', { leaseMs: 1_000 }).catch(() => {});
+if (serverPid) process.kill(Number(serverPid), 'SIGSTOP');
+const began = performance.now();
+await app.close();
+const left = open();
+process.stdout.write(JSON.stringify({ left, closedInMs: Math.round(performance.now() - began) }));

@@ -1,0 +1,297 @@
+// What runs in a LockProcess (lock-process.ts).
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { Latches } from '../../../lib/core/latch/latches.js';
+import { LockClient } from '../../../lib/core/lock-client.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockState } from '../../../lib/core/store/lock-store.js';
+import type { ResourceNames } from '../../../lib/core/api/resource.js';
+import { fence } from '../../../lib/redis/fence/fence.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import { SystemClock } from '../../../lib/core/util/clock.js';
+import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
+import { SystemRandom } from '../../../lib/core/util/random.js';
+import { lockConnection } from '../redis/lock-user.js';
+import { machineNow } from '../expect/machine-now.js';
+import { type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from '../expect/mixed-sections.js';
+
+/** What a lease says of itself. */
+export interface LeaseView {
+  isHeld: boolean;
+  aborted: boolean;
+  reason: string | undefined;
+  fencingToken: number;
+}
+
+/** One run of work under the lock. Its times are those of the machine's monotonic clock, the same in all processes. */
+export interface Section {
+  fencingToken: number;
+  /** What it found in the file that it works on. */
+  value: number;
+  from: number;
+  to: number;
+}
+
+export interface FileWork {
+  callers: number;
+  times?: number;
+  forMs?: number;
+  options?: LockOptions;
+}
+
+/** What became of a lock that was held for as long as the test wanted. */
+export interface HoldReport {
+  fencingToken: number;
+  /** The first and the last time that the lease was seen to be held, on the machine's monotonic clock. */
+  from: number;
+  to: number;
+  reason: string | undefined;
+  /** Writes with its token to a witness that refuses those with a smaller one than it has seen. */
+  whileHeld: Writes;
+  afterLoss: Writes;
+  releaseError: string | undefined;
+}
+
+export interface Writes {
+  accepted: number;
+  refused: number;
+}
+
+/** KEYS: the largest token, and all that were accepted. */
+const WITNESS = `
+if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('RPUSH', KEYS[2], ARGV[1])
+return 1
+`;
+
+let locks: LockClient;
+let latches: Latches;
+let redisUrl: string;
+const leases = new Map<string, Lease>();
+/** How to end the holds that the test ends. */
+const letGo = new Map<string, () => void>();
+
+const verbs = {
+  async start(url: string, leaseMs: number): Promise<void> {
+    redisUrl = url;
+    const store = new RedisLockStore({
+      connection: lockConnection(url),
+      keyPrefix: 'lock',
+      instanceId: `process-${process.pid}`,
+      leaseMs,
+    });
+    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    latches = new Latches(locks, new RedisLatchStore(store));
+    await store.start(5_000);
+  },
+
+  /** Locks on a majority of these. */
+  async startQuorum(urls: readonly string[], leaseMs: number): Promise<void> {
+    redisUrl = urls[0]!;
+    const instanceId = `process-${process.pid}`;
+    const clientId = `${instanceId}/quorum`;
+    const stores = urls.map(
+      (url) =>
+        new RedisLockStore({ connection: lockConnection(url), keyPrefix: 'lock', instanceId, clientId, leaseMs }),
+    );
+    const nodes = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
+    const workings = { clock: new SystemClock(), random: new SystemRandom() };
+    const store = new QuorumLockStore({ ...workings, nodes, nodeTimeoutMs: 100, fencing: true });
+    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    await Promise.all(stores.map((each) => each.start(2_000)));
+  },
+
+  async acquire(resource: ResourceNames, options?: TakeOptions): Promise<LeaseView> {
+    return keep(await take(locks, resource, options), String(resource));
+  },
+
+  /** Gives how many are missing. */
+  async countDown(latch: string, count: number, id?: string): Promise<number> {
+    return latches.latch(latch, count).countDown({ id });
+  },
+
+  /** Waits for a latch, so many times at once. */
+  async waitForLatch(latch: string, count: number, waitMs: number, callers = 1): Promise<void> {
+    await Promise.all(Array.from({ length: callers }, () => latches.latch(latch, count).wait({ waitMs })));
+  },
+
+  async release(resource: ResourceNames): Promise<void> {
+    await leases.get(String(resource))!.release();
+  },
+
+  state(resource: ResourceNames): LeaseView {
+    return view(leases.get(String(resource))!);
+  },
+
+  /** Gives the text with which another process adopts the lease. */
+  async transfer(resource: ResourceNames, leaseMs?: number): Promise<string> {
+    return leases.get(String(resource))!.transfer(leaseMs === undefined ? {} : { leaseMs });
+  },
+
+  async adopt(text: string, resource: ResourceNames): Promise<LeaseView> {
+    return keep(await locks.adopt(text), String(resource));
+  },
+
+  async downgrade(resource: string): Promise<void> {
+    await leases.get(resource)!.downgrade();
+  },
+
+  list(prefix: string): Promise<LockState[]> {
+    return locks.operators.list({ prefix });
+  },
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return locks.operators.forceRelease(resource, { fencingToken });
+  },
+
+  mixed(work: MixedWork): Promise<MixedSection[]> {
+    return workMixed(locks, work);
+  },
+
+  /** Stops the whole process, and looks at the lease before anything else runs when it is continued. */
+  stop(resource: string): LeaseView {
+    const lease = leases.get(resource)!;
+    process.kill(process.pid, 'SIGSTOP');
+    return view(lease);
+  },
+
+  /**
+   * Checks that it holds the lock, then writes under a guard and to a plain key. `pause` stops the whole process in between:
+   * it goes on with what it has just checked.
+   */
+  async checkAndWrite(resource: string, pause: boolean): Promise<{ guarded: string; unguarded: string }> {
+    const redis = new Redis(redisUrl);
+    const lease = leases.get(resource)!;
+    const token = lease.fencingToken;
+    lease.assertHeld();
+    if (pause) process.kill(process.pid, 'SIGSTOP');
+    try {
+      const guard = { key: `${resource}-fence`, token };
+      const guarded = fence.guard(redis, guard, [['SET', `${resource}-guarded`, token]]);
+      return {
+        guarded: await guarded.then(String, (error: { code?: string }) => String(error.code)),
+        unguarded: await redis.set(`${resource}-unguarded`, token),
+      };
+    } finally {
+      redis.disconnect();
+    }
+  },
+
+  /** Adds 1 to an unprotected counter again and again, each time under the lock. Gives the tokens by counter value. */
+  async increment(resource: string, key: string, times: number, callers: number): Promise<[number, number][]> {
+    const redis = new Redis(redisUrl);
+    redis.on('error', () => undefined);
+    const grants: [number, number][] = [];
+    const call = async (): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        await locks.using(resource, undefined, async ({ fencingToken }) => {
+          const value = Number(await redis.get(key)) + 1;
+          await redis.set(key, value);
+          grants.push([value, fencingToken]);
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, call));
+    redis.disconnect();
+    return grants;
+  },
+
+  /**
+   * Each caller adds 1 to the number in a file so many times, or until the time is over. Nothing but the lock protects the
+   * file. Gives what was found there each time.
+   */
+  async countInFile(resource: string, file: string, work: FileWork): Promise<Section[]> {
+    const { callers, times = Infinity, forMs = Infinity, options } = work;
+    const sections: Section[] = [];
+    const count = async ({ fencingToken }: Lease): Promise<void> => {
+      const from = machineNow();
+      const value = Number(readFileSync(file, 'utf8'));
+      await new Promise(setImmediate);
+      writeFileSync(file, String(value + 1));
+      sections.push({ fencingToken, value, from, to: machineNow() });
+    };
+    const call = async (): Promise<void> => {
+      // The time begins with the first lease.
+      for (let i = 0; i < times && !(sections[0] && machineNow() > sections[0].from + forMs); i++) {
+        await locks.using(resource, { waitMs: 60_000, ...options }, count);
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, call));
+    return sections;
+  },
+
+  /**
+   * Holds the lock until it is told to let go, and writes to the witness all the time, carelessly: also when it has lost
+   * the lock. Answers when it is told to let go.
+   */
+  async hold(resource: string, options?: TakeOptions): Promise<HoldReport> {
+    const redis = new Redis(redisUrl);
+    redis.on('error', () => undefined);
+    let isOver = false;
+    letGo.set(resource, () => (isOver = true));
+    const lease = await take(locks, resource, { waitMs: 60_000, ...options });
+    const { fencingToken } = lease;
+    const from = machineNow();
+    const report = { fencingToken, from, to: from, whileHeld: noWrites(), afterLoss: noWrites() };
+    for (; !isOver; await sleep(3)) {
+      const at = machineNow();
+      const wasHeld = lease.isHeld();
+      if (wasHeld) report.to = at;
+      const accepted = await redis.eval(WITNESS, 2, `${resource}-witness`, `${resource}-log`, fencingToken);
+      // Lost in between: nobody knows which of the two it was.
+      if (wasHeld !== lease.isHeld()) continue;
+      (wasHeld ? report.whileHeld : report.afterLoss)[accepted === 1 ? 'accepted' : 'refused']++;
+    }
+    const { reason } = view(lease);
+    const releaseError = await lease.release().then(() => undefined, String);
+    redis.disconnect();
+    return { ...report, reason, releaseError };
+  },
+
+  letGo(resource: string): void {
+    letGo.get(resource)!();
+  },
+
+  /** After this, nothing of ours keeps the process alive. */
+  async shutdown(): Promise<void> {
+    await locks.shutdown(0);
+    setImmediate(() => process.disconnect());
+  },
+};
+
+export type Verbs = typeof verbs;
+
+function noWrites(): Writes {
+  return { accepted: 0, refused: 0 };
+}
+
+function keep(lease: Lease, name: string): LeaseView {
+  leases.set(name, lease);
+  return view(lease);
+}
+
+function view(lease: Lease): LeaseView {
+  const isHeld = lease.isHeld();
+  const { aborted, reason } = lease.signal;
+  return {
+    isHeld,
+    aborted,
+    reason: reason instanceof LeaseLostError ? reason.reason : undefined,
+    fencingToken: lease.fencingToken,
+  };
+}
+
+async function answer({ id, verb, args }: { id: number; verb: keyof Verbs; args: never[] }): Promise<void> {
+  try {
+    process.send!({ id, value: await (verbs[verb] as (...args: never[]) => unknown)(...args) });
+  } catch (error) {
+    process.send!({ id, error: String(error) });
+  }
+}
+
+process.on('message', (question) => void answer(question as Parameters<typeof answer>[0]));

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** A program in which one file has another text. */
+export interface Replaced {
+  /** No other change of the same program has that name. */
+  readonly name: string;
+  readonly file: URL;
+  readonly text: string;
+}
+
+/** What stands beside a program. */
+interface Recipe {
+  /** Of all that is no file: see `changes`. */
+  readonly changes: string;
+  /** Path, size and time of the last change of everything that it is made of. */
+  readonly inputs: readonly (readonly [string, number, number])[];
+}
+
+const FOLDER = new URL('../../../node_modules/.cache/test-programs/', import.meta.url);
+const bundler = fileURLToPath(new URL('program-bundler.mjs', import.meta.url));
+const compiler = fileURLToPath(new URL('compile-typescript.mjs', import.meta.url));
+const ready = new Map<string, string>();
+
+/**
+ * A TypeScript program as one file, to be started with `node`. A test may start a hundred processes, and to find and to read
+ * the thousand files of Nest takes each of them longer than all that it is there for. It imports the package by its name: from
+ * `dist/`. Made anew whenever something that it is made of has changed.
+ *
+ * @returns its path
+ * @throws where it does not import what is replaced
+ */
+export function programOf(main: URL, replaced?: Replaced): string {
+  const path = fileURLToPath(main);
+  const name = `${hash(path).slice(0, 16)}${replaced ? `-${replaced.name}` : ''}`;
+  const changes = JSON.stringify(replaced ? { file: fileURLToPath(replaced.file), text: replaced.text } : null);
+  const program = fileURLToPath(new URL(`${name}.mjs`, FOLDER));
+  if (ready.get(program) === changes) return program;
+  const madeBy = [bundler, compiler].map((file) => readFileSync(file, 'utf8'));
+  const madeOf = hash([...madeBy, changes].join('\0'));
+  if (!isUpToDate(program, madeOf)) {
+    const env = { ...process.env, NODE_OPTIONS: '' };
+    execFileSync(process.execPath, [bundler, path, program, changes, madeOf], { env });
+  }
+  ready.set(program, changes);
+  return program;
+}
+
+function isUpToDate(program: string, changes: string): boolean {
+  const recipe = `${program}.json`;
+  if (!existsSync(program) || !existsSync(recipe)) return false;
+  const made = JSON.parse(readFileSync(recipe, 'utf8')) as Recipe;
+  return (
+    made.changes === changes &&
+    made.inputs.every(([path, size, mtimeMs]) => {
+      const stats = statSync(path, { throwIfNoEntry: false });
+      return stats?.size === size && stats.mtimeMs === mtimeMs;
+    })
+  );
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,27 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { eventually } from '../expect/eventually.js';
+
+/** How long a fault may keep an admin command from being executed. */
+const PATIENCE_MS = 30_000;
+
+/** A client of the harness itself: the default user, with all rights. It survives restarts and prints nothing. */
+export function connectAdmin(port: number, options: RedisOptions = {}): Redis {
+  const client = new Redis({
+    port,
+    host: '127.0.0.1',
+    connectionName: 'chaos-admin',
+    maxRetriesPerRequest: null,
+    maxLoadingRetryTime: 20,
+    retryStrategy: () => 20,
+    // Its server may be gone before it: then there is no orderly end to wait for.
+    disconnectTimeout: 0,
+    ...options,
+  });
+  client.on('error', () => undefined);
+  return client;
+}
+
+/** Repeats a command until Redis takes it: meanwhile it may be busy, load its data, or be gone. */
+export function insist<T>(command: () => Promise<T>): Promise<T> {
+  return eventually(command, PATIENCE_MS);
+}

@@ -1,0 +1,6 @@
+import type { LockWaiter } from '../../../lib/core/store/lock-store.js';
+
+/** The instances that wait, once for each of their places in the queue, the first one first. */
+export function instancesOf(waiters: readonly LockWaiter[]): string[] {
+  return waiters.map(({ instanceId }) => instanceId);
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { Clock } from '../../../lib/core/util/clock.js';
+import type { LockEvent } from '../../../lib/core/api/events.js';
+import { Latches } from '../../../lib/core/latch/latches.js';
+import { LockClient } from '../../../lib/core/lock-client.js';
+import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
+import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
+import type { Durability } from '../../../lib/redis/durability/durability.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import { eventually } from '../expect/eventually.js';
+import { instancesOf } from './instances-of.js';
+import { lockConnection } from './lock-user.js';
+
+/** What one process of an application would have: a lock client on connections of its own. */
+export interface LockInstance {
+  readonly instanceId: string;
+  readonly locks: LockClient;
+  readonly latches: Latches;
+  readonly store: RedisLockStore;
+  readonly events: LockEvent[];
+}
+
+export interface LockInstanceOptions {
+  connection?: RedisConnectionOption;
+  keyPrefix?: string;
+  defaults?: Partial<LockDefaults>;
+  clock?: Clock;
+  durability?: Durability;
+  restartQuarantineMs?: number;
+  /** How long to wait for the connections; 0 for a Redis that is down. */
+  patienceMs?: number;
+}
+
+/** Starts instances, and shuts all of them down after each test. */
+export function useInstances(
+  connection: () => RedisConnectionOption,
+): (options?: LockInstanceOptions) => Promise<LockInstance> {
+  const running: LockInstance[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(({ locks }) => locks.shutdown(0)));
+  });
+  return async (options = {}) => {
+    const instanceId = `test-${randomUUID().slice(0, 8)}`;
+    const { durability, restartQuarantineMs } = options;
+    const defaults = { leaseMs: 10_000, waitMs: 10_000, restartQuarantineMs, ...options.defaults };
+    const events: LockEvent[] = [];
+    const store = new RedisLockStore({
+      connection: lockConnection(options.connection ?? connection()),
+      keyPrefix: options.keyPrefix ?? 'lock',
+      instanceId,
+      leaseMs: defaults.leaseMs,
+      durability,
+      restartQuarantineMs,
+    });
+    const { clock } = options;
+    const observers = [(event: LockEvent) => events.push(event)];
+    const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });
+    const latches = new Latches(locks, new RedisLatchStore(store));
+    const instance = { instanceId, locks, latches, store, events };
+    running.push(instance);
+    await store.start(options.patienceMs ?? 5_000);
+    return instance;
+  };
+}
+
+/** A plain client to look at Redis from the side, which is empty before each test. */
+export function useAdmin(url: () => string): () => Redis {
+  let admin: Redis;
+  beforeAll(() => {
+    // The server may be gone before us: then there is no orderly end to wait for.
+    admin = new Redis(url(), { disconnectTimeout: 0 });
+    admin.on('error', () => undefined);
+  });
+  beforeEach(async () => void (await admin.flushall()));
+  afterAll(() => admin.disconnect());
+  return () => admin;
+}
+
+/** How often each command was called since {@link resetCounts}, those inside scripts too. */
+export async function commandCounts(admin: Redis): Promise<Record<string, number>> {
+  const lines = (await admin.info('commandstats')).matchAll(/^cmdstat_(\w+):calls=(\d+)/gm);
+  return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
+}
+
+export async function resetCounts(admin: Redis): Promise<void> {
+  await admin.config('RESETSTAT');
+}
+
+/** Every key with its time to live: -1 where it never expires. */
+export async function keysWithTtl(admin: Redis): Promise<Record<string, number>> {
+  const keys = await admin.keys('*');
+  return Object.fromEntries(await Promise.all(keys.sort().map(async (key) => [key, await admin.pttl(key)])));
+}
+
+/** Waits until exactly these instances stand in the queue in Redis, in this order. */
+export async function untilQueued(
+  witness: LockInstance,
+  resource: string,
+  ...waiters: Pick<LockInstance, 'instanceId'>[]
+): Promise<void> {
+  const ids = waiters.map(({ instanceId }) => instanceId);
+  await eventually(async () => expect(instancesOf((await witness.store.inspect(resource)).waiters)).toEqual(ids));
+}
+
+/** No key but the fence's, and no channel but the inboxes of those who live. */
+export async function expectNothingLeft(admin: Redis, ...live: LockInstance[]): Promise<void> {
+  const inboxes = live.map(({ store }) => `lock:inbox:${store.clientId}`).sort();
+  await eventually(async () => {
+    expect(await admin.keys('*')).toEqual(['lock:fence']);
+    expect(((await admin.pubsub('CHANNELS', '*')) as string[]).sort()).toEqual(inboxes);
+  });
+}

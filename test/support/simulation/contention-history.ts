@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { Hold } from '../../../lib/core/holding/hold.js';
+import { tickOf } from '../../../lib/core/store/fencing-token.js';
+import type { LockStore } from '../../../lib/core/store/lock-store.js';
+import type { CallPlan } from './contention-plan.js';
+import type { SimulatedInstance } from './contention-simulation.js';
+import type { LockWorld } from '../world/lock-world.js';
+import { SimulatedCall } from './simulated-call.js';
+import { TokenOrder } from './growing-tokens.js';
+import { isExcluding, ValidLeases } from './valid-leases.js';
+
+/** How much later than its `waitMs` a call may end: for the timers of a clock that ticks in whole milliseconds. */
+const LATENESS_MS = 5;
+const TOKENS_PER_TICK = 32;
+
+/** What happened in a simulation, and what is wrong with it. Whatever is wrong is thrown, where it is noticed. */
+export class ContentionHistory {
+  readonly calls: SimulatedCall[] = [];
+  readonly holds = new Set<Hold>();
+  readonly #tokens = new TokenOrder();
+  /** When the first lease of a tenure began, by its tick. */
+  readonly #tenures = new Map<number, number>();
+  /** The ticks of what an operator has ended: those who hold it learn that later, and are wrong meanwhile. */
+  readonly #forced = new Set<number>();
+  /** The most permits that semaphores had, by resource. */
+  readonly #permits = new Map<string, number>();
+  /** Those whose transfer has been sent. */
+  readonly #leaving = new Set<Hold>();
+  /** Calls that others overtook, in this very moment. */
+  readonly #passed: SimulatedCall[] = [];
+  /** For whom texts are on their way. */
+  readonly #adopters: SimulatedInstance[] = [];
+  readonly #operator: LockStore;
+  #failure: unknown;
+
+  constructor(
+    private readonly world: LockWorld,
+    private readonly instances: readonly SimulatedInstance[],
+  ) {
+    this.#operator = world.instance('operator').store;
+    for (const instance of instances) {
+      instance.locks.observers.add((event) => this.#noted(() => this.#hear(instance, event)));
+    }
+  }
+
+  /** How many were granted. */
+  get leases(): number {
+    return this.calls.filter(({ leases }) => leases.length > 0).length;
+  }
+
+  begin(instance: SimulatedInstance, plan: CallPlan): SimulatedCall {
+    const call = new SimulatedCall(instance, plan, this);
+    this.calls.push(call);
+    if (plan.permits) this.#mayHave(plan.resources[0]!, plan.permits.total);
+    return call;
+  }
+
+  get isGoingOn(): boolean {
+    const begun = this.calls.filter(({ state }) => state !== 'ended').map(({ instance }) => instance);
+    return [...begun, ...this.#adopters].some(({ clock }) => !clock.isDead);
+  }
+
+  /** Thrown at the next check: here it would be taken for the failure of the work, or of an observer. */
+  fail(error: unknown): void {
+    this.#failure ??= error;
+  }
+
+  granted(call: SimulatedCall): void {
+    this.#noted(() => {
+      for (const { hold } of call.leases) {
+        this.holds.add(hold);
+        this.#checkTerms(call.plan, hold);
+      }
+    });
+    this.#noted(() => {
+      if (!call.isInLine) return;
+      const passed = this.calls
+        .slice(0, this.calls.indexOf(call))
+        .filter((other) => other.isBefore(call) && other.state === 'waiting');
+      // One that has given up, or was refused, in this very moment has not heard of it yet.
+      this.#passed.push(...passed.filter((other) => other.overdueMs < 0 && other.plan.abortMs === undefined));
+    });
+  }
+
+  /** They are about to be handed on. */
+  leaving(leases: readonly HeldLease[]): void {
+    for (const { hold } of leases) this.#leaving.add(hold);
+  }
+
+  /** Whoever adopts them has them with the tokens they have. */
+  handedOn(leases: readonly HeldLease[], adopters: readonly SimulatedInstance[]): void {
+    for (const { fencingToken } of leases) this.#tokens.mayComeAgain(fencingToken);
+    this.#adopters.push(...adopters);
+  }
+
+  /** The text is there. */
+  arrived(adopter: SimulatedInstance): void {
+    this.#adopters.splice(this.#adopters.indexOf(adopter), 1);
+  }
+
+  /** An operator ends the first lease of the resource. */
+  forceRelease(resource: string): void {
+    const first = this.world.server.locks.get(resource)?.members()[0];
+    if (!first) return;
+    this.#forced.add(tickOf(first.fencingToken));
+    void this.#operator.forceRelease(resource, first.fencingToken);
+  }
+
+  /** An operator decides how many permits there are. */
+  resize(resource: string, total: number): void {
+    this.#mayHave(resource, total);
+    void this.#operator.resize(resource, total);
+  }
+
+  /** After each step of the world. */
+  check(): void {
+    if (this.#failure) throw this.#failure as Error;
+    for (const { state, leases } of this.#passed.splice(0)) {
+      assert.ok(state === 'ended' && leases.length === 0, 'the calls of one process are served in the order they came');
+    }
+    const permitsOf = (resource: string) => this.#permits.get(resource)!;
+    const valid = new ValidLeases(this.world.server, permitsOf, this.#leaving);
+    for (const hold of this.holds) {
+      if (!this.#canAsk(hold)) continue;
+      if (!hold.isHeld())
+        this.holds.delete(hold); // that is final
+      else if (!this.#forced.has(tickOf(hold.fencingToken))) valid.add(hold);
+    }
+    for (const call of this.calls) {
+      if (call.state !== 'waiting' || call.overdueMs <= LATENESS_MS || !this.#isAwake(call)) continue;
+      assert.fail(`a call waits ${call.overdueMs} ms longer than it may: ${JSON.stringify(call.plan)}`);
+    }
+  }
+
+  checkEnded(): void {
+    const left = this.calls.filter(({ state, instance }) => state !== 'ended' && !instance.clock.isDead);
+    assert.deepEqual(
+      left.map(({ state, plan }) => ({ state, ...plan })),
+      [],
+      'calls that never end',
+    );
+  }
+
+  checkNothingIsLeft(): void {
+    assert.ok(this.world.server.isEmpty, 'something is left in the store');
+    assert.equal(this.world.clock.timers, 0, 'timers are left');
+    for (const { clock, locks, events } of this.instances) {
+      if (clock.isDead) continue;
+      assert.equal(locks.withdrawals.size, 0);
+      const lease = this.calls.find((call) => call.instance.locks === locks && call.leases.length > 0)?.leases[0];
+      if (lease) {
+        const { contention, watchdog, active } = lease['workings'];
+        assert.deepEqual([contention.size, watchdog.size, active.size], [0, 0, 0], 'something is left in the process');
+      }
+      checkEndings(events);
+    }
+  }
+
+  /** Where nothing is lost on the way, a process has one place in a queue, but for what it is withdrawing. */
+  checkPlaces(): void {
+    for (const { network, locks, store } of this.instances) {
+      for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
+        const places = this.world.server.listWaiters(resource).filter((name) => name === store.instanceId).length;
+        const most = 1 + locks.withdrawals.size + network.inFlight;
+        assert.ok(places <= most, `${store.instanceId} has ${places} places in the queue of ${resource}`);
+      }
+    }
+  }
+
+  /** Where nothing is lost on the way, nothing is left to expire, but what somebody left on purpose. */
+  checkNothingIsLeftByTheLiving(): void {
+    const isLeft = ({ instance, plan }: SimulatedCall) => plan.isForgotten || instance.clock.isDead;
+    for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
+      if (this.calls.some((call) => call.plan.resources.includes(resource) && isLeft(call))) continue;
+      assert.equal(this.world.server.locks.get(resource), undefined, `a lock of ${resource} is left`);
+      assert.deepEqual(this.world.server.listWaiters(resource), [], `waiters for ${resource} are left`);
+    }
+  }
+
+  /** Not while its process stands still; and when that goes on, it may look at other things first. */
+  #canAsk({ ownership }: Hold): boolean {
+    const { clock } = this.instances.find(({ store }) => ownership.owner.startsWith(`${store.instanceId}/`))!;
+    return clock.isAwake && clock.wokeAt < this.world.clock.now();
+  }
+
+  #hear(instance: SimulatedInstance, event: LockEvent): void {
+    if (event.type !== 'acquired') return;
+    const { resource, mode, fencingToken } = event;
+    const tick = tickOf(fencingToken);
+    // Not again when it is adopted, by another clock.
+    if (!this.#tenures.has(tick)) this.#tenures.set(tick, instance.clock.now());
+    if (this.#forced.has(tick)) return;
+    for (const hold of this.holds) {
+      const isOther = hold.ownership.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
+      if (isOther || this.#forced.has(tickOf(hold.fencingToken))) continue;
+      assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
+    }
+    this.#tokens.granted(resource, mode, fencingToken);
+  }
+
+  #checkTerms({ kind, permits, options }: CallPlan, hold: Hold): void {
+    const { mode = 'exclusive', leaseMs = 0, maxHoldMs = Infinity, cohort = 0, cohortMs = 0 } = options;
+    const askedMs = Math.min(leaseMs, maxHoldMs);
+    // One who reads beside it may have made it longer.
+    const isAsAsked = hold.leaseMs === askedMs || (hold.mode === 'read' && hold.leaseMs > askedMs);
+    assert.ok(isAsAsked, `a lease is as long as was asked for: ${hold.leaseMs}, ${askedMs}`);
+    if (kind === 'adopt') return;
+    assert.equal(hold.mode, permits ? 'semaphore' : mode);
+    const place = hold.fencingToken % TOKENS_PER_TICK;
+    assert.ok(place <= cohort, 'a tenure is handed on no more often than cohort');
+    const tenureBeganAt = this.#tenures.get(tickOf(hold.fencingToken))!;
+    assert.ok(place === 0 || hold.acquiredAt - tenureBeganAt < cohortMs, 'nor for longer than cohortMs');
+  }
+
+  #mayHave(resource: string, total: number): void {
+    this.#permits.set(resource, Math.max(total, this.#permits.get(resource) ?? 0));
+  }
+
+  /** Awake, and for long enough to have done what it missed. */
+  #isAwake({ instance: { clock }, cleanUpMs }: SimulatedCall): boolean {
+    return clock.isAwake && this.world.clock.now() - clock.wokeAt > LATENESS_MS + cleanUpMs;
+  }
+
+  #noted(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+}
+
+const ENDINGS = new Set(['released', 'lost', 'releaseFailed', 'transferred']);
+
+/** Every lease ends once: released, or lost, or handed on, or with a release that failed. */
+function checkEndings(events: readonly LockEvent[]): void {
+  const begun = new Map<number, number>();
+  const endings = new Map<number, string[]>();
+  for (const event of events) {
+    if (!('fencingToken' in event)) continue;
+    const { type, fencingToken } = event;
+    if (type === 'acquired') begun.set(fencingToken, (begun.get(fencingToken) ?? 0) + 1);
+    else if (ENDINGS.has(type)) endings.set(fencingToken, [...(endings.get(fencingToken) ?? []), type]);
+  }
+  // More than one where the process adopted what it had handed on.
+  for (const [token, times] of begun) {
+    const types = endings.get(token) ?? [];
+    assert.equal(types.length, times, `the lease ${token}, granted ${times} times, ended as: ${types.join(', ')}`);
+  }
+}

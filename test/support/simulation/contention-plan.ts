@@ -1,0 +1,59 @@
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { NetworkOptions } from './simulated-process.js';
+
+/** One call that the simulation makes. */
+export interface CallPlan {
+  readonly at: number;
+  readonly on: number;
+  /** One, or several that are wanted at once. */
+  readonly resources: readonly string[];
+  readonly kind: 'acquire' | 'using' | 'tryAcquire' | 'poll' | 'adopt';
+  readonly options: LockOptions;
+  /** What it wants of a semaphore; a lock where that is not set. */
+  readonly permits: { readonly count: number; readonly total: number } | undefined;
+  /** How long the section under the lock takes. */
+  readonly sectionMs: number;
+  /** The caller gives up after this. */
+  readonly abortMs: number | undefined;
+  /** In the middle of the section: nothing, or the lease is extended to so many milliseconds. */
+  readonly extendMs: number | undefined;
+  /** In the middle of the section: a writer becomes a reader. */
+  readonly isDowngraded: boolean;
+  /** At the end of the section: nothing, or the lease is handed on. */
+  readonly transfer: TransferPlan | undefined;
+  /** A fixed lease may be left to run out. */
+  readonly isForgotten: boolean;
+}
+
+/** How a lease goes to another process. */
+export interface TransferPlan {
+  /** Who adopts it. With two of them, one comes too late. */
+  readonly to: readonly number[];
+  /** How long the text is on its way. */
+  readonly afterMs: number;
+  /** How long the lease lasts unless it is adopted. */
+  readonly leaseMs: number;
+  /** How long adopting it may take. */
+  readonly waitMs: number;
+}
+
+/** Something that happens to a process, or that somebody does there. */
+export interface Incident {
+  readonly at: number;
+  readonly on: number;
+  readonly kind: 'kill' | 'vanish' | 'stop' | 'reconnect' | 'forge' | 'forceRelease' | 'resize';
+  readonly lastingMs: number;
+}
+
+export interface SimulationPlan {
+  readonly seed: number;
+  readonly instances: number;
+  readonly network: NetworkOptions;
+  readonly calls: readonly CallPlan[];
+  readonly incidents: readonly Incident[];
+}
+
+/** What is meant to be a semaphore. */
+export const SEMAPHORE = 'permits';
+/** No lease is longer, where leases are left to expire. */
+export const LONGEST_LEASE_MS = 10_000;

@@ -1,0 +1,228 @@
+import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
+import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockedWork } from '../../../lib/core/api/locked-work.js';
+import { fixedInterval } from '../../../lib/core/api/retry.js';
+import { ContentionHistory } from './contention-history.js';
+import { type CallPlan, type Incident, LONGEST_LEASE_MS, SEMAPHORE, type SimulationPlan } from './contention-plan.js';
+import { type Instance, LockWorld } from '../world/lock-world.js';
+import { SeededRandom } from '../world/seeded-random.js';
+import type { SimulatedCall } from './simulated-call.js';
+import { Network, ProcessClock } from './simulated-process.js';
+
+export interface SimulatedInstance extends Instance {
+  readonly clock: ProcessClock;
+  readonly network: Network;
+}
+
+/**
+ * How long after the last call everything must have ended: waiters without a limit of their own, too. Of those before them
+ * some may have to expire, one after another; where nothing is lost, none has to.
+ */
+const PATIENCE_MS = {
+  inOrder: 40 * LONGEST_LEASE_MS,
+  unordered: 40 * LONGEST_LEASE_MS,
+  lossless: 6 * LONGEST_LEASE_MS,
+};
+
+/** Several processes, each with a clock and a network of its own, that do what a plan says. */
+export class ContentionSimulation {
+  readonly world = new LockWorld();
+  readonly instances: SimulatedInstance[];
+  readonly history: ContentionHistory;
+  readonly #random: SeededRandom;
+
+  constructor(private readonly plan: SimulationPlan) {
+    this.#random = new SeededRandom(plan.seed);
+    this.instances = Array.from({ length: plan.instances }, (_, index) => this.#start(`process-${index}`));
+    this.history = new ContentionHistory(this.world, this.instances);
+    this.world.clock.onStep = () => {
+      this.history.check();
+      if (plan.network.kind === 'lossless') this.history.checkPlaces();
+    };
+  }
+
+  /** @throws at the first thing that is wrong */
+  async run(): Promise<ContentionHistory> {
+    const { clock } = this.world;
+    const begin = clock.now();
+    for (const call of this.plan.calls) clock.setTimer(() => this.#call(call), call.at);
+    for (const incident of this.plan.incidents) clock.setTimer(() => this.#happens(incident), incident.at);
+    const lastAt = Math.max(0, ...[...this.plan.calls, ...this.plan.incidents].map(({ at }) => at));
+    await clock.advance(lastAt);
+    for (const { network, clock: own } of this.instances) {
+      network.isHealed = true;
+      own.continue();
+    }
+    const { kind, delayMs } = this.plan.network;
+    while (this.history.isGoingOn && clock.now() - begin < lastAt + PATIENCE_MS[kind]) await clock.advance(100);
+    this.history.checkEnded();
+    await clock.advance(3 * delayMs);
+    if (kind === 'lossless') this.history.checkNothingIsLeftByTheLiving();
+    // Timers that are set for nothing any more, late commands, and whatever they leave behind, which expires.
+    await clock.advance(12 * LONGEST_LEASE_MS);
+    this.history.checkNothingIsLeft();
+    return this.history;
+  }
+
+  #start(name: string): SimulatedInstance {
+    const rate = 1 + (this.#random.fraction() - 0.5) / 60; // less than 1 % off
+    const clock = new ProcessClock(this.world.clock, Math.floor(this.#random.fraction() * 1e6), rate);
+    const instance = this.world.instance(name, { clock });
+    const random = new SeededRandom(Math.floor(this.#random.fraction() * 2 ** 31));
+    const network = new Network(this.world.clock, clock, random, this.plan.network);
+    instance.store.all(network.commandFate);
+    instance.store.grantFate = network.grantFate;
+    return { ...instance, clock, network };
+  }
+
+  #instance(number: number): SimulatedInstance {
+    return this.instances[number % this.instances.length]!;
+  }
+
+  #call(plan: CallPlan): void {
+    const instance = this.#instance(plan.on);
+    const controller = new AbortController();
+    const signal = plan.abortMs === undefined ? undefined : controller.signal;
+    if (!this.#begin(plan, (call) => this.#perform(instance, call, signal))) return;
+    if (plan.abortMs !== undefined) instance.clock.setTimer(() => controller.abort(), plan.abortMs);
+  }
+
+  #begin(plan: CallPlan, perform: (call: SimulatedCall) => Promise<void>): boolean {
+    const instance = this.#instance(plan.on);
+    if (!instance.clock.isAwake) return false;
+    const call = this.history.begin(instance, plan);
+    perform(call).then(
+      () => call.end(),
+      (error: unknown) => call.end(error),
+    );
+    return true;
+  }
+
+  async #perform(instance: SimulatedInstance, call: SimulatedCall, signal: AbortSignal | undefined): Promise<void> {
+    const { plan } = call;
+    const { kind, extendMs, transfer } = plan;
+    const locks = locksOf(instance, plan);
+    const retry = kind === 'poll' ? fixedInterval({ intervalMs: 50 }) : undefined;
+    const options: LockOptions = { ...plan.options, ...(signal && { signal }), ...(retry && { retry }) };
+    const pass = (ms: number): Promise<void> => new Promise((resolve) => instance.clock.setTimer(resolve, ms));
+    const half = plan.sectionMs / 2;
+    if (kind === 'using') {
+      await locks.using(options, async (lease) => {
+        call.granted(partsOf(lease));
+        await pass(half);
+        // Enters once more; where the lease is exclusive, or is lost, that is refused.
+        const mode = plan.options.mode === 'write' && Number.isInteger(half) ? 'read' : plan.options.mode;
+        const again = locks.using({ ...options, waitMs: 0, mode }, (inner) => call.entered(partsOf(inner)));
+        await again.catch(() => {});
+        if (plan.isDowngraded) await lease.downgrade().catch(() => {});
+        await pass(half);
+        if (transfer) await this.#transfer(plan, lease);
+      });
+      return;
+    }
+    const lease = await (kind === 'tryAcquire' ? locks.tryAcquire(options) : locks.acquire(options));
+    if (lease === null) return;
+    call.granted(partsOf(lease));
+    if (plan.isForgotten && options.watchdog === false) return;
+    await pass(half);
+    if (extendMs !== undefined) lease.extend(extendMs).catch(() => {});
+    // Not both at once: where replies change places too, nobody knows which of them came first.
+    else if (plan.isDowngraded) lease.downgrade().catch(() => {});
+    await pass(half);
+    if (transfer) await this.#transfer(plan, lease);
+    await lease.release().catch(() => {}); // told to the observers
+  }
+
+  async #transfer(plan: CallPlan, lease: Lease): Promise<void> {
+    const { to, afterMs, leaseMs, waitMs } = plan.transfer!;
+    this.history.leaving(partsOf(lease));
+    const text = await lease.transfer({ leaseMs }).catch(() => undefined);
+    if (text === undefined) return;
+    const adopters = to.map((on) => this.#instance(on));
+    this.history.handedOn(partsOf(lease), adopters);
+    for (const on of to) {
+      const options = { ...plan.options, waitMs };
+      const adoption: CallPlan = { ...plan, on, kind: 'adopt', options, transfer: undefined, abortMs: undefined };
+      const adopt = () => {
+        this.history.arrived(this.#instance(on));
+        this.#begin(adoption, (call) => this.#adopt(call, text));
+      };
+      this.world.clock.setTimer(() => this.#instance(on).clock.whenAwake(adopt), afterMs);
+    }
+  }
+
+  async #adopt(call: SimulatedCall, text: string): Promise<void> {
+    const { locks, clock } = call.instance;
+    const { leaseMs, waitMs, watchdog, attemptTimeoutMs, maxHoldMs } = call.plan.options;
+    const lease = await locks.adopt(text, {
+      leaseMs: leaseMs!,
+      waitMs: waitMs!,
+      watchdog: watchdog!,
+      attemptTimeoutMs: attemptTimeoutMs!,
+      ...(maxHoldMs && { maxHoldMs }),
+    });
+    call.granted(partsOf(lease));
+    await new Promise<void>((resolve) => clock.setTimer(resolve, call.plan.sectionMs));
+    await lease.release().catch(() => {});
+  }
+
+  #happens({ on, kind, lastingMs }: Incident): void {
+    const { clock, store, locks } = this.#instance(on);
+    const resource = store.commands.at(-1)?.resource ?? 'stock';
+    switch (kind) {
+      case 'kill': // its connections end with it
+      case 'vanish': // the machine is gone, and nobody tells Redis
+        clock.kill();
+        if (kind === 'kill') void store.close();
+        break;
+      case 'stop':
+        clock.stop();
+        this.world.clock.setTimer(() => clock.continue(), lastingMs);
+        break;
+      case 'reconnect':
+        clock.whenAwake(() => store.reconnect());
+        break;
+      case 'forge': {
+        const owner = locks.newOwner();
+        const isFor = (other: string): boolean => other === owner;
+        const grant = { resource, fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()), isFor };
+        clock.whenAwake(() => store.deliver(grant));
+        break;
+      }
+      case 'forceRelease':
+        this.history.forceRelease(resource);
+        break;
+      case 'resize':
+        this.history.resize(SEMAPHORE, 1 + (lastingMs % 5));
+    }
+  }
+}
+
+/** The calls of the plan: to a semaphore, or to locks. */
+function locksOf({ locks }: SimulatedInstance, { permits, resources }: CallPlan) {
+  const names = resources.length === 1 ? resources[0]! : resources;
+  if (!permits) {
+    return {
+      acquire: (options: LockOptions) => locks.acquire(names, options),
+      tryAcquire: (options: LockOptions) => locks.tryAcquire(names, options),
+      using: (options: LockOptions, work: LockedWork<void>) => locks.using(names, options, work),
+    };
+  }
+  const semaphore = locks.semaphore(resources[0]!, { permits: permits.total });
+  const take = (options: LockOptions) => {
+    const { mode: _, ...others } = options;
+    return { ...others, count: permits.count };
+  };
+  return {
+    acquire: (options: LockOptions) => semaphore.acquire(take(options)),
+    tryAcquire: (options: LockOptions) => semaphore.tryAcquire(take(options)),
+    using: (options: LockOptions, work: LockedWork<void>) => semaphore.using(take(options), work),
+  };
+}
+
+/** The leases of each resource. */
+function partsOf(lease: Lease): readonly HeldLease[] {
+  return lease instanceof CompositeLease ? lease.leases : [lease as HeldLease];
+}

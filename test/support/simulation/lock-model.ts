@@ -1,0 +1,333 @@
+import type {
+  AcquireReply,
+  LockHolder,
+  LockState,
+  LockWaiter,
+  Ownership,
+  Queueing,
+  RotateReply,
+  Transfer,
+} from '../../../lib/core/store/lock-store.js';
+import type { PermitRequest } from '../../../lib/core/api/permit-request.js';
+import type { OwnedGrant } from '../expect/grant-log.js';
+
+interface Holder {
+  readonly resource: string;
+  owner: string;
+  mode: Ownership['mode'];
+  token: number;
+  permits: number;
+  depth: number;
+  endsAt: number;
+}
+
+interface Waiter {
+  readonly resource: string;
+  readonly owner: string;
+  mode: Ownership['mode'];
+  permits: PermitRequest | undefined;
+  endsAt: number;
+  sentAt: number;
+}
+
+/** Modes in which several may hold. */
+const SHARED: readonly string[] = ['read', 'semaphore'];
+
+/** The model numbers its ticks 1, 2, 3. A tick has as many tokens as a real one. */
+const TOKENS_PER_TICK = 32;
+
+/**
+ * What a lock store does, in the plainest way: one list of all who hold something, and one of all who wait. For comparing a
+ * real store with it, step by step. Its tokens stand for the order of the real ones.
+ */
+export class LockModel {
+  now = 0;
+  /** Clients that are told nothing any more. */
+  readonly gone = new Set<string>();
+  /** The grants by message, in order. Whoever reads them empties it. */
+  readonly told: OwnedGrant[] = [];
+  holders: Holder[] = [];
+  waiters: Waiter[] = [];
+  readonly #totals = new Map<string, { total: number; isResized: boolean }>();
+  #tick = 0;
+
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): AcquireReply {
+    const { resource, owner, mode, permits } = contender;
+    this.#forgetTheDead();
+    const own = this.holderOf(resource, owner);
+    if (own) {
+      own.endsAt = Math.max(own.endsAt, this.now + leaseMs);
+      this.#leave(resource, owner);
+      return { status: 'granted', fencingToken: own.token };
+    }
+    const standing = this.#modeOf(resource);
+    if (standing === undefined || SHARED.includes(standing)) this.#grantLoop(resource, owner);
+    const ttlMs = this.#ttlOfReply(resource);
+    if (this.#isMismatch(contender)) {
+      this.#leave(resource, owner);
+      const { mode: found } = this.holdersOf(resource)[0]!;
+      const total = found === 'semaphore' ? this.#totals.get(resource)!.total : 1;
+      return { status: 'mismatch', ttlMs, found: { mode: found, total } };
+    }
+    const next = this.#first(resource);
+    if (this.#isAdmitted(contender) && (next === undefined || next.owner === owner)) {
+      this.#leave(resource, owner);
+      return { status: 'granted', fencingToken: this.#take(contender, leaseMs) };
+    }
+    if (!queueing) return { status: 'busy', ttlMs };
+    const queue = this.waiters.filter((waiter) => waiter.resource === resource);
+    const place = queue.find((waiter) => waiter.owner === owner);
+    const alive = queue.filter(({ endsAt }) => endsAt > this.now);
+    if (!place && alive.length >= queueing.maxWaiters) return { status: 'full', ttlMs };
+    // Who comes drops those who have died.
+    if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
+    const sentAt = Math.floor(queueing.sentAt);
+    if (place) Object.assign(place, { mode, permits, endsAt: this.now + leaseMs, sentAt });
+    else this.waiters.push({ resource, owner, mode, permits, endsAt: this.now + leaseMs, sentAt });
+    this.#decideTotal(contender);
+    if (permits?.isResized) this.#grantLoop(resource);
+    return { status: 'queued', ttlMs };
+  }
+
+  release({ resource, owner }: Ownership): boolean {
+    this.#forgetTheDead();
+    this.#leave(resource, owner);
+    const wasHeld = this.#remove(resource, owner);
+    const mode = this.#modeOf(resource);
+    if (mode === undefined || SHARED.includes(mode)) this.#grantLoop(resource);
+    return wasHeld;
+  }
+
+  rotate(owner: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
+    return { released: this.release(owner), next: this.acquire(next, leaseMs, queueing) };
+  }
+
+  renew({ resource, owner }: Ownership, leaseMs: number, exactly: boolean): boolean {
+    const held = this.#lengthen(resource, owner, leaseMs);
+    if (held && exactly) held.endsAt = this.now + leaseMs;
+    return held !== undefined;
+  }
+
+  setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): boolean {
+    this.#forgetTheDead();
+    const mode = this.holderOf(resource, owner)?.mode;
+    if (mode !== 'reentrant' && mode !== 'write') return false;
+    this.#lengthen(resource, owner, leaseMs)!.depth = depth;
+    return true;
+  }
+
+  verify({ resource, owner }: Ownership): boolean {
+    this.#forgetTheDead();
+    return this.holderOf(resource, owner) !== undefined;
+  }
+
+  downgrade({ resource, owner }: Ownership, leaseMs: number): boolean {
+    this.#forgetTheDead();
+    const mode = this.holderOf(resource, owner)?.mode;
+    if (mode !== 'write' && mode !== 'read') return false;
+    const held = this.#lengthen(resource, owner, leaseMs)!;
+    if (mode === 'write') {
+      held.mode = 'read';
+      held.depth = 1;
+      this.#grantLoop(resource);
+    }
+    return true;
+  }
+
+  transfer({ resource, owner }: Ownership, { to, leaseMs, fencingToken, share }: Transfer): number | null {
+    this.#forgetTheDead();
+    const heir = this.#lengthen(resource, to, leaseMs);
+    if (heir) return heir.token;
+    const held = this.holderOf(resource, owner);
+    if (!held || (share && !SHARED.includes(held.mode))) return null;
+    const token = fencingToken ?? held.token;
+    this.holders.push({ ...held, owner: to, token, depth: 1, endsAt: this.now + leaseMs });
+    if (!(share && held.mode === 'read')) this.holders.splice(this.holders.indexOf(held), 1);
+    return token;
+  }
+
+  resize(resource: string, total: number): boolean {
+    this.#forgetTheDead();
+    const mode = this.holdersOf(resource)[0]?.mode;
+    if (mode === undefined) return true;
+    if (mode !== 'semaphore') return false;
+    this.#totals.set(resource, { total, isResized: true });
+    this.#grantLoop(resource);
+    return true;
+  }
+
+  forceRelease(resource: string, fencingToken: number): boolean {
+    this.#forgetTheDead();
+    const tick = Math.floor(fencingToken / TOKENS_PER_TICK);
+    const ofTick = this.holdersOf(resource).filter(({ token }) => Math.floor(token / TOKENS_PER_TICK) === tick);
+    ofTick.sort((one, other) => one.token - other.token);
+    const ended = ofTick.find(({ token }) => token === fencingToken) ?? ofTick[0];
+    if (!ended) return false;
+    this.#remove(resource, ended.owner);
+    this.#grantLoop(resource);
+    return true;
+  }
+
+  inspect(resource: string): LockState {
+    this.#forgetTheDead();
+    const held = this.holdersOf(resource);
+    const mode = held[0]?.mode ?? null;
+    const isSemaphore = mode === 'semaphore';
+    const holders: LockHolder[] = [];
+    for (const { owner, token, depth, permits, endsAt } of held) {
+      const instanceId = owner.split('/')[0]!;
+      const holder = { instanceId, fencingToken: token, ttlMs: endsAt - this.now, depth };
+      holders.push(isSemaphore ? { ...holder, permits } : holder);
+    }
+    const waiters: LockWaiter[] = [];
+    for (const waiter of this.waiters) {
+      if (waiter.resource !== resource || waiter.endsAt <= this.now) continue;
+      const described = { instanceId: waiter.owner.split('/')[0]!, mode: waiter.mode };
+      waiters.push(waiter.permits ? { ...described, permits: waiter.permits.count } : described);
+    }
+    const ttlMs = Math.max(0, ...held.map(({ endsAt }) => endsAt - this.now));
+    const state = { resource, mode, holders, ttlMs, waiters };
+    if (!isSemaphore) return state;
+    const { total } = this.#totals.get(resource)!;
+    return { ...state, permits: { total, available: Math.max(0, total - this.#used(resource)) } };
+  }
+
+  list(prefix: string): string[] {
+    this.#forgetTheDead();
+    const alive = this.waiters.filter(({ endsAt }) => endsAt > this.now);
+    const all = [...this.holders, ...alive].map(({ resource }) => resource);
+    return [...new Set(all)].filter((resource) => resource.startsWith(prefix)).sort();
+  }
+
+  holdersOf(resource: string): Holder[] {
+    return this.holders.filter((holder) => holder.resource === resource);
+  }
+
+  holderOf(resource: string, owner: string): Holder | undefined {
+    return this.holdersOf(resource).find((holder) => holder.owner === owner);
+  }
+
+  waits(resource: string, owner: string): boolean {
+    return this.waiters.some((waiter) => waiter.resource === resource && waiter.owner === owner);
+  }
+
+  /** Those whose lease is over. A lock goes with the last of them, and what was decided on its size. */
+  #forgetTheDead(): void {
+    this.holders = this.holders.filter(({ endsAt }) => endsAt > this.now);
+    for (const resource of this.#totals.keys()) {
+      if (this.holdersOf(resource).length === 0) this.#totals.delete(resource);
+    }
+  }
+
+  /** How it is held. What was decided on the size of a semaphore outlives its last holder for the rest of this step. */
+  #modeOf(resource: string): Ownership['mode'] | undefined {
+    return this.holdersOf(resource)[0]?.mode ?? (this.#totals.has(resource) ? 'semaphore' : undefined);
+  }
+
+  #isAdmitted({ resource, mode, permits }: Ownership | Waiter): boolean {
+    const standing = this.#modeOf(resource);
+    if (standing === undefined) return true;
+    if (standing === 'read' && mode === 'read') return true;
+    if (standing !== 'semaphore' || mode !== 'semaphore') return false;
+    return this.#used(resource) + permits!.count <= this.#countingTotal(resource, permits!);
+  }
+
+  #isMismatch({ resource, mode, permits }: Ownership | Waiter): boolean {
+    const standing = this.#modeOf(resource);
+    if (standing === undefined) return false;
+    const isInUseAsSemaphore = standing === 'semaphore';
+    const wantsSemaphore = mode === 'semaphore';
+    if (isInUseAsSemaphore !== wantsSemaphore) return true;
+    if (!wantsSemaphore) return false;
+    const { total, isResized } = this.#totals.get(resource)!;
+    if (permits!.total !== total && !isResized && !permits!.isResized) return true;
+    return permits!.count > this.#countingTotal(resource, permits!);
+  }
+
+  #countingTotal(resource: string, permits: PermitRequest): number {
+    const { total, isResized } = this.#totals.get(resource)!;
+    if (isResized) return total;
+    return permits.isResized ? permits.total : total;
+  }
+
+  #decideTotal({ resource, permits }: Ownership | Waiter): void {
+    if (!permits) return;
+    const known = this.#totals.get(resource);
+    if (known === undefined) this.#totals.set(resource, { total: permits.total, isResized: permits.isResized });
+    else if (!known.isResized && permits.isResized) {
+      this.#totals.set(resource, { total: permits.total, isResized: true });
+    }
+  }
+
+  #grantLoop(resource: string, asking?: string): void {
+    for (;;) {
+      const waiter = this.#first(resource);
+      if (waiter === undefined || waiter.owner === asking) return;
+      if (this.#isMismatch(waiter)) {
+        this.#leave(resource, waiter.owner);
+        continue;
+      }
+      if (!this.#isAdmitted(waiter)) return;
+      this.#leave(resource, waiter.owner);
+      if (this.gone.has(waiter.owner.slice(0, waiter.owner.lastIndexOf('/')))) continue;
+      const fencingToken = this.#take(waiter, waiter.endsAt - this.now);
+      this.told.push({ resource, owner: waiter.owner, fencingToken, sentAt: waiter.sentAt });
+    }
+  }
+
+  #take(request: Ownership | Waiter, leaseMs: number): number {
+    const { resource, owner, mode, permits } = request;
+    this.#decideTotal(request);
+    const token = ++this.#tick * TOKENS_PER_TICK;
+    this.holders.push({
+      resource,
+      owner,
+      mode,
+      token,
+      permits: permits?.count ?? 1,
+      depth: 1,
+      endsAt: this.now + leaseMs,
+    });
+    return token;
+  }
+
+  #lengthen(resource: string, owner: string, leaseMs: number): Holder | undefined {
+    this.#forgetTheDead();
+    const held = this.holderOf(resource, owner);
+    if (held) held.endsAt = Math.max(held.endsAt, this.now + leaseMs);
+    return held;
+  }
+
+  #remove(resource: string, owner: string): boolean {
+    const held = this.holderOf(resource, owner);
+    if (!held) return false;
+    this.holders.splice(this.holders.indexOf(held), 1);
+    return true;
+  }
+
+  /** The first waiter who is alive; those before it are dropped. */
+  #first(resource: string): Waiter | undefined {
+    for (;;) {
+      const first = this.waiters.find((waiter) => waiter.resource === resource);
+      if (first === undefined || first.endsAt > this.now) return first;
+      this.#leave(resource, first.owner);
+    }
+  }
+
+  #leave(resource: string, owner: string): void {
+    this.waiters = this.waiters.filter((waiter) => waiter.resource !== resource || waiter.owner !== owner);
+  }
+
+  #used(resource: string): number {
+    let used = 0;
+    for (const { permits } of this.holdersOf(resource)) used += permits;
+    return used;
+  }
+
+  #ttlOfReply(resource: string): number {
+    const held = this.holdersOf(resource);
+    if (held.length === 0) return 0;
+    const left = held.map(({ endsAt }) => endsAt - this.now);
+    return held[0]!.mode === 'semaphore' ? Math.min(...left) : Math.max(...left);
+  }
+}

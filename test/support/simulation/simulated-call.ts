@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { LockError } from '../../../lib/core/api/errors.js';
+import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { ContentionHistory } from './contention-history.js';
+import { type CallPlan, SEMAPHORE } from './contention-plan.js';
+import type { SimulatedInstance } from './contention-simulation.js';
+
+/** For the timers of a clock that ticks in whole milliseconds. */
+const LATENESS_MS = 5;
+
+/** One call, from its beginning to its end. */
+export class SimulatedCall {
+  readonly beganAt: number;
+  state: 'waiting' | 'granted' | 'ended' = 'waiting';
+  /** One for each resource. */
+  leases: readonly HeldLease[] = [];
+
+  constructor(
+    readonly instance: SimulatedInstance,
+    readonly plan: CallPlan,
+    private readonly history: ContentionHistory,
+  ) {
+    this.beganAt = instance.clock.now();
+  }
+
+  /** Whether it stands in the line of its process from the beginning. */
+  get isInLine(): boolean {
+    const { kind, options, resources } = this.plan;
+    return (kind === 'acquire' || kind === 'using') && options.waitMs !== 0 && resources.length === 1;
+  }
+
+  /** Whether it stands in the same line as another one that comes after it. */
+  isBefore({ plan, instance }: SimulatedCall): boolean {
+    const isSame = this.instance === instance && this.plan.resources[0] === plan.resources[0];
+    // One who takes a lock for a semaphore is told so at once, whoever waits.
+    const isMistaken = [this.plan, plan].some(({ permits, resources }) => permits && resources[0] !== SEMAPHORE);
+    return isSame && this.isInLine && !isMistaken && (this.plan.permits === undefined) === (plan.permits === undefined);
+  }
+
+  granted(leases: readonly HeldLease[]): void {
+    assert.equal(this.state, 'waiting', 'a call is granted once');
+    this.state = 'granted';
+    this.leases = leases;
+    this.history.granted(this);
+  }
+
+  /** The leases once more. */
+  entered(leases: readonly HeldLease[]): void {
+    if (this.plan.permits) return;
+    const tokens = (all: readonly HeldLease[]) => all.map(({ fencingToken }) => fencingToken);
+    assert.deepEqual(tokens(leases), tokens(this.leases), 're-entry keeps the token');
+  }
+
+  end(error?: unknown): void {
+    assert.notEqual(this.state, 'ended', 'a call ends once');
+    this.state = 'ended';
+    if (error !== undefined && !(error instanceof LockError)) this.history.fail(error);
+  }
+
+  /** How much longer than it may it has waited already. */
+  get overdueMs(): number {
+    const { kind, resources } = this.plan;
+    const { waitMs = Infinity, attemptTimeoutMs = 1_000 } = this.plan.options;
+    const isOneTry = kind === 'tryAcquire' || waitMs === 0;
+    const limit = isOneTry ? attemptTimeoutMs * resources.length : waitMs;
+    return this.instance.clock.now() - this.beganAt - limit - this.cleanUpMs;
+  }
+
+  /** Of several resources one after another is asked for, and what was granted is released where one is not. */
+  get cleanUpMs(): number {
+    const { resources, options } = this.plan;
+    return resources.length > 1 ? (options.attemptTimeoutMs ?? 1_000) + LATENESS_MS : 0;
+  }
+}

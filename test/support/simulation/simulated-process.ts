@@ -1,0 +1,200 @@
+import type { Clock, Timer } from '../../../lib/core/util/clock.js';
+import type { FakeClock } from '../world/fake-clock.js';
+import { failing, type Fate, type GrantFate, lostOnTheWay } from '../world/scripted-store.js';
+import type { SeededRandom } from '../world/seeded-random.js';
+
+/** What a process takes for the time: it begins anywhere and runs a little too fast or too slow. */
+export class ProcessClock implements Clock {
+  #state: 'awake' | 'still' | 'dead' = 'awake';
+  #missed: (() => void)[] = [];
+  /** When it last went on, by the clock of the world. */
+  wokeAt = 0;
+  /** How far its wall clock is ahead. */
+  wallSkewMs = 0;
+
+  constructor(
+    private readonly world: FakeClock,
+    private readonly beganAt: number,
+    readonly rate: number,
+  ) {}
+
+  now(): number {
+    return this.beganAt + this.world.now() * this.rate;
+  }
+
+  wallNow(): number {
+    return this.world.wallNow() + this.wallSkewMs;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Timer {
+    let isCancelled = false;
+    const ring = (): void => {
+      if (!isCancelled) callback();
+    };
+    const timer = this.world.setTimer(() => this.whenAwake(ring), Math.ceil(delayMs / this.rate));
+    return {
+      cancel: () => {
+        isCancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  /** Runs it now, or when the process goes on. */
+  whenAwake(callback: () => void): void {
+    if (this.#state === 'awake') callback();
+    else if (this.#state === 'still') this.#missed.push(callback);
+  }
+
+  get isAwake(): boolean {
+    return this.#state === 'awake';
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead';
+  }
+
+  /** SIGSTOP: no timer runs and nothing is read, while time passes. */
+  stop(): void {
+    if (this.#state === 'awake') this.#state = 'still';
+  }
+
+  /** SIGCONT: all that it missed comes at once. */
+  continue(): void {
+    if (this.#state !== 'still') return;
+    this.#state = 'awake';
+    this.wokeAt = this.world.now();
+    for (const callback of this.#missed.splice(0)) this.setTimer(callback, 0);
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    this.#state = 'dead';
+    this.#missed = [];
+  }
+}
+
+export interface NetworkOptions {
+  /** How often something goes wrong with a command or a message, 0 to 1. */
+  readonly trouble: number;
+  /**
+   * - `inOrder`: commands are executed in the order they were sent, each at most once; they and their replies may be lost.
+   * - `unordered`: they may also change places, and be executed twice.
+   * - `lossless`: they and their replies may change places, but each is executed once, and answered.
+   */
+  readonly kind: 'inOrder' | 'unordered' | 'lossless';
+  /** The longest delay. */
+  readonly delayMs: number;
+}
+
+/** How many of the fates below a network has. */
+const FATES = { lossless: 4, inOrder: 8, unordered: 9 };
+const USUAL_DELAY_MS = 4;
+const never = new Promise<never>(() => {});
+
+/** What is between one process and the store. */
+export class Network {
+  #lastRequestAt = 0;
+  #lastReplyAt = 0;
+  /** Commands have no trouble from now on; messages are lost as before. */
+  isHealed = false;
+
+  constructor(
+    private readonly world: FakeClock,
+    private readonly process: ProcessClock,
+    private readonly random: SeededRandom,
+    private readonly options: NetworkOptions,
+  ) {}
+
+  upTo(limit: number): number {
+    return Math.floor(this.random.fraction() * limit);
+  }
+
+  /** How many commands have not been answered. */
+  inFlight = 0;
+
+  readonly commandFate: Fate = (execute) => {
+    this.inFlight++;
+    return this.#sent(execute).finally(() => this.inFlight--);
+  };
+
+  readonly #sent: Fate = (execute) => {
+    const { trouble, kind, delayMs } = this.options;
+    if (this.isHealed || this.random.fraction() >= trouble) return this.#carry(execute);
+    switch (this.upTo(FATES[kind])) {
+      case 0:
+        return this.#carry(execute, this.upTo(delayMs));
+      case 1:
+        return this.#carry(execute, undefined, this.upTo(delayMs));
+      case 2:
+        return this.#carry(execute, this.upTo(delayMs), this.upTo(delayMs));
+      case 3:
+        return this.#fails(failing('notExecuted')(execute));
+      case 4:
+        return lostOnTheWay(execute);
+      case 5:
+        return this.#carry(execute).then(() => never);
+      case 6:
+        return this.#fails(failing('unknown')(execute));
+      case 7:
+        this.#request(execute, this.upTo(delayMs)).catch(() => {});
+        return this.#fails(failing('unknown')(execute));
+      default:
+        this.#request(execute, this.upTo(delayMs)).catch(() => {}); // a second time
+        return this.#carry(execute);
+    }
+  };
+
+  readonly grantFate: GrantFate = (deliver) => {
+    const { trouble, kind, delayMs } = this.options;
+    const arriveIn = (ms: number): void => {
+      this.world.setTimer(() => this.process.whenAwake(deliver), ms);
+    };
+    if (this.random.fraction() >= trouble) return arriveIn(this.upTo(USUAL_DELAY_MS));
+    const fate = this.upTo(3);
+    if (fate > 0 || kind === 'lossless') arriveIn(this.upTo(delayMs));
+    if (fate > 1) arriveIn(this.upTo(delayMs)); // a second time
+  };
+
+  /** How long something takes that comes back after all that came before. */
+  #returnIn(ms: number): number {
+    const now = this.world.now();
+    this.#lastReplyAt = Math.max(now + ms, this.#lastReplyAt);
+    return this.#lastReplyAt - now;
+  }
+
+  async #carry<T>(
+    execute: () => Promise<T>,
+    thereMs = this.upTo(USUAL_DELAY_MS),
+    backMs = this.upTo(USUAL_DELAY_MS),
+  ): Promise<T> {
+    const reply = await this.#request(execute, thereMs);
+    await this.#pass(this.options.kind === 'inOrder' ? this.#returnIn(backMs) : backMs);
+    await this.#isRead();
+    return reply;
+  }
+
+  async #request<T>(execute: () => Promise<T>, thereMs: number): Promise<T> {
+    const now = this.world.now();
+    const isInOrder = this.options.kind === 'inOrder';
+    const at = isInOrder ? Math.max(now + thereMs, this.#lastRequestAt) : now + thereMs;
+    this.#lastRequestAt = at;
+    await this.#pass(at - now);
+    return execute();
+  }
+
+  async #fails<T>(error: Promise<T>): Promise<T> {
+    error.catch(() => {});
+    await this.#pass(this.upTo(USUAL_DELAY_MS));
+    await this.#isRead();
+    return error;
+  }
+
+  #pass(ms: number): Promise<void> {
+    return new Promise((resolve) => this.world.setTimer(resolve, ms));
+  }
+
+  #isRead(): Promise<void> {
+    return new Promise((resolve) => this.process.whenAwake(resolve));
+  }
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import type { Hold } from '../../../lib/core/holding/hold.js';
+import type { InMemoryMember } from '../../../lib/memory/memory-lock.js';
+import { tickOf } from '../../../lib/core/store/fencing-token.js';
+import type { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
+
+/** Whether leases in these modes are never valid at the same time. */
+export function isExcluding(one: LockMode, other: LockMode): boolean {
+  return one !== other || !isSharedMode(one);
+}
+
+/** The leases that are valid at one moment, by resource. They may be valid together, and the store has them as well. */
+export class ValidLeases {
+  readonly #holds = new Map<string, Hold[]>();
+
+  constructor(
+    private readonly server: InMemoryServer,
+    /** The most permits that a semaphore ever had. */
+    private readonly permitsOf: (resource: string) => number,
+    /** Leases whose transfer has been sent: the store may have handed them on, and nobody can have adopted them. */
+    private readonly leaving: ReadonlySet<Hold>,
+  ) {}
+
+  /** @throws AssertionError */
+  add(hold: Hold): void {
+    const { resource, permits } = hold.ownership;
+    const others = this.#holds.get(resource) ?? [];
+    for (const { mode } of others) {
+      assert.ok(!isExcluding(hold.mode, mode), `two leases of ${resource} are valid at once: ${mode}, ${hold.mode}`);
+    }
+    this.#checkStored(hold);
+    const all = [...others, hold];
+    this.#holds.set(resource, all);
+    if (!permits) return;
+    const used = all.reduce((sum, { ownership }) => sum + ownership.permits!.count, 0);
+    assert.ok(used <= this.permitsOf(resource), `${used} permits of ${resource} are held`);
+  }
+
+  #checkStored(hold: Hold): void {
+    const { resource, owner, permits } = hold.ownership;
+    const lock = this.server.locks.get(resource);
+    // The old owner may have come back by then, through an attempt that was executed late.
+    const isHeir = ({ fencingToken }: InMemoryMember) => fencingToken === hold.fencingToken;
+    const heir = this.leaving.has(hold) ? lock?.members().find(isHeir) : undefined;
+    const own = lock?.member(owner);
+    const member = own && tickOf(own.fencingToken) === tickOf(hold.fencingToken) ? own : (heir ?? own);
+    assert.ok(lock && member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
+    // One that was downgraded reads from then on, whenever the store hears of it.
+    assert.ok(lock.mode === hold.mode || (lock.mode === 'write' && hold.mode === 'read'), 'it has it in another mode');
+    assert.equal(member.permits, permits?.count ?? 1);
+    assert.equal(tickOf(hold.fencingToken), tickOf(member.fencingToken));
+    // The clocks differ by less than 1 %.
+    const leftMs = hold.remainingMs() / 1.01;
+    assert.ok(leftMs <= lock.ttlMs(member.owner), `the lease of ${resource} is trusted for longer than the lock`);
+  }
+}

@@ -1,0 +1,158 @@
+import type { Clock } from '../../../lib/core/util/clock.js';
+import {
+  type AcquireReply,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+  type Queueing,
+  type RotateReply,
+  type StoreFailure,
+  type Transfer,
+} from '../../../lib/core/store/lock-store.js';
+import type { ProcessClock } from '../simulation/simulated-process.js';
+
+/** How far away a store is, and what is the matter with it. May change at any time. */
+export interface Distance {
+  /** How long a command, a reply or a message is on its way. */
+  latencyMs: () => number;
+  /** Nothing arrives there and nothing comes back; as a process that stands still, it goes on where it was when this ends. */
+  isStopped?: boolean;
+  /** Nobody answers, and it is known at once. */
+  isDown?: boolean;
+  /** It refuses everything. */
+  refusal?: string;
+  /** How likely a reply is lost, and how likely a command arrives twice. */
+  replyLoss?: number;
+  doubled?: number;
+}
+
+/** A store at a distance: every command, reply and message takes its time, each its own, so that they overtake one another. */
+export class DistantStore implements LockStore {
+  readonly instanceId: string;
+  readonly clientId: string;
+  /** How many commands were sent to it. */
+  sent = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(
+    private readonly inner: LockStore,
+    private readonly clock: Clock,
+    private readonly distance: Distance,
+    private readonly chance: () => number = () => 1,
+    /** What comes back is read when the process goes on. */
+    private readonly home: Pick<ProcessClock, 'whenAwake'> = { whenAwake: (read) => read() },
+  ) {
+    this.instanceId = inner.instanceId;
+    this.clientId = inner.clientId;
+  }
+
+  /** What was held up while it stood still arrives now. */
+  resume(): void {
+    this.distance.isStopped = false;
+    for (const arrive of this.#waiting.splice(0)) arrive();
+  }
+
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    return this.#send(() => this.inner.acquire(contender, leaseMs, queueing));
+  }
+
+  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    return this.#send(() => this.inner.rotate(owner, contender, leaseMs, queueing));
+  }
+
+  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    return this.#send(() => this.inner.setDepth(ownership, depth, leaseMs));
+  }
+
+  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.#send(() => this.inner.renew(ownership, leaseMs, exactly));
+  }
+
+  release(ownership: Ownership): Promise<boolean> {
+    return this.#send(() => this.inner.release(ownership));
+  }
+
+  verify(ownership: Ownership): Promise<boolean> {
+    return this.#send(() => this.inner.verify(ownership));
+  }
+
+  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+    return this.#send(() => this.inner.downgrade(ownership, leaseMs));
+  }
+
+  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+    return this.#send(() => this.inner.raiseToken(ownership, fencingToken));
+  }
+
+  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
+    return this.#send(() => this.inner.transfer(ownership, transfer));
+  }
+
+  resize(resource: string, total: number): Promise<boolean> {
+    return this.#send(() => this.inner.resize(resource, total));
+  }
+
+  fenceOf(resource: string): string {
+    return this.inner.fenceOf(resource);
+  }
+
+  trouble(): LockStoreError | undefined {
+    return this.distance.isDown ? new LockStoreError('notExecuted', 'not connected') : undefined;
+  }
+
+  inspect(resource: string): Promise<LockState> {
+    return this.#send(() => this.inner.inspect(resource));
+  }
+
+  list(prefix: string, limit: number): Promise<string[]> {
+    return this.#send(() => this.inner.list(prefix, limit));
+  }
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return this.#send(() => this.inner.forceRelease(resource, fencingToken));
+  }
+
+  listen(listener: GrantListener): void {
+    this.inner.listen({
+      granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
+      reconnected: () => listener.reconnected(),
+    });
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+
+  #send<T>(execute: () => Promise<T>): Promise<T> {
+    const { distance, chance } = this;
+    this.sent++;
+    if (distance.isDown) return refused('notExecuted', 'not connected');
+    if (distance.refusal !== undefined) return refused('refused', distance.refusal);
+    const isDoubled = chance() < (distance.doubled ?? 0);
+    const isLost = chance() < (distance.replyLoss ?? 0);
+    return new Promise((resolve, reject) => {
+      this.#onTheWay(() => {
+        execute().then(
+          (reply) => isLost || this.#onTheWay(() => this.home.whenAwake(() => resolve(reply))),
+          (error: unknown) => this.#onTheWay(() => this.home.whenAwake(() => reject(error as Error))),
+        );
+      });
+      if (isDoubled) this.#onTheWay(() => void execute().catch(() => {}));
+    });
+  }
+
+  /** A server that is down when something arrives has lost it. */
+  #onTheWay(arrive: () => void): void {
+    this.clock.setTimer(() => {
+      if (this.distance.isDown) return;
+      if (this.distance.isStopped) this.#waiting.push(arrive);
+      else arrive();
+    }, this.distance.latencyMs());
+  }
+}
+
+function refused(failure: StoreFailure, message: string): Promise<never> {
+  return Promise.reject(new LockStoreError(failure, message));
+}

@@ -1,0 +1,30 @@
+import { InMemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { Latches } from '../../../lib/core/latch/latches.js';
+import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';
+import { FakeClock } from './fake-clock.js';
+import { ScriptedLatchStore } from './scripted-latch-store.js';
+import { SeededRandom } from './seeded-random.js';
+
+/** One process that uses latches. */
+export interface LatchInstance {
+  readonly client: LockClient;
+  readonly latches: Latches;
+  readonly store: ScriptedLatchStore;
+}
+
+/** Several instances on one in-memory server, with one clock that the test moves. */
+export class LatchWorld {
+  readonly clock = new FakeClock();
+  readonly server = new InMemoryServer(this.clock);
+  #instances = 0;
+
+  instance(name: string, options: Partial<LockClientOptions> = {}): LatchInstance {
+    const inner = new InMemoryLockStore({ instanceId: name, server: this.server });
+    const store = new ScriptedLatchStore(new InMemoryLatchStore(inner), () => this.clock.now());
+    const random = new SeededRandom(++this.#instances);
+    const client = new LockClient({ store: inner, clock: this.clock, random, ...options });
+    return { client, latches: new Latches(client, store), store };
+  }
+}

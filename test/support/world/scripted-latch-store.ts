@@ -1,0 +1,69 @@
+import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../../../lib/core/store/latch-store.js';
+import type { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { answered, type Fate } from './scripted-store.js';
+
+export type LatchVerb = 'countDown' | 'wait' | 'read';
+
+/** A latch store in front of another one: it notes every command, and the test decides what becomes of each, and of messages. */
+export class ScriptedLatchStore implements LatchStore {
+  readonly commands: { verb: LatchVerb; id?: string; sentAt: number }[] = [];
+  /** What becomes of the commands of a kind from now on. */
+  readonly fates: Partial<Record<LatchVerb, Fate>> = {};
+  readonly #next: Partial<Record<LatchVerb, Fate[]>> = {};
+  /** Whether messages arrive. */
+  isDeaf = false;
+  /** Whether it says that it cannot be asked, before it is asked. */
+  trouble: (name: string) => LockStoreError | undefined = () => undefined;
+  readonly #listeners: LatchListener[] = [];
+
+  constructor(
+    private readonly inner: LatchStore,
+    private readonly now: () => number,
+  ) {
+    inner.listen({
+      opened: (name, count) => {
+        if (!this.isDeaf) this.deliver(name, count);
+      },
+      reconnected: () => this.reconnect(),
+    });
+  }
+
+  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  next(verb: LatchVerb, ...fates: Fate[]): void {
+    (this.#next[verb] ??= []).push(...fates);
+  }
+
+  sent(verb: LatchVerb): number {
+    return this.commands.filter((command) => command.verb === verb).length;
+  }
+
+  deliver(name: string, count: number): void {
+    for (const listener of this.#listeners) listener.opened(name, count);
+  }
+
+  reconnect(): void {
+    for (const listener of this.#listeners) listener.reconnected();
+  }
+
+  countDown(terms: LatchTerms, id: string): Promise<LatchState> {
+    return this.#send('countDown', () => this.inner.countDown(terms, id), id);
+  }
+
+  wait(terms: LatchTerms, placeMs: number): Promise<LatchState> {
+    return this.#send('wait', () => this.inner.wait(terms, placeMs));
+  }
+
+  read(terms: LatchTerms): Promise<LatchState> {
+    return this.#send('read', () => this.inner.read(terms));
+  }
+
+  listen(listener: LatchListener): void {
+    this.#listeners.push(listener);
+  }
+
+  #send(verb: LatchVerb, execute: () => Promise<LatchState>, id?: string): Promise<LatchState> {
+    this.commands.push({ verb, sentAt: this.now(), ...(id !== undefined && { id }) });
+    const fate = this.#next[verb]?.shift() ?? this.fates[verb] ?? answered;
+    return fate(execute);
+  }
+}

@@ -1,0 +1,243 @@
+import {
+  type AcquireReply,
+  type GrantListener,
+  type LockState,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+  type PushedGrant,
+  type Queueing,
+  type RotateReply,
+  type StoreFailure,
+  type Transfer,
+} from '../../../lib/core/store/lock-store.js';
+
+/** What becomes of a command on its way to the store and back. */
+export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
+
+const VERBS = [
+  'acquire',
+  'rotate',
+  'setDepth',
+  'renew',
+  'release',
+  'verify',
+  'downgrade',
+  'raiseToken',
+  'transfer',
+  'resize',
+  'inspect',
+  'list',
+  'forceRelease',
+] as const;
+export type Verb = (typeof VERBS)[number];
+
+const never = new Promise<never>(() => {});
+
+export const answered: Fate = (execute) => execute();
+/** Redis hangs, and the command is lost with it. */
+export const lostOnTheWay: Fate = () => never;
+/** The command is executed, and nobody learns of it. */
+export const replyLost: Fate = (execute) => execute().then(() => never);
+
+/** The command is executed, and then the connection breaks. */
+export const brokenAfter: Fate = async (execute) => {
+  await execute();
+  throw new LockStoreError('unknown', 'the connection broke before the reply');
+};
+
+export function failing(failure: StoreFailure, message = `Redis said: ${failure}`): Fate {
+  return () => Promise.reject(new LockStoreError(failure, message));
+}
+
+/** Executed at once; the reply comes when the gate opens. */
+export function repliedWhen(gate: Promise<void>): Fate {
+  return async (execute) => {
+    const reply = await execute();
+    await gate;
+    return reply;
+  };
+}
+
+/** Executed only when the gate opens. */
+export function executedWhen(gate: Promise<void>): Fate {
+  return (execute) => gate.then(execute);
+}
+
+/** What becomes of a granting message on its way to the instance. */
+export type GrantFate = (deliver: () => void) => void;
+
+export const delivered: GrantFate = (deliver) => deliver();
+export const grantLost: GrantFate = () => {};
+
+/** As a connection that stalls, and then brings what it kept. */
+export function deliveredWhen(gate: Promise<void>): GrantFate {
+  return (deliver) => void gate.then(deliver);
+}
+
+export interface Command {
+  readonly verb: Verb;
+  readonly resource: string;
+  /** Whom it is about; of a rotation, who releases. */
+  readonly owner: string | undefined;
+  /** Of a rotation, who wants the resource next; of a transfer, who has it then. */
+  readonly next?: string;
+  readonly sentAt: number;
+  readonly leaseMs?: number;
+  readonly depth?: number;
+  /** Whether it joins the queue of a resource that is not free. */
+  readonly queueing?: boolean;
+}
+
+/**
+ * A store in front of another one: it notes every command and every granting message, and the test decides what becomes of
+ * each.
+ */
+export class ScriptedStore implements LockStore {
+  readonly instanceId: string;
+  readonly clientId: string;
+  readonly commands: Command[] = [];
+  /** What becomes of the commands of a kind from now on. */
+  readonly fates: Partial<Record<Verb, Fate>> = {};
+  readonly #next: Partial<Record<Verb, Fate[]>> = {};
+  /** The granting messages that the store behind has sent, whatever became of them. */
+  readonly grants: PushedGrant[] = [];
+  /** What becomes of granting messages from now on. */
+  grantFate: GrantFate = delivered;
+  readonly #nextGrants: GrantFate[] = [];
+  readonly #listeners: GrantListener[] = [];
+  isClosed = false;
+  /** Whether it says that it cannot be asked, before it is asked. */
+  trouble: (resource: string) => LockStoreError | undefined = () => undefined;
+  /** Whose tokens are of one order. */
+  fenceOf: (resource: string) => string = (resource) => this.inner.fenceOf(resource);
+  readonly #nextFor = new Map<string, Fate>();
+
+  constructor(
+    private readonly inner: LockStore,
+    private readonly now: () => number,
+  ) {
+    this.instanceId = inner.instanceId;
+    this.clientId = inner.clientId;
+    inner.listen({
+      granted: (grant) => {
+        this.grants.push(grant);
+        const fate = this.#nextGrants.shift() ?? this.grantFate;
+        fate(() => this.deliver(grant));
+      },
+      reconnected: () => this.reconnect(),
+    });
+  }
+
+  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  next(verb: Verb, ...fates: Fate[]): void {
+    (this.#next[verb] ??= []).push(...fates);
+  }
+
+  /** What becomes of the next command about one resource; before `next`. */
+  nextFor(resource: string, fate: Fate): void {
+    this.#nextFor.set(resource, fate);
+  }
+
+  /** Every kind of command has this fate from now on. */
+  all(fate: Fate): void {
+    for (const verb of VERBS) this.fates[verb] = fate;
+  }
+
+  sent(verb: Verb): Command[] {
+    return this.commands.filter((command) => command.verb === verb);
+  }
+
+  /** What becomes of the next granting messages, one after another; before `grantFate`. */
+  nextGrants(...fates: GrantFate[]): void {
+    this.#nextGrants.push(...fates);
+  }
+
+  /** Brings the instance a granting message: one of `grants` once more, or a forged one. */
+  deliver(grant: PushedGrant): void {
+    for (const listener of this.#listeners) listener.granted(grant);
+  }
+
+  /** The connection is new: grants may have been missed. */
+  reconnect(): void {
+    for (const listener of this.#listeners) listener.reconnected();
+  }
+
+  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const details = { leaseMs, queueing: queueing !== undefined };
+    return this.#send('acquire', contender, details, () => this.inner.acquire(contender, leaseMs, queueing));
+  }
+
+  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const details = { leaseMs, queueing: true, next: contender.owner };
+    return this.#send('rotate', owner, details, () => this.inner.rotate(owner, contender, leaseMs, queueing));
+  }
+
+  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+    return this.#send('setDepth', ownership, { depth, leaseMs }, () => this.inner.setDepth(ownership, depth, leaseMs));
+  }
+
+  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs, exactly));
+  }
+
+  release(ownership: Ownership): Promise<boolean> {
+    return this.#send('release', ownership, {}, () => this.inner.release(ownership));
+  }
+
+  verify(ownership: Ownership): Promise<boolean> {
+    return this.#send('verify', ownership, {}, () => this.inner.verify(ownership));
+  }
+
+  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+    return this.#send('downgrade', ownership, { leaseMs }, () => this.inner.downgrade(ownership, leaseMs));
+  }
+
+  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+    return this.#send('raiseToken', ownership, {}, () => this.inner.raiseToken(ownership, fencingToken));
+  }
+
+  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
+    const details = { leaseMs: transfer.leaseMs, next: transfer.to };
+    return this.#send('transfer', ownership, details, () => this.inner.transfer(ownership, transfer));
+  }
+
+  resize(resource: string, total: number): Promise<boolean> {
+    return this.#send('resize', { resource }, {}, () => this.inner.resize(resource, total));
+  }
+
+  inspect(resource: string): Promise<LockState> {
+    return this.#send('inspect', { resource }, {}, () => this.inner.inspect(resource));
+  }
+
+  /** Its resource is the prefix. */
+  list(prefix: string, limit: number): Promise<string[]> {
+    return this.#send('list', { resource: prefix }, {}, () => this.inner.list(prefix, limit));
+  }
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    return this.#send('forceRelease', { resource }, {}, () => this.inner.forceRelease(resource, fencingToken));
+  }
+
+  listen(listener: GrantListener): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.inner.close();
+  }
+
+  #send<T>(
+    verb: Verb,
+    { resource, owner }: { resource: string; owner?: string },
+    details: Partial<Command>,
+    execute: () => Promise<T>,
+  ): Promise<T> {
+    this.commands.push({ verb, resource, owner, sentAt: this.now(), ...details });
+    const meant = this.#nextFor.get(resource);
+    this.#nextFor.delete(resource);
+    const fate = meant ?? this.#next[verb]?.shift() ?? this.fates[verb] ?? answered;
+    return fate(execute);
+  }
+}

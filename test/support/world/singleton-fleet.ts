@@ -1,0 +1,140 @@
+import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import type { LockClientOptions } from '../../../lib/core/lock-client.js';
+import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
+import { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
+import type { Tick, TickClaim, TickLedger, TickReply } from '../../../lib/core/store/tick-store.js';
+import { type Instance, LockWorld } from './lock-world.js';
+import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
+import { track, type Tracked } from '../expect/tracked.js';
+
+type LedgerVerb = 'claim' | 'finish' | 'giveBack';
+
+/** A ledger in front of another one: the test decides what becomes of each command. */
+export class ScriptedLedger implements TickLedger {
+  readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
+  readonly finishes: Ownership[] = [];
+  readonly returns: Ownership[] = [];
+  readonly fates: Record<LedgerVerb, Fate> = { claim: answered, finish: answered, giveBack: answered };
+  readonly #next: Record<LedgerVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
+
+  constructor(
+    private readonly inner: TickLedger,
+    private readonly now: () => number,
+  ) {}
+
+  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  next(verb: LedgerVerb, ...fates: Fate[]): void {
+    this.#next[verb].push(...fates);
+  }
+
+  claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
+    this.claims.push({ claim, sentAt: this.now() });
+    return (this.#next.claim.shift() ?? this.fates.claim)(() => this.inner.claim(tick, claim));
+  }
+
+  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    this.finishes.push(ownership);
+    return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, ownership, keepMs));
+  }
+
+  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+    this.returns.push(ownership);
+    return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, ownership, keepMs));
+  }
+}
+
+/** One run of a tick, as the fleet saw it. `endedAt`: undefined as long as it runs, and when its process died. */
+export interface Run {
+  readonly tick: string;
+  readonly on: string;
+  readonly startedAt: number;
+  readonly fencingToken: number;
+  endedAt?: number;
+}
+
+/** One process of the fleet, and what its scheduler calls. */
+export class Member {
+  readonly ledger: ScriptedLedger;
+  readonly singletons: SingletonRuns;
+  isDead = false;
+
+  constructor(
+    readonly name: string,
+    readonly instance: Instance,
+    private readonly fleet: Fleet,
+    change: (ledger: TickLedger) => TickLedger = (ledger) => ledger,
+  ) {
+    const { clock, server } = fleet.world;
+    this.ledger = new ScriptedLedger(change(new InMemoryTickLedger(server)), () => clock.now());
+    this.singletons = new SingletonRuns(instance.locks, this.ledger);
+  }
+
+  /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */
+  fire(tick: string, lastingMs = 5, changes: Partial<SingletonRunOptions> = {}): Tracked<string | undefined> {
+    return this.run(tick, (lease) => this.fleet.work(this, tick, lease, lastingMs), changes);
+  }
+
+  run<T>(
+    tick: string,
+    work: (lease: Lease) => Promise<T>,
+    changes: Partial<SingletonRunOptions> = {},
+  ): Tracked<T | undefined> {
+    return track(this.singletons.run({ ...this.fleet.job, tick, ...changes }, work));
+  }
+
+  /** SIGKILL: nothing that it sends arrives from now on, and nobody hears of it again. */
+  kill(): void {
+    this.isDead = true;
+    this.instance.store.all(lostOnTheWay);
+    this.ledger.fates.claim = lostOnTheWay;
+    this.ledger.fates.finish = lostOnTheWay;
+    this.ledger.fates.giveBack = lostOnTheWay;
+  }
+}
+
+export const LEASE_MS = 9_000;
+export const WAIT_MS = 3_000;
+
+/** Instances that share one singleton job, on one in-memory server with one clock that the test moves. */
+export class Fleet {
+  readonly world = new LockWorld();
+  readonly clock = this.world.clock;
+  readonly runs: Run[] = [];
+  readonly job: Omit<SingletonRunOptions, 'tick'>;
+
+  constructor(changes: Partial<SingletonRunOptions> = {}) {
+    const lock = { leaseMs: LEASE_MS, waitMs: WAIT_MS };
+    this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
+  }
+
+  /** @param change puts something in place of the member's own ledger */
+  member(name: string, options?: Partial<LockClientOptions>, change?: (ledger: TickLedger) => TickLedger): Member {
+    return new Member(name, this.world.instance(name, options), this, change);
+  }
+
+  members(...names: string[]): Member[] {
+    return names.map((name) => this.member(name));
+  }
+
+  runsOf(tick: string): Run[] {
+    return this.runs.filter((run) => run.tick === tick);
+  }
+
+  /** Who holds the job's lock; undefined when it is free. */
+  get holder(): string | undefined {
+    return this.world.server.locks.get(`cron:${this.job.job}`)?.members()[0]?.owner.split('/')[0];
+  }
+
+  async work(member: Member, tick: string, lease: Lease, lastingMs: number): Promise<string> {
+    const { clock } = this;
+    const run: Run = { tick, on: member.name, startedAt: clock.now(), fencingToken: lease.fencingToken };
+    this.runs.push(run);
+    await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+    // A dead process ends nothing.
+    if (member.isDead) return new Promise<never>(() => {});
+    run.endedAt = clock.now();
+    return `${tick} by ${member.name}`;
+  }
+}

@@ -26,7 +26,7 @@ const project = (name, ...folders) => ({
 export default {
   projects: [
     project('unit', 'test/unit'),
-    project('contract', 'test/contract'),
+    project('stores', 'test/stores'),
     project('integration', 'test/integration'),
     project('nest', 'test/nest'),
     { ...project('sample-app', 'sample-app/test'), globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs' },

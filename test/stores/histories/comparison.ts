@@ -1,0 +1,102 @@
+import { strict as assert } from 'node:assert';
+import type { AcquireReply, LockState } from '../../../lib/core/store/lock-store.js';
+import type { LockModel } from '../../support/simulation/lock-model.js';
+import { TokenOrder } from './matched-tokens.js';
+
+/** How a store's time goes in a history. */
+export interface Pace {
+  /** How long a unit of its leases is. */
+  readonly unitMs: number;
+  /** How far what is left of a lease may be from what the model says. */
+  readonly slackMs: number;
+  /**
+   * Whether replies say no more of shared locks than is known without a look at every member: readers may be told a later
+   * end than the last one, and those who want permits an earlier one than the first.
+   */
+  readonly hasRoughReplies: boolean;
+}
+
+/** Compares what a store says and shows with what the model does, and throws where they differ. */
+export class Comparison {
+  readonly tokens = new TokenOrder();
+  /** What was seen of semaphores in use. */
+  readonly #permits = new Map<string, { used: number; total: number }>();
+
+  constructor(
+    private readonly model: LockModel,
+    private readonly pace: Pace,
+  ) {}
+
+  same(actual: unknown, expected: unknown, where: unknown): void {
+    assert.deepEqual(
+      actual,
+      expected,
+      `${JSON.stringify(where)}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`,
+    );
+  }
+
+  sameReply(reply: AcquireReply, expected: AcquireReply, where: { readonly resource: string }): void {
+    this.same(reply.status, expected.status, where);
+    if (reply.status === 'granted' && expected.status === 'granted') {
+      this.tokens.note(expected.fencingToken, reply.fencingToken);
+    } else if (reply.status !== 'granted' && expected.status !== 'granted') {
+      this.#sameReplyTtl(reply.ttlMs, expected.ttlMs, where.resource);
+      if (reply.status === 'mismatch' && expected.status === 'mismatch') this.same(reply.found, expected.found, where);
+    }
+  }
+
+  sameState(state: LockState, expected: LockState): void {
+    this.#checkState(state);
+    const plain = ({ resource, mode, permits, waiters }: LockState) => ({ resource, mode, permits, waiters });
+    assert.deepEqual(plain(state), plain(expected));
+    this.#sameTtl(state.ttlMs, expected.ttlMs);
+    assert.equal(state.holders.length, expected.holders.length);
+    // Those who share a token stand in any order.
+    const order = (holders: LockState['holders']) =>
+      holders.toSorted(
+        (a, b) => a.fencingToken - b.fencingToken || a.instanceId.localeCompare(b.instanceId) || a.ttlMs - b.ttlMs,
+      );
+    const theirs = order(expected.holders);
+    for (const [i, { fencingToken, ttlMs, ...holder }] of order(state.holders).entries()) {
+      const { fencingToken: token, ttlMs: expectedTtlMs, ...rest } = theirs[i]!;
+      assert.deepEqual(holder, rest);
+      this.tokens.note(token, fencingToken);
+      this.#sameTtl(ttlMs, expectedTtlMs);
+    }
+  }
+
+  /** What no history may lead to, whatever the model says. */
+  #checkState({ resource, mode, holders, permits }: LockState): void {
+    const isShared = mode === 'read' || mode === 'semaphore';
+    assert.ok(holders.length <= 1 || isShared, `${resource} has ${holders.length} holders in ${mode} mode`);
+    assert.equal(holders.length === 0, mode === null);
+    const tokens = holders.map(({ fencingToken }) => fencingToken);
+    assert.deepEqual(
+      tokens,
+      tokens.toSorted((a, b) => a - b),
+      'holders stand in the order of their tokens',
+    );
+    const used = holders.reduce((sum, holder) => sum + (holder.permits ?? 0), 0);
+    if (permits) {
+      const { total } = permits;
+      assert.equal(permits.available, Math.max(0, total - used));
+      const before = this.#permits.get(resource);
+      // One step may grant to some, and then, by the request of the next one, make the number of permits smaller.
+      const isSound = used <= Math.max(total, before?.used ?? 0) || before?.total !== total;
+      assert.ok(isSound, `${used} of ${total} permits are held`);
+      this.#permits.set(resource, { used, total });
+    } else this.#permits.delete(resource);
+  }
+
+  #sameReplyTtl(ttlMs: number, expected: number, resource: string): void {
+    const mode = this.model.holdersOf(resource)[0]?.mode;
+    const isRough = this.pace.hasRoughReplies && (mode === 'read' || mode === 'semaphore');
+    if (!isRough) return this.#sameTtl(ttlMs, expected);
+    const isSound = mode === 'read' ? ttlMs >= expected - this.pace.slackMs : ttlMs >= 1 && ttlMs <= expected;
+    assert.ok(isSound, `${ttlMs} ms are left, not about ${expected}`);
+  }
+
+  #sameTtl(ttlMs: number, expected: number): void {
+    assert.ok(ttlMs <= expected && ttlMs >= expected - this.pace.slackMs, `${ttlMs} ms are left, not ${expected}`);
+  }
+}

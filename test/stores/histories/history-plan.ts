@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { PermitRequest } from '../../../lib/core/api/permit-request.js';
+
+/** One who acts in a history: who it is, and what it wants whenever it wants something. */
+export interface ActorPlan {
+  /** Which client it belongs to. */
+  readonly client: number;
+  readonly mode: Ownership['mode'];
+  readonly permits?: PermitRequest;
+}
+
+/** Leases and pauses count in units, whose length depends on the store: in memory time passes, on Redis it hardly does. */
+export type Step =
+  | { readonly verb: 'acquire'; readonly leases: number; readonly queues: boolean; readonly maxWaiters: number }
+  | { readonly verb: 'rotate'; readonly next: number; readonly leases: number; readonly maxWaiters: number }
+  | { readonly verb: 'renew'; readonly leases: number; readonly exactly: boolean }
+  | { readonly verb: 'setDepth'; readonly leases: number; readonly depth: number }
+  | {
+      readonly verb: 'transfer';
+      readonly leases: number;
+      readonly next: number;
+      readonly share: boolean;
+      /** Which number inside its tick the token has from now on; none: the one that the store knows. */
+      readonly handOver: number | undefined;
+    }
+  | { readonly verb: 'downgrade'; readonly leases: number }
+  | { readonly verb: 'release' | 'verify' }
+  | { readonly verb: 'resize'; readonly total: number }
+  /** The lease of the one who holds it with this number; or a token that nobody holds. */
+  | { readonly verb: 'forceRelease'; readonly holder: number }
+  | { readonly verb: 'pass'; readonly units: number }
+  /** The last of the clients dies. */
+  | { readonly verb: 'kill' };
+
+export type PlannedStep = Step & { readonly actor: number; readonly resource: string };
+
+export interface HistoryPlan {
+  readonly actors: readonly ActorPlan[];
+  readonly steps: readonly PlannedStep[];
+}
+
+export const CLIENTS = 3;
+const ACTORS = 8;
+/** The second one is a pattern to those who do not take names literally. */
+export const RESOURCES = ['stock', 's*[a-z]?'] as const;
+
+const mutexActor = fc.record({
+  client: fc.nat(CLIENTS - 1),
+  mode: fc.constantFrom('exclusive' as const, 'reentrant', 'read', 'read', 'read', 'read', 'write', 'write'),
+});
+
+const semaphoreActor: fc.Arbitrary<ActorPlan> = fc
+  .record({
+    client: fc.nat(CLIENTS - 1),
+    total: fc.constantFrom(3, 3, 3, 3, 2, 5),
+    count: fc.constantFrom(1, 1, 1, 2, 3),
+    isResized: fc.constantFrom(false, false, false, false, true),
+  })
+  .map(({ client, total, count, isResized }) => ({
+    client,
+    mode: 'semaphore',
+    permits: { total, count: Math.min(count, total), isResized },
+  }));
+
+const actors = fc.oneof(
+  ...[mutexActor, semaphoreActor, fc.oneof(mutexActor, semaphoreActor)].map((actor) =>
+    fc.array<ActorPlan>(actor, { minLength: ACTORS, maxLength: ACTORS }),
+  ),
+);
+
+const leases = fc.integer({ min: 1, max: 5 });
+const maxWaiters = fc.constantFrom(100, 100, 100, 1, 3);
+const next = fc.nat(ACTORS - 1);
+const is = <T extends string>(verb: T) => fc.constant(verb);
+const often = (weight: number, arbitrary: fc.Arbitrary<Step>) => ({ weight, arbitrary });
+
+const acquire = (queues: boolean) =>
+  fc.record({ verb: is('acquire'), leases, queues: fc.constant(queues), maxWaiters });
+
+function step(withTime: boolean): fc.Arbitrary<Step> {
+  return fc.oneof(
+    often(12, acquire(true)),
+    often(3, acquire(false)),
+    often(8, fc.record({ verb: fc.constantFrom('release' as const, 'release', 'release', 'release', 'verify') })),
+    often(3, fc.record({ verb: is('rotate'), next, leases, maxWaiters })),
+    often(2, fc.record({ verb: is('renew'), leases, exactly: fc.boolean() })),
+    often(1, fc.record({ verb: is('setDepth'), leases, depth: fc.integer({ min: 1, max: 4 }) })),
+    often(4, fc.record({ verb: is('downgrade'), leases })),
+    often(
+      2,
+      fc.record({
+        verb: is('transfer'),
+        leases,
+        next,
+        share: fc.boolean(),
+        handOver: fc.option(fc.nat(31), { nil: undefined }),
+      }),
+    ),
+    often(1, fc.record({ verb: is('resize'), total: fc.integer({ min: 1, max: 5 }) })),
+    often(1, fc.record({ verb: is('forceRelease'), holder: fc.nat(3) })),
+    ...(withTime ? [often(4, fc.record({ verb: is('pass'), units: fc.constantFrom(0.5, 1, 1, 2, 6) }))] : []),
+  );
+}
+
+/** What several owners may do to a few resources, one after another; now and then a client dies in between. */
+export function historyPlan(withTime: boolean): fc.Arbitrary<HistoryPlan> {
+  const resource = fc.constantFrom(RESOURCES[0], RESOURCES[0], RESOURCES[0], RESOURCES[1]);
+  const planned = fc
+    .tuple(step(withTime), fc.nat(ACTORS - 1), resource)
+    .map(([one, actor, name]): PlannedStep => ({ ...one, actor, resource: name }));
+  const steps = fc
+    .tuple(
+      fc.array(planned, { minLength: 1, maxLength: 80, size: 'max' }),
+      fc.option(fc.nat(80), { freq: 3, nil: undefined }),
+    )
+    .map(([all, killAt]): PlannedStep[] => {
+      if (killAt === undefined || killAt >= all.length) return all;
+      return all.toSpliced(killAt, 0, { verb: 'kill', actor: 0, resource: RESOURCES[0] });
+    });
+  return fc.record({ actors, steps });
+}

@@ -1,0 +1,224 @@
+import { strict as assert } from 'node:assert';
+import {
+  type AcquireReply,
+  type LockStore,
+  LockStoreError,
+  type Ownership,
+} from '../../../lib/core/store/lock-store.js';
+import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
+import { LockModel } from '../../support/simulation/lock-model.js';
+import { Comparison, type Pace } from './comparison.js';
+import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
+import type { Subject } from '../subjects/subject.js';
+
+/** How long a message may take; only a broken store takes that long. */
+const MESSAGE_MS = 5_000;
+
+interface Client {
+  readonly store: LockStore;
+  readonly grants: GrantLog;
+}
+
+/** Runs a plan on a store and on the model, and throws where they differ. */
+export class History {
+  static async begin(subject: Subject, plan: HistoryPlan, pace: Pace): Promise<History> {
+    const clients: Client[] = [];
+    for (let i = 0; i <= CLIENTS; i++) {
+      const { store } = await subject.open(`client${i}`);
+      clients.push({ store, grants: new GrantLog(store) });
+    }
+    return new History(subject, plan, pace, clients);
+  }
+
+  readonly #model = new LockModel();
+  readonly #comparison: Comparison;
+  readonly #watch: LockStore;
+  #sent = 0;
+  /** How many leases were granted, by reply or by message. */
+  grants = 0;
+
+  private constructor(
+    private readonly subject: Subject,
+    private readonly plan: HistoryPlan,
+    private readonly pace: Pace,
+    private readonly clients: readonly Client[],
+  ) {
+    this.#comparison = new Comparison(this.#model, pace);
+    // It never dies, and no actor belongs to it.
+    this.#watch = clients[CLIENTS]!.store;
+  }
+
+  async run(): Promise<void> {
+    for (const step of this.plan.steps) {
+      await this.#take(step);
+      await this.#compare();
+    }
+    await this.#compareLists();
+    await this.#end();
+  }
+
+  async #take(step: PlannedStep): Promise<void> {
+    const { resource, actor } = step;
+    if (step.verb === 'pass') {
+      this.#model.now += step.units * this.pace.unitMs;
+      return this.subject.pass(step.units * this.pace.unitMs);
+    }
+    if (step.verb === 'kill') return this.#kill();
+    if (step.verb === 'resize') {
+      const reply = await this.#watch.resize(resource, step.total);
+      return this.#comparison.same(reply, this.#model.resize(resource, step.total), step);
+    }
+    if (step.verb === 'forceRelease') return this.#forceRelease(resource, step.holder);
+    const { store } = this.#clientOf(actor);
+    if (this.#model.gone.has(store.clientId)) return;
+    await this.#act(step, store, this.#ownership(actor, resource));
+  }
+
+  async #act(step: PlannedStep, store: LockStore, own: Ownership): Promise<void> {
+    const model = this.#model;
+    const leaseMs = 'leases' in step ? step.leases * this.pace.unitMs : 0;
+    const queueing = { sentAt: ++this.#sent, maxWaiters: 'maxWaiters' in step ? step.maxWaiters : 0 };
+    switch (step.verb) {
+      case 'acquire': {
+        const how = step.queues ? queueing : undefined;
+        return this.#sameReply(await store.acquire(own, leaseMs, how), model.acquire(own, leaseMs, how), step);
+      }
+      case 'rotate': {
+        const peers = this.#peersOf(step.actor);
+        const next = this.#ownership(peers[step.next % peers.length]!, own.resource);
+        const reply = await store.rotate(own, next, leaseMs, queueing);
+        const expected = model.rotate(own, next, leaseMs, queueing);
+        this.#comparison.same(reply.released, expected.released, step);
+        if (reply.next instanceof LockStoreError) throw reply.next;
+        return this.#sameReply(reply.next, expected.next, step);
+      }
+      case 'renew': {
+        const reply = await store.renew(own, leaseMs, step.exactly);
+        return this.#comparison.same(reply, model.renew(own, leaseMs, step.exactly), step);
+      }
+      case 'setDepth': {
+        const reply = await store.setDepth(own, step.depth, leaseMs);
+        return this.#comparison.same(reply, model.setDepth(own, step.depth, leaseMs), step);
+      }
+      case 'downgrade':
+        return this.#comparison.same(await store.downgrade(own, leaseMs), model.downgrade(own, leaseMs), step);
+      case 'release':
+        return this.#comparison.same(await store.release(own), model.release(own), step);
+      case 'verify':
+        return this.#comparison.same(await store.verify(own), model.verify(own), step);
+      case 'transfer': {
+        const to = this.#ownership(step.next, own.resource).owner;
+        // Owner ids are made for a transfer; none of them waits.
+        if (model.waits(own.resource, to)) return;
+        const { leases: _, ...terms } = step;
+        return this.#transfer(own, store, { ...terms, to, leaseMs });
+      }
+      default:
+    }
+  }
+
+  async #transfer(
+    own: Ownership,
+    store: LockStore,
+    { to, leaseMs, share, handOver }: { to: string; leaseMs: number; share: boolean; handOver: number | undefined },
+  ): Promise<void> {
+    const held = this.#model.holderOf(own.resource, own.owner)?.token;
+    const fencingToken = held === undefined || handOver === undefined ? undefined : held - (held % 32) + handOver;
+    const real = fencingToken === undefined ? undefined : this.#comparison.tokens.real(fencingToken);
+    const terms = { to, leaseMs, share };
+    const reply = await store.transfer(own, real === undefined ? terms : { ...terms, fencingToken: real });
+    const expected = this.#model.transfer(own, fencingToken === undefined ? terms : { ...terms, fencingToken });
+    if (reply === null || expected === null) return this.#comparison.same(reply, expected, { transfer: own, to });
+    this.#comparison.tokens.note(expected, reply);
+  }
+
+  async #forceRelease(resource: string, number: number): Promise<void> {
+    const held = this.#model.holdersOf(resource);
+    const token = held[number]?.token ?? 0;
+    // A tick that several readers share is nobody's in particular.
+    if (held.filter((holder) => Math.floor(holder.token / 32) === Math.floor(token / 32)).length > 1) return;
+    const reply = await this.#watch.forceRelease(resource, token === 0 ? 32 : this.#comparison.tokens.real(token));
+    this.#comparison.same(reply, this.#model.forceRelease(resource, token), { forceRelease: resource, number });
+  }
+
+  async #kill(): Promise<void> {
+    const victim = CLIENTS - 1;
+    const { store } = this.clients[victim]!;
+    if (this.#model.gone.has(store.clientId)) return;
+    this.#model.gone.add(store.clientId);
+    await this.subject.kill(`client${victim}`);
+  }
+
+  /** Everything that can be seen after a step: what was told, and the state of all resources. */
+  async #compare(): Promise<void> {
+    for (const expected of this.#model.told.splice(0)) {
+      const client = this.clients.find(({ store }) => expected.owner.startsWith(`${store.clientId}/`))!;
+      const { fencingToken, ...told } = await soon(client.grants, expected);
+      const { fencingToken: order, ...rest } = expected;
+      assert.deepEqual(told, rest);
+      this.#comparison.tokens.note(order, fencingToken);
+      this.grants++;
+    }
+    const states = await Promise.all(RESOURCES.map((resource) => this.#watch.inspect(resource)));
+    for (const state of states) this.#comparison.sameState(state, this.#model.inspect(state.resource));
+  }
+
+  async #compareLists(): Promise<void> {
+    for (const prefix of ['', 's', 's*', 'stock', 'stocks']) {
+      assert.deepEqual((await this.#watch.list(prefix, 10)).sort(), this.#model.list(prefix), `the list of ${prefix}`);
+    }
+  }
+
+  #sameReply(reply: AcquireReply, expected: AcquireReply, step: PlannedStep): void {
+    this.#comparison.sameReply(reply, expected, step);
+    if (reply.status === 'granted') this.grants++;
+  }
+
+  /** Everybody gives back what he has, and an operator what the dead have. Then nothing is left. */
+  async #end(): Promise<void> {
+    for (const resource of RESOURCES) {
+      for (const holder of this.#model.holdersOf(resource)) {
+        await this.#watch.forceRelease(resource, this.#comparison.tokens.real(holder.token));
+        this.#model.forceRelease(resource, holder.token);
+      }
+      await this.#compare();
+      const owners = new Set([...this.#model.holders, ...this.#model.waiters].map(({ owner }) => owner));
+      for (const owner of [`${this.#watch.clientId}/last`, ...owners, `${this.#watch.clientId}/last`]) {
+        await this.#watch.release({ resource, owner, mode: 'exclusive' });
+        this.#model.release({ resource, owner, mode: 'exclusive' });
+      }
+      await this.#compare();
+    }
+    assert.ok(await this.subject.isEmpty(), 'something is left in the store');
+    for (const { grants } of this.clients) assert.equal(grants.size, 0, 'somebody was told of a grant that is none');
+  }
+
+  #clientOf(actor: number): Client {
+    return this.clients[this.plan.actors[actor]!.client]!;
+  }
+
+  /** The actors of the same client. */
+  #peersOf(actor: number): number[] {
+    const { actors } = this.plan;
+    return [...actors.keys()].filter((other) => actors[other]!.client === actors[actor]!.client);
+  }
+
+  #ownership(actor: number, resource: string): Ownership {
+    const { client: _, ...request } = this.plan.actors[actor]!;
+    return { ...request, resource, owner: `${this.#clientOf(actor).store.clientId}/actor${actor}` };
+  }
+}
+
+/** The next grant that a client is told of. @throws when none comes */
+async function soon(grants: GrantLog, expected: OwnedGrant): Promise<OwnedGrant> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const refuse = (): void => reject(new Error(`nobody was told of ${JSON.stringify(expected)}`));
+    timer = setTimeout(refuse, MESSAGE_MS);
+  });
+  try {
+    return await Promise.race([grants.next(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,112 @@
+import { InMemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { InMemoryServer } from '../../lib/memory/memory-server.js';
+import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
+import { FakeClock } from '../support/world/fake-clock.js';
+import { GrantLog } from '../support/expect/grant-log.js';
+import { describeDeadHolder } from './contract/dead-holder.contract.js';
+import { describeDowngrade } from './contract/downgrade.contract.js';
+import { describeGrantTerms } from './contract/grant-terms.contract.js';
+import { describeGrants } from './contract/grants.contract.js';
+import { describeLatchHistories } from './histories/latch-histories.contract.js';
+import { describeLatchStore } from './contract/latch-store.contract.js';
+import { describeLockStore } from './contract/lock-store.contract.js';
+import { describeOperators } from './contract/operators.contract.js';
+import { describeQueue } from './contract/queue.contract.js';
+import { describeReadWrite } from './contract/read-write.contract.js';
+import { describeRotation } from './contract/rotation.contract.js';
+import { describeSemaphore } from './contract/semaphore.contract.js';
+import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
+import { describeStoreModel } from './histories/store-model.contract.js';
+import { contender, enqueue, type Subject, take } from './subjects/subject.js';
+import { describeTickLedger } from './contract/tick-ledger.contract.js';
+import { describeTransfer } from './contract/transfer.contract.js';
+import { describeWriter } from './contract/writer.contract.js';
+
+async function inMemory(): Promise<Subject> {
+  const clock = new FakeClock();
+  const server = new InMemoryServer(clock);
+  const stores: InMemoryLockStore[] = [];
+  return {
+    async open(instanceId) {
+      const store = new InMemoryLockStore({ instanceId, server });
+      stores.push(store);
+      return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };
+    },
+    async kill(instanceId) {
+      await stores.find((store) => store.instanceId === instanceId)?.close();
+    },
+    now: async () => clock.wallNow(),
+    pass: (ms) => clock.advance(ms),
+    async expireLatch(name) {
+      server.latches.delete(name);
+      server.latchWaiters.delete(name);
+    },
+    isEmpty: async () => server.isEmpty,
+    async close() {
+      for (const store of stores) await store.close();
+    },
+  };
+}
+
+describe('the in-memory lock store', () => {
+  describeLockStore(inMemory);
+  describe('the queue', () => describeQueue(inMemory));
+  describe('grants', () => describeGrants(inMemory));
+  describe('grants', () => describeGrantTerms(inMemory));
+  describe('a dead holder', () => describeDeadHolder(inMemory));
+  describe('rotate', () => describeRotation(inMemory));
+  describe('a read/write lock', () => describeReadWrite(inMemory));
+  describe('a writer', () => describeWriter(inMemory));
+  describe('downgrade', () => describeDowngrade(inMemory));
+  describe('a semaphore', () => describeSemaphore(inMemory));
+  describe('a semaphore', () => describeSemaphoreSize(inMemory));
+  describe('transfer', () => describeTransfer(inMemory));
+  describe('an operator', () => describeOperators(inMemory));
+  describe('in any history', () => {
+    const numRuns = Number(process.env['HISTORIES'] ?? 300);
+    describeStoreModel(inMemory, { numRuns, withTime: true, unitMs: 100, slackMs: 0, hasRoughReplies: false });
+  });
+
+  it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
+    const store = new InMemoryLockStore({ instanceId: 'one' });
+    const grants = new GrantLog(store);
+    const owner = contender(store, 'stock');
+    await take(store, owner);
+    await enqueue(store, contender(store, 'stock'));
+    const released = store.release(owner);
+    expect(grants.size).toBe(0);
+    await released;
+    expect((await grants.next()).resource).toBe('stock');
+  });
+});
+
+describe('the in-memory tick ledger', () => describeTickLedger(inMemory));
+
+describe('the in-memory latch store', () => {
+  describeLatchStore(inMemory);
+  describeLatchHistories(inMemory, 300);
+});
+
+describe('the in-memory server', () => {
+  it('keeps tokens growing when the wall clock steps back', async () => {
+    const clock = new FakeClock();
+    const server = new InMemoryServer(clock);
+    const before = server.take({ resource: 'a', owner: 'x/1', mode: 'exclusive' }, 1_000);
+    clock.wallNow = () => 0;
+    expect(server.take({ resource: 'b', owner: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
+  });
+
+  it('keeps no ticks of the past', async () => {
+    const clock = new FakeClock();
+    const server = new InMemoryServer(clock);
+    const ledger = new InMemoryTickLedger(server);
+    for (let minute = 0; minute < 100; minute++) {
+      const ownership = { resource: 'job', owner: `one/${minute}`, mode: 'exclusive' as const };
+      const claim = { ownership, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
+      await ledger.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
+      await clock.advance(60_000);
+    }
+    expect(server.claims.size).toBe(1);
+  });
+});

@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../lib/core/util/clock.js';
+import { FakeClock } from '../support/world/fake-clock.js';
+import { describeDeadHolder } from './contract/dead-holder.contract.js';
+import { describeDowngrade } from './contract/downgrade.contract.js';
+import { describeGrantTerms } from './contract/grant-terms.contract.js';
+import { describeGrants } from './contract/grants.contract.js';
+import { describeLockStore } from './contract/lock-store.contract.js';
+import { describeOperators } from './contract/operators.contract.js';
+import { describeQueue } from './contract/queue.contract.js';
+import { quorumInMemory } from './subjects/quorum-in-memory.js';
+import { describeReadWrite } from './contract/read-write.contract.js';
+import { describeRotation } from './contract/rotation.contract.js';
+import type { Subject } from './subjects/subject.js';
+import { describeTickLedger } from './contract/tick-ledger.contract.js';
+import { describeTransfer } from './contract/transfer.contract.js';
+import { describeWriter } from './contract/writer.contract.js';
+
+/** On a clock that stands still all nodes do the same. */
+const FEATURES = { semaphores: false, oneQueue: true };
+
+async function inMemory(): Promise<Subject> {
+  const clock = new FakeClock();
+  return quorumInMemory(3, clock, (ms) => clock.advance(ms));
+}
+
+describe('a quorum of three in-memory stores', () => {
+  describeLockStore(inMemory);
+  describe('the queue', () => describeQueue(inMemory));
+  describe('grants', () => describeGrants(inMemory));
+  describe('grants', () => describeGrantTerms(inMemory, FEATURES));
+  describe('a dead holder', () => describeDeadHolder(inMemory));
+  describe('rotate', () => describeRotation(inMemory));
+  describe('a read/write lock', () => describeReadWrite(inMemory));
+  describe('a writer', () => describeWriter(inMemory));
+  describe('downgrade', () => describeDowngrade(inMemory, FEATURES));
+  describe('transfer', () => describeTransfer(inMemory, FEATURES));
+  describe('an operator', () => describeOperators(inMemory, FEATURES));
+});
+
+describe('the tick ledger of a quorum', () => {
+  describeTickLedger(async () => quorumInMemory(3, new SystemClock(), sleep));
+});

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { SystemClock } from '../../../lib/core/util/clock.js';
+import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
+import { QuorumTickLedger } from '../../../lib/quorum/quorum-tick-store.js';
+import { SystemRandom } from '../../../lib/core/util/random.js';
+import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { lockConnection } from '../../support/redis/lock-user.js';
+import { useServers } from '../../support/redis/quorum-servers.js';
+import { timeOf } from './on-redis.js';
+import { LONG_MS, type Subject } from './subject.js';
+
+/** A quorum of so many servers, fresh for every test. */
+export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
+  let admins: Redis[] = [];
+  let subjects = 0;
+  afterAll(() => admins.forEach((admin) => admin.disconnect()));
+  const servers = useServers(nodes);
+  beforeAll(() => {
+    admins = servers().map(({ url }) => new Redis(url));
+  });
+  return async () => {
+    const keyPrefix = `lock:contract-${++subjects}`;
+    const opened: { readonly quorum: QuorumLockStore; readonly stores: readonly RedisLockStore[] }[] = [];
+    return {
+      async open(instanceId) {
+        const clientId = createClientId(instanceId);
+        const stores = servers().map(({ url }) => {
+          const connection = lockConnection(url);
+          return new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: LONG_MS, clientId });
+        });
+        const started = await Promise.all(stores.map((store) => store.start(10_000)));
+        if (started.includes(false)) throw new Error('not all nodes are there');
+        // The contract counts from 0: a stamp of long ago would be that of a vote that is over.
+        const from = performance.now();
+        const clock = Object.assign(new SystemClock(), { now: () => performance.now() - from });
+        const workings = { clock, random: new SystemRandom() };
+        const members = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
+        // Nobody is to be left out because the machine is busy.
+        const quorum = new QuorumLockStore({ ...workings, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
+        opened.push({ quorum, stores });
+        const claims = stores.map((store) => new RedisTickLedger(store));
+        const ledger = new QuorumTickLedger(quorum, claims, workings.clock, workings.random);
+        return { store: quorum, ledger, latches: new RedisLatchStore(stores[0]!) };
+      },
+      async kill(instanceId) {
+        const { quorum, stores } = opened.find(({ quorum: { instanceId: id } }) => id === instanceId)!;
+        await quorum.close();
+        for (const [index, { keys, clientId }] of stores.entries()) {
+          while ((await admins[index]!.pubsub('NUMSUB', keys.inbox(clientId)))[1] !== 0) await sleep(5);
+        }
+      },
+      now: () => timeOf(admins[0]!),
+      pass: (ms) => sleep(ms),
+      async expireLatch() {
+        throw new Error('there are no latches on a quorum');
+      },
+      async isEmpty() {
+        // A majority has answered; the others are about to do what they were told before.
+        for (let tries = 0; tries < 200; tries++) {
+          const keys = await Promise.all(admins.map((admin) => admin.keys(`${keyPrefix}:*`)));
+          if (keys.flat().every((key) => key === `${keyPrefix}:fence`)) return true;
+          await sleep(5);
+        }
+        return false;
+      },
+      async close() {
+        for (const { quorum } of opened) await quorum.close();
+      },
+    };
+  };
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { LatchStore } from '../../../lib/core/store/latch-store.js';
+import type { LockStore, Ownership, Queueing } from '../../../lib/core/store/lock-store.js';
+import type { TickLedger } from '../../../lib/core/store/tick-store.js';
+
+/** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
+export interface Subject {
+  /** One more instance on the same server. */
+  open(instanceId: string): Promise<{ store: LockStore; ledger: TickLedger; latches: LatchStore }>;
+  /** The instance dies, and the server has noticed. */
+  kill(instanceId: string): Promise<void>;
+  /** The wall clock of the server, in milliseconds since the Unix epoch. */
+  now(): Promise<number>;
+  /** At least that long passes for the server. */
+  pass(ms: number): Promise<void>;
+  /** The TTL of a latch is over, and the places of those who wait for it. */
+  expireLatch(name: string): Promise<void>;
+  /** Whether the server keeps nothing of any resource. */
+  isEmpty(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Long enough that nothing expires by itself within a test. */
+export const LONG_MS = 60_000;
+/** Short enough to wait for its end. */
+export const SHORT_MS = 50;
+
+/** The ownership of a new contender of this instance. */
+export function contender(store: LockStore, resource: string, mode: Ownership['mode'] = 'exclusive'): Ownership {
+  return { resource, owner: `${store.clientId}/${randomUUID()}`, mode };
+}
+
+/** What a contender asks for. */
+export type Wish = Pick<Ownership, 'mode' | 'permits'>;
+
+export const EXCLUSIVE: Wish = { mode: 'exclusive' };
+export const REENTRANT: Wish = { mode: 'reentrant' };
+export const READ: Wish = { mode: 'read' };
+export const WRITE: Wish = { mode: 'write' };
+
+/** What a place has beside locks and read/write locks. */
+export interface Features {
+  readonly semaphores: boolean;
+  /**
+   * Whether there is one queue, and one that mints the tokens. Where nodes have their own, those who are granted together have tokens in
+   * any order, and one who had too few votes for a moment may hold the lock and stand in the queue of a node.
+   */
+  readonly oneQueue: boolean;
+}
+
+export const EVERYTHING: Features = { semaphores: true, oneQueue: true };
+
+/** Those of the wishes that can come true there. */
+export function possible({ semaphores }: Features, ...wishes: Wish[]): Wish[] {
+  return wishes.filter((wish) => semaphores || !wish.permits);
+}
+
+/** So many permits of a semaphore that has so many, or that is resized to have so many. */
+export function permits(count: number, total: number, isResized = false): Wish {
+  return { mode: 'semaphore', permits: { count, total, isResized } };
+}
+
+/** How one waits who cares for neither the stamp nor the length of the queue. */
+export const PATIENT: Queueing = { sentAt: 0, maxWaiters: 1_000 };
+
+/** Takes a free resource. @throws when it is not free */
+export async function take(store: LockStore, ownership: Ownership, leaseMs = LONG_MS): Promise<number> {
+  const reply = await store.acquire(ownership, leaseMs);
+  if (reply.status !== 'granted') throw new Error(`${ownership.resource} is ${reply.status}`);
+  return reply.fencingToken;
+}
+
+/** Joins the queue of a resource that is not free, or asks again from within. @throws when it does not stand in the queue then */
+export async function enqueue(
+  store: LockStore,
+  ownership: Ownership,
+  { leaseMs = LONG_MS, ...queueing }: Partial<Queueing> & { leaseMs?: number } = {},
+): Promise<void> {
+  const { status } = await store.acquire(ownership, leaseMs, { ...PATIENT, ...queueing });
+  if (status !== 'queued') throw new Error(`${ownership.resource} is ${status}`);
+}

@@ -1,0 +1,242 @@
+import { Injectable, NotFoundException } from '@nestjs/common';
+import { DistributedLock, LeaseLostError, LockBusyError, LockTimeoutError, RedisLockService } from 'nestjs-redis-lock';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+const failure = new NotFoundException('no such order');
+const foreign = new LockBusyError('of another library', 1, 1);
+let finish = gate();
+let runs = 0;
+
+@Injectable()
+class Orders {
+  constructor(readonly locks: RedisLockService) {}
+
+  @DistributedLock('orders')
+  async all(): Promise<string | undefined> {
+    return this.locks.current()?.resource;
+  }
+
+  @DistributedLock((order: string) => `order:${order}`)
+  async one(order: string, quantity: number): Promise<[string | undefined, string, number]> {
+    return [this.locks.current()?.resource, order, quantity];
+  }
+
+  @DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`] })
+  async transfer(_from: string, _to: string): Promise<readonly string[] | undefined> {
+    return this.locks.current()?.resources;
+  }
+
+  readonly region = 'eu';
+
+  @DistributedLock(function (this: Orders) {
+    return `region:${this.region}`;
+  } as () => string)
+  async ofRegion(): Promise<string | undefined> {
+    return this.locks.current()?.resource;
+  }
+
+  @DistributedLock('slow')
+  async slow(): Promise<void> {
+    runs++;
+    await finish.opened;
+  }
+
+  @DistributedLock({ key: 'slow', waitMs: 0 })
+  async refuses(): Promise<void> {
+    runs++;
+  }
+
+  @DistributedLock({ key: 'slow', waitMs: 30 })
+  async waitsABit(): Promise<void> {
+    runs++;
+  }
+
+  @DistributedLock({ key: 'slow', onBusy: 'skip' })
+  async skips(): Promise<string> {
+    runs++;
+    return 'ran';
+  }
+
+  @DistributedLock({ key: 'slow', waitMs: 0, onBusy: async (busy) => `fallback for ${busy.resource}, ${busy.code}` })
+  async fallsBack(): Promise<string> {
+    runs++;
+    return 'ran';
+  }
+
+  @DistributedLock({ key: 'fails', onBusy: 'skip' })
+  async fails(): Promise<void> {
+    throw failure;
+  }
+
+  @DistributedLock({ key: 'fails', onBusy: 'skip' })
+  async failsBusily(): Promise<void> {
+    throw foreign;
+  }
+
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false })
+  async outlivesItsLease(): Promise<string> {
+    await aborted(this.locks);
+    return 'finished';
+  }
+
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  async mustNotOutliveItsLease(): Promise<string> {
+    await aborted(this.locks);
+    return 'finished';
+  }
+
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  async failsAfterItsLease(): Promise<string> {
+    await aborted(this.locks);
+    throw failure;
+  }
+
+  @DistributedLock({ key: 'handed-on', onLost: 'throw' })
+  async handsOn(): Promise<string> {
+    return this.locks.current()!.transfer();
+  }
+}
+
+async function aborted(locks: RedisLockService): Promise<void> {
+  const { signal } = locks.current()!;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve));
+}
+
+describe('@DistributedLock', () => {
+  const start = useApps();
+  let orders: Orders;
+  let locks: RedisLockService;
+
+  beforeEach(async () => {
+    runs = 0;
+    finish = gate();
+    const { app } = await start({ imports: [inMemory()], providers: [Orders] });
+    orders = app.get(Orders);
+    locks = app.get(RedisLockService);
+  });
+  afterEach(() => finish.open());
+
+  it('holds a fixed resource while the method runs, and no longer', async () => {
+    expect(await orders.all()).toBe('orders');
+    expect((await locks.inspect('orders')).holders).toEqual([]);
+  });
+
+  it('holds the resource that a function makes of the arguments, which arrive unchanged', async () => {
+    expect(await orders.one('7', 3)).toEqual(['order:7', '7', 3]);
+  });
+
+  it('holds several resources, each once, in one order for everybody', async () => {
+    expect(await orders.transfer('b', 'a')).toEqual(['account:a', 'account:b']);
+    expect(await orders.transfer('a', 'a')).toEqual(['account:a']);
+  });
+
+  it('calls a key function with the instance as this', async () => {
+    expect(await orders.ofRegion()).toBe('region:eu');
+  });
+
+  it('runs one call after the other, also on one instance', async () => {
+    const first = track(orders.slow());
+    const second = track(orders.slow());
+    await eventually(async () => expect((await locks.inspect('slow')).waiters).toHaveLength(1));
+    expect(runs).toBe(1);
+    finish.open();
+    await eventually(() => expect([first.state, second.state]).toEqual(['fulfilled', 'fulfilled']));
+    expect(runs).toBe(2);
+  });
+
+  describe('on a busy resource', () => {
+    /** Holds it, does this, and sees that nobody but the holder ever ran. */
+    const whileBusy = async (test: () => Promise<void>): Promise<void> => {
+      const holder = orders.slow();
+      await eventually(() => expect(runs).toBe(1));
+      await test();
+      finish.open();
+      await holder;
+      expect(runs).toBe(1);
+    };
+
+    it('throws LockBusyError at once with waitMs: 0', async () => {
+      await whileBusy(async () => expect(await rejection(orders.refuses())).toBeInstanceOf(LockBusyError));
+    });
+
+    it('throws LockTimeoutError when waitMs is over', async () => {
+      await whileBusy(async () => expect(await rejection(orders.waitsABit())).toBeInstanceOf(LockTimeoutError));
+    });
+
+    it("returns undefined without running, with onBusy: 'skip'", async () => {
+      await whileBusy(async () => expect(await orders.skips()).toBeUndefined());
+    });
+
+    it('returns what the onBusy function gives, which is told why', async () => {
+      await whileBusy(async () => expect(await orders.fallsBack()).toBe('fallback for slow, LOCK_BUSY'));
+    });
+  });
+
+  it('runs a method with onBusy as any other when the resource is free', async () => {
+    expect([await orders.skips(), await orders.fallsBack()]).toEqual(['ran', 'ran']);
+  });
+
+  it('passes the error of the method on as the same object, and releases', async () => {
+    expect(await rejection(orders.fails())).toBe(failure);
+    expect((await locks.inspect('fails')).holders).toEqual([]);
+  });
+
+  it('does not take a busy error that the method itself throws for a busy resource', async () => {
+    expect(await rejection(orders.failsBusily())).toBe(foreign);
+  });
+
+  it('aborts the signal when the lease is lost, and the result stands', async () => {
+    expect(await orders.outlivesItsLease()).toBe('finished');
+  });
+
+  it("rejects with LeaseLostError after the method has ended, with onLost: 'throw'", async () => {
+    const error = await rejection<LeaseLostError>(orders.mustNotOutliveItsLease());
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error.reason).toBe('expired');
+  });
+
+  it("gives the result of a method that has handed its lease on, with onLost: 'throw' too, and releases nothing", async () => {
+    await using adopted = await locks.adopt(await orders.handsOn());
+    expect([adopted.isHeld(), await adopted.verify()]).toEqual([true, true]);
+  });
+
+  it("rejects with the method's own error where both happen", async () => {
+    expect(await rejection(orders.failsAfterItsLease())).toBe(failure);
+  });
+
+  it('leaves name and number of parameters as they are', () => {
+    expect([orders.one.name, orders.one.length]).toEqual(['one', 2]);
+    expect([orders.all.name, orders.all.length]).toEqual(['all', 0]);
+  });
+});
+
+describe('@DistributedLock with several lock services', () => {
+  const start = useApps();
+
+  @Injectable()
+  class Invoices {
+    @DistributedLock({ key: 'invoice', lockService: 'billing' })
+    async bill(): Promise<void> {
+      await finish.opened;
+    }
+
+    @DistributedLock({ key: 'invoice', waitMs: 0 })
+    async send(): Promise<string> {
+      return 'sent';
+    }
+  }
+
+  it('locks in the service that lockService names; the others are independent', async () => {
+    finish = gate();
+    const { app } = await start({ imports: [inMemory(), inMemory({ name: 'billing' })], providers: [Invoices] });
+    const billing = app.get<RedisLockService>('RedisLockService:billing');
+    const invoices = app.get(Invoices);
+    const bill = invoices.bill();
+    await eventually(async () => expect((await billing.inspect('invoice')).holders).toHaveLength(1));
+    expect(await invoices.send()).toBe('sent');
+    finish.open();
+    await bill;
+  });
+});

@@ -1,0 +1,250 @@
+import { Injectable } from '@nestjs/common';
+import {
+  DistributedLock,
+  DistributedSemaphore,
+  InvalidLockOptionsError,
+  LockHandler,
+  ReadLock,
+  RedisLockService,
+  WriteLock,
+} from 'nestjs-redis-lock';
+import { rejection } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+
+const bug = new RangeError('no such tenant');
+let runs = 0;
+/** What the key function yields. */
+let yielded: unknown;
+
+@Injectable()
+class Tenants {
+  @DistributedLock(() => yielded as string)
+  async clean(): Promise<void> {
+    runs++;
+  }
+
+  @DistributedLock((_tenant: { id: string }) => {
+    throw bug;
+  })
+  async drop(_tenant: { id: string }): Promise<void> {
+    runs++;
+  }
+
+  // What JavaScript callers, and `any`, can do: the tenant is missing.
+  @DistributedLock((tenant?: string) => tenant as string)
+  async visit(_tenant?: string): Promise<void> {
+    runs++;
+  }
+}
+
+describe('a key function', () => {
+  const start = useApps();
+  let tenants: Tenants;
+  let acquired: string[];
+
+  beforeEach(async () => {
+    runs = 0;
+    const { app } = await start({ imports: [inMemory()], providers: [Tenants] });
+    tenants = app.get(Tenants);
+    acquired = [];
+    app.get(RedisLockService).observe((event) => {
+      if (event.type === 'acquired') acquired.push(event.resource);
+    });
+  });
+  // Never one shared lock for everybody whose key is broken.
+  const expectNothingHappened = (): void => expect({ runs, acquired }).toEqual({ runs: 0, acquired: [] });
+
+  const bad: [string, unknown, RegExp][] = [
+    ['undefined', undefined, /undefined is not a string/],
+    ['null', null, /null is not a string/],
+    ['an object', { id: 7 }, /an object \(Object\) is not a string/],
+    ['a promise, of an async function', Promise.resolve('x'), /an object \(Promise\) is not a string/],
+    ['a number', 7, /7 is not a string/],
+    ['an empty string', '', /the name is empty/],
+    ['an empty array', [], /the array is empty/],
+    ['an array with a hole', ['a', undefined], /undefined is not a string/],
+    ['513 bytes', 'ä'.repeat(256) + 'x', /the name has 513 bytes, more than 512/],
+    ['a lone surrogate', 'tenant-\ud800', /lone surrogate/],
+  ];
+  it.each(bad)('that yields %s is an InvalidLockOptionsError, and the method does not run', async (_, value, why) => {
+    yielded = value;
+    const error = await rejection(tenants.clean());
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toMatch(why);
+    expect(error.message).toContain('Tenants.clean');
+    expectNothingHappened();
+  });
+
+  it('that throws is an InvalidLockOptionsError with what it threw as cause', async () => {
+    const error = await rejection(tenants.drop({ id: 'x' }));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toBe('The key function of Tenants.drop threw: no such tenant');
+    expect(error.cause).toBe(bug);
+    expectNothingHappened();
+  });
+
+  it('that is called without the argument it needs does not lock a resource called undefined', async () => {
+    expect(await rejection(tenants.visit())).toBeInstanceOf(InvalidLockOptionsError);
+    expectNothingHappened();
+  });
+});
+
+/** Decorates a method of a class as the compiler does, with options that it would not let pass. */
+function decorating(options: unknown, decorator: (given: never) => unknown = DistributedLock): () => void {
+  class Reports {
+    async nightly(): Promise<void> {}
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!;
+  return () => (decorator(options as never) as MethodDecorator)(Reports.prototype, 'nightly', descriptor);
+}
+
+describe('the options of a decorator are checked when the class is defined', () => {
+  const bad: [string, unknown, string][] = [
+    [
+      'a misspelt option',
+      { key: 'x', leasMs: 100 },
+      'The lock of Reports.nightly does not know the option "leasMs". Did you mean leaseMs?',
+    ],
+    [
+      'an option of the other decorators',
+      { key: 'x', overlap: 'skip' },
+      'The lock of Reports.nightly does not know the option "overlap". It knows: key, onBusy',
+    ],
+    [
+      'a signal, which belongs to one call',
+      { key: 'x', signal: new AbortController().signal },
+      'does not know the option "signal"',
+    ],
+    [
+      'a lease too short',
+      { key: 'x', leaseMs: 49 },
+      'leaseMs must be an integer from 50 to 86400000 (milliseconds), not 49.',
+    ],
+    ['a lease too long', { key: 'x', leaseMs: 86_400_001 }, 'leaseMs must be an integer from 50 to 86400000'],
+    ['a fraction', { key: 'x', leaseMs: 100.5 }, 'not 100.5.'],
+    ['NaN', { key: 'x', maxHoldMs: NaN }, 'maxHoldMs must be an integer from 50'],
+    [
+      'a number in a string',
+      { key: 'x', waitMs: '5' },
+      'waitMs must be an integer from 0 to 9007199254740991 (milliseconds), not "5".',
+    ],
+    ['a negative wait', { key: 'x', waitMs: -1 }, 'not -1.'],
+    ['an unknown mode', { key: 'x', mode: 'shared' }, "mode must be one of 'exclusive', 'reentrant'"],
+    ['an unknown onBusy', { key: 'x', onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
+    ['an unknown onLost', { key: 'x', onLost: 'ignore' }, `onLost must be one of 'abort', 'throw', not "ignore".`],
+    ['an empty lock service', { key: 'x', lockService: '' }, 'lockService must be the name of a registration, not "".'],
+    ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
+    [
+      'a missing key',
+      {},
+      'The resource given to the lock of Reports.nightly cannot be used: undefined is not a string',
+    ],
+    ['no options at all', undefined, 'The lock of Reports.nightly must be an object, not undefined.'],
+    ['an empty key', '', 'the name is empty'],
+    ['no keys', [], 'the array is empty'],
+  ];
+  it.each(bad)('%s', (_, options, message) => {
+    expect(decorating(options)).toThrow(InvalidLockOptionsError);
+    expect(decorating(options)).toThrow(message);
+    expect(decorating(options, LockHandler)).toThrow(message);
+  });
+
+  it.each([
+    ['@ReadLock', ReadLock],
+    ['@WriteLock', WriteLock],
+  ])('%s: the mode is what it stands for, all else is as above', (_, decorator) => {
+    for (const [, options, message] of bad.filter(([what]) => what !== 'an unknown mode')) {
+      expect(decorating(options, decorator)).toThrow(message);
+    }
+    const why = 'The lock of Reports.nightly does not know the option "mode". It knows: key, onBusy';
+    expect(decorating({ key: 'x', mode: 'write' }, decorator)).toThrow(why);
+    expect(decorating({ key: ['a', 'b'], leaseMs: 50, onBusy: 'skip' }, decorator)).not.toThrow();
+  });
+
+  const badSemaphores: [string, unknown, string][] = [
+    [
+      'no permits',
+      { key: 'x', permits: undefined },
+      'say how many permits the semaphore of Reports.nightly has in all',
+    ],
+    ['no permit at all', { key: 'x', permits: 0 }, 'permits must be an integer from 1 to 1000000 (permits), not 0.'],
+    ['too many', { key: 'x', permits: 1_000_001 }, 'permits must be an integer from 1 to 1000000 (permits)'],
+    ['a number in a string', { key: 'x', permits: '3' }, 'not "3".'],
+    ['a function, which is for the key alone', { key: 'x', permits: () => 3 }, 'not a function.'],
+    [
+      'half a permit',
+      { key: 'x', permits: 3, count: 0.5 },
+      'count must be an integer from 1 to 1000000 (permits), not 0.5.',
+    ],
+    ['more than there are', { key: 'x', permits: 3, count: 4 }, 'count is 4, but there are 3 permits'],
+    ['a mode', { key: 'x', permits: 3, mode: 'read' }, 'does not know the option "mode"'],
+    ['a signal', { key: 'x', permits: 3, signal: AbortSignal.abort() }, 'does not know the option "signal"'],
+    ['a misspelt option', { key: 'x', permits: 3, counts: 2 }, 'Did you mean count?'],
+    ['a lease too short', { key: 'x', permits: 3, leaseMs: 49 }, 'leaseMs must be an integer from 50'],
+    ['an unknown onBusy', { key: 'x', permits: 3, onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
+    ['an empty lock service', { key: 'x', permits: 3, lockService: '' }, 'lockService must be the name of'],
+    [
+      'several names',
+      { key: ['a', 'b'], permits: 3 },
+      'an array of 2 is not a string. A resource is a non-empty string',
+    ],
+    ['no name', { permits: 3 }, 'The resource given to the lock of Reports.nightly cannot be used: undefined'],
+  ];
+  it.each(badSemaphores)('a semaphore with %s', (_, options, message) => {
+    for (const decorator of [DistributedSemaphore, LockHandler]) {
+      expect(decorating(options, decorator)).toThrow(InvalidLockOptionsError);
+      expect(decorating(options, decorator)).toThrow(message);
+    }
+  });
+
+  it('a semaphore that is only a name, and a lock that has permits', () => {
+    expect(decorating('x', DistributedSemaphore)).toThrow(
+      'The semaphore of Reports.nightly must be an object, not a string.',
+    );
+    expect(decorating(undefined, DistributedSemaphore)).toThrow('must be an object, not undefined.');
+    for (const decorator of [DistributedLock, ReadLock, WriteLock]) {
+      expect(decorating({ key: 'x', permits: 3 }, decorator)).toThrow('does not know the option "permits"');
+    }
+  });
+
+  it('good ones pass', () => {
+    const semaphore = { key: 'x', permits: 3, count: 3, leaseMs: 50, waitMs: 0, onBusy: 'skip', lockService: 'y' };
+    expect(decorating(semaphore, DistributedSemaphore)).not.toThrow();
+    expect(decorating(semaphore, LockHandler)).not.toThrow();
+    const all = {
+      key: ['a', 'b'],
+      mode: 'reentrant',
+      leaseMs: 50,
+      waitMs: Infinity,
+      maxHoldMs: 1_000,
+      watchdog: false,
+    };
+    expect(decorating(all)).not.toThrow();
+    expect(decorating(all, LockHandler)).not.toThrow();
+  });
+});
+
+describe('what cannot be locked is refused when the class is defined', () => {
+  const lock = DistributedLock('x') as unknown as MethodDecorator;
+
+  it('a static method, because Nest injects the lock service into instances', () => {
+    class Reports {
+      static async nightly(): Promise<void> {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Reports, 'nightly')!;
+    expect(() => lock(Reports, 'nightly', descriptor)).toThrow(InvalidLockOptionsError);
+    expect(() => lock(Reports, 'nightly', descriptor)).toThrow('A static method of Reports cannot be locked');
+  });
+
+  it('a getter', () => {
+    class Reports {
+      get nightly(): number {
+        return 1;
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!;
+    expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow('Reports.nightly is not a method');
+    // What a compiler passes for a property with an arrow function in it.
+    expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow('Reports.nightly is not a method');
+  });
+});

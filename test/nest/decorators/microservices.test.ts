@@ -1,0 +1,151 @@
+import { Controller, Inject, Injectable, type CanActivate, UseGuards } from '@nestjs/common';
+import {
+  type ClientProxy,
+  ClientProxyFactory,
+  EventPattern,
+  MessagePattern,
+  Payload,
+  RpcException,
+  Transport,
+} from '@nestjs/microservices';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { firstValueFrom, type Observable, of } from 'rxjs';
+import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { inMemory, type LogBook, useApps } from '../nest-apps.js';
+
+const heard: unknown[] = [];
+
+@Injectable()
+class Members implements CanActivate {
+  canActivate(): boolean {
+    return true;
+  }
+}
+
+@Controller()
+class StockController {
+  @Inject() readonly locks!: RedisLockService;
+
+  @DistributedLock((sku: string) => `sku:${sku}`)
+  @MessagePattern('count.above')
+  async countAbove(@Payload() sku: string): Promise<unknown> {
+    return { sku, locked: this.locks.current()?.resource };
+  }
+
+  @MessagePattern('count.below')
+  @UseGuards(Members)
+  @DistributedLock((sku: string) => `sku:${sku}`)
+  async countBelow(@Payload() sku: string): Promise<unknown> {
+    return { sku, locked: this.locks.current()?.resource };
+  }
+
+  @DistributedLock('stock')
+  @EventPattern('sold.above')
+  async soldAbove(@Payload() sku: string): Promise<void> {
+    heard.push(['above', sku, this.locks.current()?.resource]);
+  }
+
+  @EventPattern('sold.below')
+  @DistributedLock('stock')
+  async soldBelow(@Payload() sku: string): Promise<void> {
+    heard.push(['below', sku, this.locks.current()?.resource]);
+  }
+
+  @MessagePattern('handler')
+  @LockHandler((context) => `sku:${context.switchToRpc().getData<string>()}`)
+  handler(): Observable<unknown> {
+    return of(this.locks.current()?.resource);
+  }
+
+  @MessagePattern('busy')
+  @DistributedLock({ key: 'busy', waitMs: 0 })
+  async busy(): Promise<void> {}
+
+  @EventPattern('delivered')
+  @DistributedLock({ key: 'busy', waitMs: 0 })
+  async delivered(@Payload() _sku: string): Promise<void> {}
+
+  @MessagePattern('fails')
+  @DistributedLock('fails')
+  async fails(): Promise<void> {
+    throw new RpcException('sold out');
+  }
+}
+
+describe('@DistributedLock on the handlers of a microservice over TCP', () => {
+  const start = useApps();
+  let client: ClientProxy;
+  let locks: RedisLockService;
+  let log: LogBook;
+
+  beforeEach(async () => {
+    heard.length = 0;
+    const port = await freePort();
+    const running = await start({
+      imports: [inMemory()],
+      controllers: [StockController],
+      configure: async (service) => {
+        service.useGlobalFilters(new LockExceptionFilter());
+        service.connectMicroservice(
+          { transport: Transport.TCP, options: { port, host: '127.0.0.1' } },
+          { inheritAppConfig: true },
+        );
+        await service.startAllMicroservices();
+      },
+    });
+    log = running.log;
+    locks = running.app.get(RedisLockService);
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port, host: '127.0.0.1' } });
+  });
+  afterEach(() => client.close());
+  const ask = (pattern: string, data: unknown = ''): Promise<unknown> => firstValueFrom(client.send(pattern, data));
+
+  it.each(['count.above', 'count.below'])('above and below @MessagePattern: %s', async (pattern) => {
+    expect(await ask(pattern, 'A1')).toEqual({ sku: 'A1', locked: 'sku:A1' });
+  });
+
+  it('above and below @EventPattern', async () => {
+    client.emit('sold.above', 'A1');
+    client.emit('sold.below', 'B2');
+    await eventually(() => expect(heard).toHaveLength(2));
+    expect(heard).toContainEqual(['above', 'A1', 'stock']);
+    expect(heard).toContainEqual(['below', 'B2', 'stock']);
+  });
+
+  it('@LockHandler holds the lock while the handler’s stream runs', async () => {
+    expect(await ask('handler', 'A1')).toBe('sku:A1');
+    expect((await locks.inspect('sku:A1')).holders).toEqual([]);
+  });
+
+  it('an event that does not get its lock is no more handled, which is logged: nobody else is told', async () => {
+    await using _lease = await locks.acquire('busy');
+    await firstValueFrom(client.emit('delivered', 'A1'), { defaultValue: undefined });
+    await eventually(() =>
+      expect(log.at('warn')).toEqual([
+        expect.stringMatching(/^"busy" is locked by another holder.*An event is lost by this/s),
+      ]),
+    );
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('passes an RpcException of the handler on', async () => {
+    expect(await rejection(ask('fails'))).toEqual({ status: 'error', message: 'sold out' });
+  });
+
+  it('tells the caller that the resource is busy, through the filter, and nothing of our insides', async () => {
+    await using _lease = await locks.acquire('busy');
+    const message = 'Another request is working on this. Try again later.';
+    expect(await rejection(ask('busy'))).toEqual({ status: 'error', message, code: 'LOCK_BUSY' });
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,181 @@
+import { Injectable } from '@nestjs/common';
+import {
+  DistributedLock,
+  type LockEvent,
+  LockReentryError,
+  LockTimeoutError,
+  RedisLockService,
+} from 'nestjs-redis-lock';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+const reentrant = { key: (order: string) => `order:${order}`, mode: 'reentrant', waitMs: 150 } as const;
+
+@Injectable()
+class Stock {
+  constructor(readonly locks: RedisLockService) {}
+
+  @DistributedLock(reentrant)
+  async reserve(order: string): Promise<number> {
+    return this.locks.current(`order:${order}`)!.fencingToken;
+  }
+
+  @DistributedLock({ ...reentrant, mode: 'exclusive' })
+  async count(_order: string): Promise<void> {}
+}
+
+@Injectable()
+class Payments {
+  constructor(
+    readonly stock: Stock,
+    readonly locks: RedisLockService,
+  ) {}
+
+  @DistributedLock(reentrant)
+  async charge(order: string): Promise<number[]> {
+    return [this.locks.current(`order:${order}`)!.fencingToken, await this.stock.reserve(order)];
+  }
+}
+
+let mayEnd = gate();
+let left: Promise<unknown> | undefined;
+
+@Injectable()
+class Checkout {
+  constructor(
+    readonly payments: Payments,
+    readonly stock: Stock,
+    readonly locks: RedisLockService,
+  ) {}
+
+  @DistributedLock(reentrant)
+  async run(order: string): Promise<number[]> {
+    return [this.locks.current()!.fencingToken, ...(await this.payments.charge(order))];
+  }
+
+  @DistributedLock(reentrant)
+  async runAllAtOnce(order: string): Promise<number[][]> {
+    return Promise.all([this.payments.charge(order), this.payments.charge(order), this.payments.charge(order)]);
+  }
+
+  @DistributedLock(reentrant)
+  async failInside(order: string): Promise<void> {
+    await this.payments.charge(order);
+    throw new Error('after the inner lock');
+  }
+
+  @DistributedLock({ ...reentrant, mode: 'exclusive' })
+  async exclusively(order: string): Promise<unknown> {
+    return this.stock.count(order);
+  }
+
+  @DistributedLock(reentrant)
+  async mixed(order: string): Promise<unknown> {
+    return this.stock.count(order);
+  }
+
+  /** Leaves work behind that nobody awaits, and that locks when the lease is long over. */
+  @DistributedLock(reentrant)
+  async leaveBehind(order: string): Promise<void> {
+    left = mayEnd.opened.then(() => this.stock.reserve(order));
+  }
+
+  /** Leaves work behind that has entered already. */
+  @DistributedLock(reentrant)
+  async leaveInside(order: string): Promise<void> {
+    const entered = gate();
+    left = this.locks.using(`order:${order}`, { mode: 'reentrant' }, async () => {
+      entered.open();
+      await mayEnd.opened;
+    });
+    await entered.opened;
+  }
+}
+
+const redis = useRedis();
+const stores: [string, () => Parameters<typeof inMemory>[0]][] = [
+  ['in memory', () => ({})],
+  ['on Redis', () => ({ connection: redis().url })],
+];
+
+describe.each(stores)('locked methods that call locked methods of other services, %s', (_, options) => {
+  const start = useApps();
+  let checkout: Checkout;
+  let stock: Stock;
+  let locks: RedisLockService;
+  let events: LockEvent[];
+
+  beforeEach(async () => {
+    mayEnd = gate();
+    left = undefined;
+    const { app } = await start({ imports: [inMemory(options())], providers: [Checkout, Payments, Stock] });
+    [checkout, stock, locks] = [app.get(Checkout), app.get(Stock), app.get(RedisLockService)];
+    events = [];
+    locks.observe((event) => events.push(event));
+  });
+  const countOf = (type: LockEvent['type']): number => events.filter((event) => event.type === type).length;
+  const expectFree = async (): Promise<void> => expect((await locks.inspect('order:7')).holders).toEqual([]);
+
+  it('enter again through any number of them: one lock, one fencing token, freed by the outermost', async () => {
+    const tokens = await checkout.run('7');
+    expect(tokens).toHaveLength(3);
+    expect(new Set(tokens).size).toBe(1);
+    expect([countOf('acquired'), countOf('released')]).toEqual([1, 1]);
+    await expectFree();
+  });
+
+  it('share the ownership as siblings of Promise.all', async () => {
+    const tokens = (await checkout.runAllAtOnce('7')).flat();
+    expect(tokens).toHaveLength(6);
+    expect(new Set(tokens).size).toBe(1);
+    expect([countOf('acquired'), countOf('released')]).toEqual([1, 1]);
+    await expectFree();
+  });
+
+  it('free the lock when the outermost fails after the inner ones', async () => {
+    expect((await rejection(checkout.failInside('7'))).message).toBe('after the inner lock');
+    await expectFree();
+  });
+
+  it('keep everybody else out meanwhile', async () => {
+    await using _lease = await locks.acquire('order:7');
+    expect(await rejection(checkout.run('7'))).toBeInstanceOf(LockTimeoutError);
+  });
+
+  it.each(['exclusively', 'mixed'] as const)(
+    'are told at once where they would wait for themselves (%s)',
+    async (how) => {
+      const error = await rejection(checkout[how]('7'));
+      expect(error).toBeInstanceOf(LockReentryError);
+      expect(error.message).toContain("Use mode: 'reentrant' for both");
+      await expectFree();
+    },
+  );
+
+  it('do not re-enter from work that was left behind, once the lease is over', async () => {
+    await checkout.leaveBehind('7');
+    const other = await locks.acquire('order:7');
+    mayEnd.open();
+    expect(await rejection(left!)).toBeInstanceOf(LockTimeoutError);
+    await other.release();
+    expect(await stock.reserve('7')).toBeGreaterThan(other.fencingToken);
+  });
+
+  it('keep the lock for work that was left behind inside, until that ends', async () => {
+    await checkout.leaveInside('7');
+    expect((await locks.inspect('order:7')).holders).toMatchObject([{ depth: 1 }]);
+    expect(await locks.tryAcquire('order:7')).toBeNull();
+    mayEnd.open();
+    await left;
+    await expectFree();
+  });
+
+  it('take turns where they have no common caller', async () => {
+    const calls = [checkout.run('7'), checkout.run('7')].map(track);
+    await eventually(() => expect(calls.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']));
+    const [first, second] = calls.map(({ value }) => value[0]);
+    expect(first).not.toBe(second);
+  });
+});

@@ -1,0 +1,212 @@
+import { type ArgumentsHost, Controller, Get, Param, Query, Res } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import {
+  DistributedLock,
+  InvalidLockOptionsError,
+  LeaseLostError,
+  LockAbortedError,
+  LockBusyError,
+  type LockError,
+  LockExceptionFilter,
+  LockHandler,
+  LockModeMismatchError,
+  LockReentryError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+  RedisLockService,
+  StaleFencingTokenError,
+} from 'nestjs-redis-lock';
+import { rejection } from '../../support/expect/eventually.js';
+import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
+
+const connectionError = new Error('not connected to Redis at redis.internal:6379');
+const errors: Record<string, LockError> = {
+  busy: new LockBusyError('order:7', 3, 1_200),
+  'busy for long': new LockBusyError('order:7', 3, 86_400_000),
+  'busy for an instant': new LockBusyError('order:7', 3, 0),
+  timeout: new LockTimeoutError('order:7', 500, 2, 2_900),
+  unavailable: new LockUnavailableError('order:7', 'acquire', 'failed', connectionError),
+  shutdown: new LockShutdownError('order:7'),
+  lost: new LeaseLostError('order:7', 'notRenewed', 12),
+  stale: new StaleFencingTokenError('order:7', 64, 96),
+  aborted: new LockAbortedError('order:7', new Error('enough')),
+  reentry: LockReentryError.waitingForItself('order:7', 'exclusive', 'exclusive'),
+  mismatch: new LockModeMismatchError('order:7 has 3 permits, and this call states 4', 'order:7'),
+  options: new InvalidLockOptionsError('The key function of Orders.ship threw: order:7', 'key'),
+};
+
+/** What both platforms' responses have here. */
+interface AnyResponse {
+  raw?: { write(text: string): unknown };
+  write?(text: string): unknown;
+  hijack?(): unknown;
+}
+
+@Controller()
+class FailingController {
+  @Get('begun/:kind')
+  async begun(@Param('kind') kind: string, @Res() response: AnyResponse): Promise<void> {
+    (response.raw ?? (response as Required<AnyResponse>)).write('begun');
+    throw errors[kind]!;
+  }
+
+  @Get('other')
+  async other(): Promise<void> {
+    throw new RangeError('not of a lock');
+  }
+
+  @Get(':kind')
+  async fail(@Param('kind') kind: string): Promise<void> {
+    throw errors[kind]!;
+  }
+}
+
+describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
+  const start = useApps();
+  const startFailing = () =>
+    start({
+      controllers: [FailingController],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
+    });
+
+  const answers: [string, number, string | null, string][] = [
+    ['busy', 423, '2', 'LOCK_BUSY'],
+    ['busy for long', 423, '5', 'LOCK_BUSY'],
+    ['busy for an instant', 423, '1', 'LOCK_BUSY'],
+    ['timeout', 423, '3', 'LOCK_TIMEOUT'],
+    ['unavailable', 503, '1', 'LOCK_UNAVAILABLE'],
+    ['shutdown', 503, '1', 'LOCK_SHUTDOWN'],
+    ['lost', 503, '1', 'LEASE_LOST'],
+    ['stale', 503, '1', 'STALE_FENCING_TOKEN'],
+    ['aborted', 500, null, 'LOCK_ABORTED'],
+    ['reentry', 500, null, 'LOCK_REENTRY'],
+    ['mismatch', 500, null, 'LOCK_MODE_MISMATCH'],
+    ['options', 500, null, 'INVALID_LOCK_OPTIONS'],
+  ];
+  it.each(answers)('%s: %i, Retry-After %s, code %s, and nothing of our insides', async (kind, status, retry, code) => {
+    const { url } = await startFailing();
+    const response = await fetch(`${url}/${kind}`);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('Retry-After')).toBe(retry);
+    expect(response.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    const body = (await response.json()) as object;
+    expect(body).toMatchObject({ statusCode: status, code });
+    expect(Object.keys(body).sort()).toEqual(['code', 'error', 'message', 'statusCode']);
+    expect(JSON.stringify({ ...body, code: '' })).not.toMatch(/order:7|redis|6379|ttl|token|enough/i);
+  });
+
+  it('ends a response that has begun, whose status cannot change any more', async () => {
+    const { url, log } = await startFailing();
+    const response = await fetch(`${url}/begun/busy`);
+    expect([response.status, await response.text()]).toEqual([200, 'begun']);
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('logs what only the operator may know: programming errors, and that Redis is unreachable', async () => {
+    const { url, log } = await startFailing();
+    for (const kind of ['busy', 'timeout', 'shutdown', 'lost']) await fetch(`${url}/${kind}`);
+    expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
+    await fetch(`${url}/unavailable`);
+    expect(log.at('warn')).toEqual([errors['unavailable']!.message]);
+    await fetch(`${url}/options`);
+    await fetch(`${url}/mismatch`);
+    expect(log.at('error')).toEqual([errors['options']!.message, errors['mismatch']!.message]);
+  });
+
+  it('leaves other errors alone', async () => {
+    const { url, log } = await startFailing();
+    expect((await fetch(`${url}/other`)).status).toBe(500);
+    expect(log.at('error')).toEqual(['RangeError: not of a lock']);
+  });
+});
+
+describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapter) => {
+  @Controller()
+  class OrdersController {
+    constructor(private readonly locks: RedisLockService) {}
+
+    @Get('handler')
+    @LockHandler((context) => String(context.switchToHttp().getRequest<{ query: { id: string } }>().query.id))
+    handler(): string {
+      return 'ran';
+    }
+
+    @Get('method')
+    @DistributedLock((id: string) => `order:${id}`)
+    async method(@Query('id') _id: string): Promise<string> {
+      return 'ran';
+    }
+
+    @Get('acquired')
+    acquired(@Query('id') id: string): Promise<string> {
+      return this.locks.using(`order:${id}`, () => 'ran');
+    }
+
+    @Get('mistake')
+    @DistributedLock(() => undefined as unknown as string)
+    async mistake(@Query('id') _id: string): Promise<string> {
+      return 'ran';
+    }
+  }
+  const start = useApps();
+  const startOrders = () =>
+    start({
+      imports: [inMemory()],
+      controllers: [OrdersController],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
+    });
+
+  it.each(['handler', 'method', 'acquired'])('is 400 for its sender, and no stack in the log: %s', async (how) => {
+    const { url, log } = await startOrders();
+    const response = await fetch(`${url}/${how}?id=${'x'.repeat(600)}`);
+    const body = (await response.json()) as object;
+    expect([response.status, body]).toEqual([
+      400,
+      {
+        statusCode: 400,
+        error: 'Bad Request',
+        message: 'A value in this request cannot name a lock: it is empty, too long, reserved, or no well-formed text.',
+        code: 'INVALID_LOCK_OPTIONS',
+      },
+    ]);
+    expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
+  });
+
+  it('is 500 where the program is wrong, with a line for its author', async () => {
+    const { url, log } = await startOrders();
+    expect((await fetch(`${url}/mistake?id=7`)).status).toBe(500);
+    expect(log.at('error')).toEqual([expect.stringContaining('undefined is not a string')]);
+  });
+});
+
+describe('LockExceptionFilter elsewhere than HTTP', () => {
+  const filter = new LockExceptionFilter();
+  const hostOf = (type: string, client?: unknown): ArgumentsHost =>
+    ({ getType: () => type, switchToWs: () => ({ getClient: () => client }) }) as unknown as ArgumentsHost;
+  const told = { status: 'error', code: 'LOCK_BUSY', message: 'Another request is working on this. Try again later.' };
+
+  it('passes the error through where it knows no way to answer, as in GraphQL', () => {
+    expect(() => filter.catch(errors['busy']!, hostOf('graphql'))).toThrow(errors['busy']);
+  });
+
+  it('gives a microservice the stream that tells its caller', async () => {
+    const answer = filter.catch(errors['busy']!, hostOf('rpc')) as Observable<never>;
+    expect(
+      await rejection(new Promise((resolve, reject) => answer.subscribe({ next: resolve, error: reject }))),
+    ).toEqual(told);
+  });
+
+  it('emits to a Socket.IO client, and sends to a ws client, as Nest does', () => {
+    const sent: unknown[] = [];
+    const emit = (...args: unknown[]): unknown => sent.push(args);
+    filter.catch(errors['busy']!, hostOf('ws', { emit, send: emit }));
+    filter.catch(
+      errors['busy']!,
+      hostOf('ws', { emit, send: (text: string) => sent.push(JSON.parse(text)), readyState: 1 }),
+    );
+    expect(sent).toEqual([['exception', told], { event: 'exception', data: told }]);
+  });
+});

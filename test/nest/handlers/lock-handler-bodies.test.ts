@@ -1,0 +1,247 @@
+import { request } from 'node:http';
+import { PassThrough, Readable } from 'node:stream';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Inject,
+  Injectable,
+  type MessageEvent,
+  type NestInterceptor,
+  Sse,
+  StreamableFile,
+  UseInterceptors,
+} from '@nestjs/common';
+import { defer, map, type Observable } from 'rxjs';
+import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import { eventually } from '../../support/expect/eventually.js';
+import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { gate } from '../../support/expect/tracked.js';
+
+let file = new PassThrough();
+let mayEnd = gate();
+
+class Instead implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map(() => 'something else'));
+  }
+}
+
+const held = (locks: RedisLockService): string => `held: ${locks.current()?.isHeld()}`;
+const later = (locks: RedisLockService): Observable<string> =>
+  defer(async () => {
+    await mayEnd.opened;
+    return held(locks);
+  });
+
+@Controller()
+class ExportsController {
+  @Inject() readonly locks!: RedisLockService;
+
+  @Get('file')
+  @LockHandler('exports')
+  async file(): Promise<StreamableFile> {
+    return new StreamableFile(file);
+  }
+
+  @Get('buffer')
+  @LockHandler('exports')
+  buffer(): StreamableFile {
+    return new StreamableFile(Buffer.from('all of it'));
+  }
+
+  @Get('readable')
+  @LockHandler('exports')
+  async readable(): Promise<Readable> {
+    return file;
+  }
+
+  @Get('rows')
+  @LockHandler('exports')
+  async *rows(): AsyncGenerator<string> {
+    yield 'first ';
+    await mayEnd.opened;
+    yield 'last';
+  }
+
+  @Get('replaced')
+  @UseInterceptors(Instead)
+  @LockHandler('exports')
+  replacedInside(): StreamableFile {
+    return new StreamableFile(file);
+  }
+
+  @Get('replaced-outside')
+  @LockHandler('exports')
+  @UseInterceptors(Instead)
+  replacedOutside(): StreamableFile {
+    return new StreamableFile(file);
+  }
+
+  @Get('observable')
+  @LockHandler('exports')
+  async observable(): Promise<Observable<string>> {
+    return later(this.locks);
+  }
+
+  @Sse('events')
+  @LockHandler('exports')
+  async events(): Promise<Observable<MessageEvent>> {
+    return later(this.locks).pipe(map((data) => ({ data })));
+  }
+
+  @Get('lost')
+  @LockHandler({ key: 'exports', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  lost(): StreamableFile {
+    return new StreamableFile(file);
+  }
+
+  @Get('locked/file')
+  @DistributedLock('exports')
+  async lockedFile(): Promise<StreamableFile> {
+    return new StreamableFile(file);
+  }
+
+  @Get('locked/readable')
+  @DistributedLock('exports')
+  async lockedReadable(): Promise<Readable> {
+    return file;
+  }
+
+  @Get('locked/observable')
+  @DistributedLock('exports')
+  async lockedObservable(): Promise<Observable<string>> {
+    return later(this.locks);
+  }
+
+  @Get('both')
+  @LockHandler('exports')
+  @DistributedLock('exports')
+  async both(): Promise<StreamableFile> {
+    return new StreamableFile(file);
+  }
+}
+
+@Injectable()
+class Exports {
+  @DistributedLock('exports')
+  async open(): Promise<Readable> {
+    return file;
+  }
+}
+
+describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on %s', (_, adapter) => {
+  const start = useApps();
+  let shop: RunningApp;
+  let locks: RedisLockService;
+
+  beforeEach(async () => {
+    [file, mayEnd] = [new PassThrough(), gate()];
+    shop = await start({
+      imports: [inMemory()],
+      controllers: [ExportsController],
+      providers: [Exports],
+      adapter: adapter(),
+    });
+    locks = shop.app.get(RedisLockService);
+  });
+  afterEach(() => {
+    mayEnd.open();
+    file.destroy();
+  });
+
+  const holders = async (): Promise<number> => (await locks.inspect('exports')).holders.length;
+  /** Requests, and gives the text that has arrived so far. */
+  const call = (path: string) => {
+    const answer = { text: '', ended: false, hangUp: () => void sent.destroy() };
+    const sent = request(`${shop.url}/${path}`, (response) => {
+      response.on('data', (chunk: Buffer) => (answer.text += chunk.toString()));
+      response.on('error', () => undefined);
+      response.on('close', () => (answer.ended = true));
+    });
+    sent.on('error', () => undefined).end();
+    return answer;
+  };
+
+  it.each(['file', 'readable', 'both'])('hold the lock until the stream has ended: %s', async (path) => {
+    const answer = call(path);
+    file.write('first ');
+    await eventually(() => expect(answer.text).toBe('first '));
+    expect(await holders()).toBe(1);
+    file.end('last');
+    await eventually(() => expect(answer).toMatchObject({ text: 'first last', ended: true }));
+    await eventually(async () => expect(await holders()).toBe(0));
+  });
+
+  it('hold the lock until an async generator has ended', async () => {
+    const answer = call('rows');
+    await eventually(() => expect(answer.text).toBe('first '));
+    expect(await holders()).toBe(1);
+    mayEnd.open();
+    await eventually(() => expect(answer.text).toBe('first last'));
+    await eventually(async () => expect(await holders()).toBe(0));
+  });
+
+  it('free the lock when what is in memory has been sent', async () => {
+    expect(await (await fetch(`${shop.url}/buffer`)).text()).toBe('all of it');
+    await eventually(async () => expect(await holders()).toBe(0));
+  });
+
+  it.each(['file', 'readable'])('free the lock when the client goes away: %s', async (path) => {
+    const answer = call(path);
+    file.write('first ');
+    await eventually(() => expect(answer.text).toBe('first '));
+    answer.hangUp();
+    await eventually(async () => expect(await holders()).toBe(0));
+  });
+
+  it('free the lock when the stream fails', async () => {
+    const answer = call('file');
+    file.write('first ');
+    await eventually(() => expect(answer.text).toBe('first '));
+    file.destroy(new Error('the disk is gone'));
+    await eventually(async () => expect(await holders()).toBe(0));
+    await eventually(() => expect(answer.ended).toBe(true));
+  });
+
+  it.each(['replaced', 'replaced-outside'])(
+    'free the lock when something else was sent in place of the stream: %s',
+    async (path) => {
+      expect(await (await fetch(`${shop.url}/${path}`)).text()).toBe('something else');
+      await eventually(async () => expect(await holders()).toBe(0));
+    },
+  );
+
+  it.each([
+    ['observable', 'held: true'],
+    ['events', 'data: held: true'],
+  ])('hold the lock until the Observable that a promise gives has ended: %s', async (path, text) => {
+    const answer = call(path);
+    await eventually(async () => expect(await holders()).toBe(1));
+    mayEnd.open();
+    await eventually(() => expect(answer.text).toContain(text));
+    await eventually(async () => expect(await holders()).toBe(0));
+  });
+
+  it("break off when the lease is lost, with onLost: 'throw'", async () => {
+    const answer = call('lost');
+    file.write('first ');
+    await eventually(() => expect(answer.ended).toBe(true));
+    expect(file.destroyed).toBe(true);
+  });
+
+  it.each(['file', 'readable', 'observable'])(
+    'are refused from a handler with @DistributedLock, whose lock would be gone by then: %s',
+    async (path) => {
+      expect((await fetch(`${shop.url}/locked/${path}`)).status).toBe(500);
+      expect(shop.log.at('error').join()).toMatch(/InvalidLockOptionsError: ExportsController\.locked.*@LockHandler/);
+      expect(await holders()).toBe(0);
+      expect(file.destroyed).toBe(path !== 'observable');
+    },
+  );
+
+  it('are what any method with @DistributedLock may return that is no handler', async () => {
+    expect(await shop.app.get(Exports).open()).toBe(file);
+  });
+});

@@ -1,0 +1,128 @@
+import { Controller, Get, Inject, Param } from '@nestjs/common';
+import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import { inMemory, type RunningApp, useApps } from '../nest-apps.js';
+import { gate } from '../../support/expect/tracked.js';
+
+let atOnce = { now: 0, most: 0 };
+
+/** What became of calls that were made at once. */
+async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const settled = await Promise.allSettled(calls);
+  return settled.map((result) =>
+    result.status === 'fulfilled' ? result.value : (result.reason as { code?: string }).code,
+  );
+}
+
+class BaseController {
+  @Inject() readonly locks!: RedisLockService;
+
+  /** Counts how many calls are inside of the lock at once; the intercepted one calls the method itself. */
+  protected async work(again: () => Promise<unknown>, isOuter: boolean): Promise<unknown> {
+    if (isOuter) return outcomes([again(), again(), again()]);
+    atOnce.most = Math.max(atOnce.most, ++atOnce.now);
+    await this.locks.inspect('orders');
+    atOnce.now--;
+    return 'ran';
+  }
+
+  @LockHandler('orders')
+  @DistributedLock('orders')
+  async overridden(): Promise<unknown> {
+    return this.locks.current()?.resource;
+  }
+}
+
+@Controller('orders')
+class OrdersController extends BaseController {
+  @Get('above/:outer')
+  @LockHandler('orders')
+  @DistributedLock('orders')
+  async above(@Param('outer') outer?: string): Promise<unknown> {
+    return this.work(() => this.above(), outer === 'outer');
+  }
+
+  @Get('below/:outer')
+  @DistributedLock('orders')
+  @LockHandler('orders')
+  async below(@Param('outer') outer?: string): Promise<unknown> {
+    return this.work(() => this.below(), outer === 'outer');
+  }
+
+  @Get('reentrant/:outer')
+  @LockHandler({ key: 'orders', mode: 'reentrant' })
+  @DistributedLock({ key: 'orders', mode: 'reentrant' })
+  async reentrant(@Param('outer') outer?: string): Promise<unknown> {
+    return this.work(() => this.reentrant(), outer === 'outer');
+  }
+
+  @Get('other-key/:key')
+  @LockHandler('orders')
+  @DistributedLock((key: string) => key)
+  async otherKey(@Param('key') key: string): Promise<unknown> {
+    return key === 'orders' ? 'ran' : outcomes([this.otherKey('orders')]);
+  }
+
+  @Get('overridden')
+  @LockHandler('orders')
+  override async overridden(): Promise<unknown> {
+    return outcomes([super.overridden()]);
+  }
+
+  @Get('left-behind')
+  @LockHandler('orders')
+  @DistributedLock('orders')
+  async leftBehind(): Promise<unknown> {
+    if (leftBehind) return this.locks.current()?.fencingToken;
+    leftBehind = mayGoOn.opened.then(() => this.leftBehind());
+    return this.locks.current()?.fencingToken;
+  }
+}
+
+let mayGoOn = gate();
+let leftBehind: Promise<unknown> | undefined;
+
+describe('a handler with @LockHandler and @DistributedLock of one resource, called again from inside', () => {
+  const start = useApps();
+  let shop: RunningApp;
+  let acquired: string[];
+
+  beforeEach(async () => {
+    [mayGoOn, leftBehind, acquired, atOnce] = [gate(), undefined, [], { now: 0, most: 0 }];
+    shop = await start({ imports: [inMemory()], controllers: [OrdersController] });
+    shop.app.get(RedisLockService).observe((event) => event.type === 'acquired' && acquired.push(event.resource));
+  });
+  const get = async (path: string): Promise<string> => (await fetch(`${shop.url}/orders/${path}`)).text();
+
+  it.each(['above', 'below'])('is told that it would wait for itself: @LockHandler %s', async (where) => {
+    expect(JSON.parse(await get(`${where}/outer`))).toEqual(['LOCK_REENTRY', 'LOCK_REENTRY', 'LOCK_REENTRY']);
+    expect(atOnce.most).toBe(0);
+    expect(acquired).toEqual(['orders']);
+  });
+
+  it("enters again, with mode: 'reentrant'", async () => {
+    expect(JSON.parse(await get('reentrant/outer'))).toEqual(['ran', 'ran', 'ran']);
+    expect(acquired).toEqual(['orders']);
+  });
+
+  it('is not taken for the intercepted call because that locked something else', async () => {
+    expect(JSON.parse(await get('other-key/stock'))).toEqual(['LOCK_REENTRY']);
+  });
+
+  it('is not taken for the intercepted call because it has the same name: the method that it overrides', async () => {
+    expect(JSON.parse(await get('overridden'))).toEqual(['LOCK_REENTRY']);
+  });
+
+  it.each(['above', 'below', 'reentrant'])('locks from anywhere else as ever: %s', async (method) => {
+    const controller = shop.app.get(OrdersController) as unknown as Record<string, () => Promise<unknown>>;
+    expect(await outcomes([controller[method]!(), controller[method]!()])).toEqual(['ran', 'ran']);
+    expect(atOnce.most).toBe(1);
+    expect(acquired).toEqual(['orders', 'orders']);
+  });
+
+  it('locks anew from work that was left behind and outlives the request', async () => {
+    const token = Number(await get('left-behind'));
+    mayGoOn.open();
+    expect(Number(await leftBehind)).toBeGreaterThan(token);
+    expect(acquired).toEqual(['orders', 'orders']);
+  });
+});

@@ -1,0 +1,169 @@
+import { request } from 'node:http';
+import { type CanActivate, Controller, Get, Inject, type MessageEvent, Param, Sse, UseGuards } from '@nestjs/common';
+import { concat, finalize, map, NEVER, Observable, of } from 'rxjs';
+import { LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import { eventually } from '../../support/expect/eventually.js';
+import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { gate } from '../../support/expect/tracked.js';
+
+let finish = gate();
+let guard = gate();
+let events: string[] = [];
+
+class Slow implements CanActivate {
+  async canActivate(): Promise<boolean> {
+    events.push('guarded');
+    await guard.opened;
+    return true;
+  }
+}
+
+@Controller()
+class PricesController {
+  @Inject() readonly locks!: RedisLockService;
+
+  @Sse('endless')
+  @LockHandler('prices')
+  endless(): Observable<MessageEvent> {
+    const token = this.locks.current()?.fencingToken;
+    return concat(of({ data: `held by token ${token}` }), NEVER).pipe(finalize(() => events.push('stream ended')));
+  }
+
+  @Sse('three')
+  @LockHandler('prices')
+  three(): Observable<MessageEvent> {
+    return of(1, 2, 3).pipe(map((data) => ({ data: `price ${data}` })));
+  }
+
+  @Sse('fails')
+  @LockHandler('prices')
+  fails(): Observable<MessageEvent> {
+    return concat(
+      of({ data: 'one' }),
+      new Observable<never>((subscriber) => subscriber.error(new Error('exchange closed'))),
+    );
+  }
+
+  @Get('slow/:who')
+  @LockHandler({ key: 'prices', waitMs: Infinity })
+  async slow(@Param('who') who: string): Promise<string> {
+    events.push(`${who} began`);
+    await finish.opened;
+    events.push(`${who} ended`);
+    return who;
+  }
+
+  @Get('guarded')
+  @UseGuards(Slow)
+  @LockHandler({ key: 'prices', waitMs: Infinity })
+  async guarded(): Promise<void> {
+    events.push('ran');
+  }
+}
+
+describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_, adapter) => {
+  const start = useApps();
+  let shop: RunningApp;
+  let locks: RedisLockService;
+
+  beforeEach(async () => {
+    [finish, guard, events] = [gate(), gate(), []];
+    shop = await start({ imports: [inMemory()], controllers: [PricesController], adapter: adapter() });
+    locks = shop.app.get(RedisLockService);
+  });
+  afterEach(() => {
+    finish.open();
+    guard.open();
+  });
+
+  /** Requests, and gives the way to hang up. */
+  const call = (path: string): (() => void) => {
+    const sent = request(`${shop.url}/${path}`).on('error', () => undefined);
+    sent.end();
+    return () => void sent.destroy();
+  };
+  const holders = async (): Promise<number> => (await locks.inspect('prices')).holders.length;
+  const waiters = async (): Promise<number> => (await locks.inspect('prices')).waiters.length;
+
+  it('a stream of server-sent events holds the lock until the client disconnects', async () => {
+    const leaving = new AbortController();
+    const response = await fetch(`${shop.url}/endless`, { signal: leaving.signal });
+    const reader = response.body!.getReader();
+    let text = '';
+    while (!text.includes('\n\n')) text += new TextDecoder().decode((await reader.read()).value);
+    expect(text).toContain('data: held by token');
+    expect(await holders()).toBe(1);
+    leaving.abort();
+    await eventually(async () => expect(await holders()).toBe(0));
+    expect(events).toEqual(['stream ended']);
+  });
+
+  it('a stream that completes arrives whole, and releases', async () => {
+    const text = await (await fetch(`${shop.url}/three`)).text();
+    expect(text.match(/price \d/g)).toEqual(['price 1', 'price 2', 'price 3']);
+    expect(await holders()).toBe(0);
+  });
+
+  it('a stream that fails releases, and its error arrives as without the lock', async () => {
+    const text = await (await fetch(`${shop.url}/fails`)).text();
+    expect(text).toContain('data: one');
+    expect(text).toContain('event: error');
+    expect(await holders()).toBe(0);
+  });
+
+  it('a client that goes away while it waits is in nobody’s way: it never runs, and is no error in the log', async () => {
+    call('slow/first');
+    await eventually(() => expect(events).toEqual(['first began']));
+    const hangUp = call('slow/second');
+    await eventually(async () => expect(await waiters()).toBe(1));
+    hangUp();
+    await eventually(async () => expect(await waiters()).toBe(0));
+    const third = fetch(`${shop.url}/slow/third`);
+    await eventually(async () => expect(await waiters()).toBe(1));
+    finish.open();
+    expect(await (await third).text()).toBe('third');
+    expect(events).toEqual(['first began', 'first ended', 'third began', 'third ended']);
+    expect(shop.log.at('error')).toEqual([]);
+  });
+
+  it('a client of server-sent events that goes away while it waits stops waiting', async () => {
+    const held = await locks.acquire('prices');
+    const hangUp = call('endless');
+    await eventually(async () => expect(await waiters()).toBe(1));
+    hangUp();
+    await eventually(async () => expect(await waiters()).toBe(0));
+    await held.release();
+    expect(shop.log.at('error')).toEqual([]);
+  });
+
+  it('a client that was gone before the lock was asked for does not wait', async () => {
+    await using _held = await locks.acquire('prices');
+    const hangUp = call('guarded');
+    await eventually(() => expect(events).toEqual(['guarded']));
+    const given: string[] = [];
+    locks.observe((event) => given.push(event.type));
+    hangUp();
+    await eventually(async () => expect(await connections()).toBe(0));
+    guard.open();
+    await eventually(() => expect(given).toEqual(['notAcquired']));
+    expect(await waiters()).toBe(0);
+  });
+
+  it('a client that goes away while the handler runs changes nothing: the work goes on under the lock', async () => {
+    const hangUp = call('slow/first');
+    await eventually(() => expect(events).toEqual(['first began']));
+    hangUp();
+    await eventually(async () => expect(await connections()).toBe(0));
+    expect(await holders()).toBe(1);
+    finish.open();
+    await eventually(async () => expect(await holders()).toBe(0));
+    expect(events).toEqual(['first began', 'first ended']);
+  });
+
+  const connections = (): Promise<number> =>
+    new Promise((resolve, reject) =>
+      shop.app
+        .getHttpServer()
+        .getConnections((error: Error | null, count: number) => (error ? reject(error) : resolve(count))),
+    );
+});

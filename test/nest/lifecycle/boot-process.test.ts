@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
+import { eventually } from '../../support/expect/eventually.js';
+import { programOf } from '../../support/process/program.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+const main = programOf(new URL('boot-process-main.ts', import.meta.url));
+
+/** Where nobody listens. */
+const NOWHERE = { host: '127.0.0.1', port: 1 };
+
+describe('a process whose application does not get as far as being started', () => {
+  const redis = useRedis();
+  let child: ChildProcess;
+  let output = '';
+  afterEach(() => void child.kill('SIGKILL'));
+
+  const run = async (options: RedisLockModuleOptions, how: 'factory' | 'init' | 'compiled'): Promise<string> => {
+    output = '';
+    child = spawn(process.execPath, [main, JSON.stringify(options), how], {
+      env: { ...process.env, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (text: Buffer) => (output += String(text)));
+    const result = (): string => `${output}exit ${child.exitCode}`;
+    await eventually(() => expect(result()).not.toContain('exit null'));
+    return result();
+  };
+
+  const connections: [string, () => RedisLockModuleOptions][] = [
+    ['a Redis', () => ({ connection: redis().url })],
+    ['a Redis whose replicas have to have it', () => ({ connection: redis().url, durability: { replicas: 1 } })],
+    ['a quorum', () => ({ quorum: [redis().url] })],
+    ['no Redis that answers', () => ({ connection: NOWHERE })],
+    ['no sentinel that answers', () => ({ connection: { sentinels: [NOWHERE], name: 'mymaster' } })],
+    ['no cluster that answers', () => ({ connection: { cluster: [NOWHERE] } })],
+  ];
+  describe.each(connections)('with %s', (_, options) => {
+    it('exits by itself when compile() rejects: the connections are no reason to stay', async () => {
+      expect(await run(options(), 'factory')).toBe('a factory failed\nexit 0');
+    });
+
+    it('exits by itself when onModuleInit rejects that has locked', async () => {
+      expect(await run(options(), 'init')).toBe('a migration failed\nexit 0');
+    });
+  });
+
+  it('stays as long as a call is under way, of a module that is compiled and not started', async () => {
+    expect(await run({ connection: redis().url }, 'compiled')).toBe('waited: true\nexit 0');
+  });
+});

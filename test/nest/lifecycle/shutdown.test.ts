@@ -1,0 +1,138 @@
+import { Injectable } from '@nestjs/common';
+import { DistributedLock, LeaseLostError, LockShutdownError, RedisLockService } from 'nestjs-redis-lock';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+let finish = gate();
+let story: string[] = [];
+
+@Injectable()
+class Jobs {
+  constructor(readonly locks: RedisLockService) {}
+
+  @DistributedLock('job')
+  async long(): Promise<string> {
+    story.push('began');
+    await finish.opened;
+    story.push('ended');
+    return 'done';
+  }
+
+  @DistributedLock({ key: 'job', mode: 'reentrant' })
+  async nesting(): Promise<string> {
+    story.push('began');
+    await finish.opened;
+    return this.inner();
+  }
+
+  @DistributedLock({ key: 'job', mode: 'reentrant' })
+  async inner(): Promise<string> {
+    return 'entered again';
+  }
+
+  @DistributedLock('other')
+  async other(): Promise<void> {
+    story.push('other');
+  }
+
+  @DistributedLock('job')
+  async untilAborted(): Promise<unknown> {
+    const { signal } = this.locks.current()!;
+    story.push('began');
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    return signal.reason;
+  }
+}
+
+describe('when the application closes', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useApps();
+  beforeEach(() => {
+    finish = gate();
+    story = [];
+  });
+  afterEach(() => finish.open());
+  const lockKeys = (): Promise<string[]> => admin().keys('lock:{*');
+
+  const startJobs = async (drainMs: number) => {
+    const { app, log } = await start({
+      imports: [inMemory({ connection: redis().url, shutdown: { drainMs } })],
+      providers: [Jobs],
+    });
+    return { app, log, jobs: app.get(Jobs), locks: app.get(RedisLockService) };
+  };
+
+  it('waits for a running method, whose lock it then releases', async () => {
+    const { app, jobs } = await startJobs(20_000);
+    const work = jobs.long();
+    await eventually(() => expect(story).toEqual(['began']));
+    const closing = track(app.close());
+    expect(await rejection(jobs.other())).toBeInstanceOf(LockShutdownError); // it has begun to close
+    await eventually(async () => expect(await lockKeys()).toEqual(['lock:{job}']));
+    expect(closing.state).toBe('pending');
+    finish.open();
+    expect(await work).toBe('done');
+    await eventually(() => expect(closing.state).toBe('fulfilled'));
+    expect(story).toEqual(['began', 'ended']);
+    expect(await lockKeys()).toEqual([]);
+  });
+
+  it('running work may still enter again what it holds', async () => {
+    const { app, jobs } = await startJobs(20_000);
+    const work = jobs.nesting();
+    await eventually(() => expect(story).toEqual(['began']));
+    const closing = app.close();
+    expect(await rejection(jobs.other())).toBeInstanceOf(LockShutdownError);
+    finish.open();
+    expect(await work).toBe('entered again');
+    await closing;
+  });
+
+  it('waiters are turned away at once, and leave no place in the queue', async () => {
+    const holder = await startJobs(0);
+    const { app, jobs } = await startJobs(0);
+    await using lease = await holder.locks.acquire('job', { watchdog: false });
+    const waiting = rejection(jobs.long());
+    await eventually(async () => expect((await holder.locks.inspect('job')).waiters).toHaveLength(1));
+    await app.close();
+    const error = await waiting;
+    expect(error).toBeInstanceOf(LockShutdownError);
+    expect(error.message).toBe('"job" was not acquired: this application is shutting down.');
+    expect(story).toEqual([]);
+    expect((await holder.locks.inspect('job')).waiters).toEqual([]);
+    expect(lease.isHeld()).toBe(true);
+  });
+
+  it('work that does not end within drainMs sees its signal abort, and may still release', async () => {
+    const { app, jobs, log } = await startJobs(50);
+    const work = jobs.untilAborted();
+    await eventually(() => expect(story).toEqual(['began']));
+    await app.close();
+    const reason = await work;
+    expect(reason).toBeInstanceOf(LeaseLostError);
+    expect((reason as LeaseLostError).reason).toBe('shutdown');
+    expect(log.at('warn')).toEqual(['Lost the lease of "job" (shutdown); its signal has aborted.']);
+    expect(await lockKeys()).toEqual([]);
+  });
+
+  it('what hangs does not hold it up for longer, and its lock stays until it expires: nobody runs beside it', async () => {
+    const { app, jobs } = await startJobs(0);
+    const hanging = jobs.long();
+    await eventually(() => expect(story).toEqual(['began']));
+    await app.close();
+    expect(await admin().pttl('lock:{job}')).toBeGreaterThan(0);
+    finish.open();
+    expect(await hanging).toBe('done'); // too late for the lock, but its own result stands
+  });
+
+  it('a second close does nothing', async () => {
+    const { app } = await startJobs(0);
+    await Promise.all([app.close(), app.close()]);
+    await app.close();
+    expect(app.get(RedisLockService).current()).toBeUndefined();
+  });
+});

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { DistributedLock, InvalidLockOptionsError, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
+import { eventually } from '../../support/expect/eventually.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+
+@Injectable()
+class Reports {
+  constructor(readonly locks: RedisLockService) {}
+
+  @DistributedLock({ key: 'reports', leaseMs: 300 })
+  async build(duringWork: () => unknown): Promise<unknown> {
+    const { signal } = this.locks.current()!;
+    const lost = new Promise((resolve) => signal.addEventListener('abort', resolve));
+    await duringWork();
+    await Promise.race([lost, sleep(10_000, undefined, { ref: false })]);
+    return signal.reason;
+  }
+
+  @DistributedLock('quiet')
+  async quiet(): Promise<string> {
+    return 'done';
+  }
+}
+
+describe('the log and the observers', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useApps();
+  const startReports = async (options: Parameters<typeof inMemory>[0] = {}) => {
+    const events: LockEvent[] = [];
+    const imports = [inMemory({ connection: redis().url, observers: [(event) => events.push(event)], ...options })];
+    const { app, log } = await start({ imports, providers: [Reports] });
+    return { log, events, reports: app.get(Reports), locks: app.get(RedisLockService) };
+  };
+
+  it.each([[undefined], [null], ['log']])('an observer that is %p is refused', async (observer) => {
+    const { locks } = await startReports();
+    expect(() => locks.observe(observer as never)).toThrow(InvalidLockOptionsError);
+  });
+
+  it.each([
+    ['production', 1],
+    ['test', 0],
+    ['', 0],
+  ])('locks that are kept in memory: with NODE_ENV=%s %d warning', async (environment, warnings) => {
+    const before = process.env['NODE_ENV'];
+    process.env['NODE_ENV'] = environment;
+    try {
+      const { log } = await startReports({ connection: 'memory:' });
+      expect(log.at('warn')).toEqual(
+        Array(warnings).fill(expect.stringMatching(/connection: 'memory:'.*no other process.*NODE_ENV/s)),
+      );
+    } finally {
+      process.env['NODE_ENV'] = before;
+    }
+  });
+
+  it('say nothing of a working day in the log; the observers see each step', async () => {
+    const { log, events, reports, locks } = await startReports();
+    await reports.quiet();
+    await using _held = await locks.acquire('busy');
+    expect(await locks.tryAcquire('busy')).toBeNull();
+    const text = await (await locks.acquire('job')).transfer();
+    await (await locks.adopt(text)).release();
+    const seen = events.map(({ type }) => type);
+    expect(seen.slice(0, 4)).toEqual(['acquired', 'released', 'acquired', 'notAcquired']);
+    expect(seen.slice(4)).toEqual(['acquired', 'transferred', 'acquired', 'released']);
+    expect([...log.at('warn'), ...log.at('error')]).toEqual([]);
+  });
+
+  it('tell that a lease was lost because its key is gone, under the name of the library', async () => {
+    const { log, events, reports } = await startReports();
+    const reason = await reports.build(() => admin().del('lock:{reports}'));
+    expect(reason).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
+    expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([
+      {
+        level: 'warn',
+        context: 'RedisLock',
+        message: 'Lost the lease of "reports" (takenOver); its signal has aborted.',
+      },
+    ]);
+    await eventually(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost', 'releasedAfterLoss']));
+  });
+
+  it('tell of renewals that fail, and then of the loss', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { log, events, reports } = await startReports({ connection: proxy.url, attemptTimeoutMs: 50 });
+    const reason = await reports.build(() => {
+      proxy.blackHole('toServer');
+      proxy.cut();
+    });
+    expect(reason).toMatchObject({ reason: 'notRenewed' });
+    const [first, last] = [log.at('warn')[0], log.at('warn').at(-1)];
+    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is tried again until the lease ends\.$/);
+    expect(last).toBe('Lost the lease of "reports" (notRenewed); its signal has aborted.');
+    expect(events.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['renewalFailed', 'lost', 'releasedAfterLoss']),
+    );
+    proxy.heal();
+  });
+
+  it('an observer that throws breaks nothing, and one can be taken off again', async () => {
+    const { reports, locks } = await startReports({
+      observers: [
+        () => {
+          throw new Error('of the observer');
+        },
+      ],
+    });
+    const seen: string[] = [];
+    const stop = locks.observe(({ type }) => seen.push(type));
+    expect(await reports.quiet()).toBe('done');
+    stop();
+    expect(await reports.quiet()).toBe('done');
+    expect(seen).toEqual(['acquired', 'released']);
+  });
+});

@@ -1,0 +1,108 @@
+import { inspect } from 'node:util';
+import { Test } from '@nestjs/testing';
+import { Cluster, Redis } from 'ioredis';
+import { InvalidLockOptionsError, LockUnavailableError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { rejection } from '../../support/expect/eventually.js';
+import { LogBook } from '../nest-apps.js';
+
+const SECRET = 'hunter2';
+const [A, B] = [`redis://:${SECRET}@a:1`, 'redis://b:2'];
+
+const bad: [string, object, string, string][] = [
+  ['both', { connection: 'memory:', quorum: [A] }, 'quorum', 'Give either connection or quorum, and not both.'],
+  ['a URL in place of the list', { quorum: A }, 'quorum', 'quorum must be an array of connections, not a string.'],
+  ['nothing in it', { quorum: [] }, 'quorum', 'quorum must have 1 to 9 connections, not 0.'],
+  [
+    'too many',
+    { quorum: Array.from({ length: 10 }, (_, i) => `redis://h${i}`) },
+    'quorum',
+    '1 to 9 connections, not 10.',
+  ],
+  ['a node twice', { quorum: [A, B, 'redis://a:1'] }, 'quorum', 'quorum[2] is a:1, and so is quorum[0]'],
+  ['another database', { quorum: [B, `${B}/3`] }, 'quorum', 'another database of it is no other server'],
+  [
+    'a socket twice',
+    { quorum: ['/run/redis.sock', { path: '/run/redis.sock' }] },
+    'quorum',
+    'quorum[1] is /run/redis.sock',
+  ],
+  [
+    'the loopback by two names',
+    { quorum: ['redis://127.0.0.1', { host: 'localhost' }] },
+    'quorum',
+    'quorum[1] is localhost:6379',
+  ],
+  ['memory', { quorum: ['memory:', B] }, 'quorum', "quorum[0] must be a Redis, not 'memory:'."],
+  ['what is no connection', { quorum: [A, 7] }, 'quorum', 'quorum[1] must be a URL such as'],
+  ['a text that is no URL', { quorum: [A, `a:${SECRET}`] }, 'quorum', 'quorum[1] must be a URL such as'],
+  ['nothing as a node', { quorum: [A, undefined] }, 'quorum', 'quorum[1] must be a URL such as'],
+  ['an impatient node', { quorum: [A], nodeTimeoutMs: 9 }, 'nodeTimeoutMs', 'nodeTimeoutMs must be an integer from 10'],
+  ['fencing that is no boolean', { quorum: [A], fencing: 'yes' }, 'fencing', 'fencing must be true or false'],
+  [
+    'fencing on one Redis',
+    { connection: 'memory:', fencing: true },
+    'fencing',
+    'on one Redis fencing tokens grow without it',
+  ],
+];
+
+describe('a quorum', () => {
+  it.each(bad)('is refused with %s, without a word of the password', (_, options, option, message) => {
+    let error: InvalidLockOptionsError | undefined;
+    try {
+      RedisLockModule.forRoot(options as never);
+    } catch (thrown) {
+      error = thrown as InvalidLockOptionsError;
+    }
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error).toMatchObject({ option, message: expect.stringContaining(message) });
+    expect(inspect(error)).not.toContain(SECRET);
+  });
+
+  it('is refused with a Cluster in it', () => {
+    const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
+    expect(() => RedisLockModule.forRoot({ quorum: [A, cluster as never] })).toThrow(
+      'quorum[1] must be one independent primary, not a Cluster',
+    );
+    cluster.disconnect();
+  });
+
+  it('takes whatever a connection may be, and shows no password to who prints the module', () => {
+    const client = new Redis({ lazyConnect: true, host: 'c', password: SECRET });
+    const module = RedisLockModule.forRoot({
+      quorum: [A, { host: 'b', password: SECRET }, client, '/run/redis.sock'],
+      fencing: true,
+      nodeTimeoutMs: 10,
+    });
+    expect(inspect(module, { depth: 9, showHidden: true })).not.toContain(SECRET);
+    client.disconnect();
+  });
+
+  describe('none of which is there', () => {
+    it('lets the application start, with a warning; semaphores and latches are refused with a way out', async () => {
+      const log = new LogBook();
+      const module = RedisLockModule.forRoot({
+        quorum: [1, 2, 3].map((port) => `redis://:${SECRET}@127.0.0.1:${port}`),
+        attemptTimeoutMs: 100,
+        waitMs: 100,
+      });
+      const app = await Test.createTestingModule({ imports: [module] })
+        .setLogger(log)
+        .compile();
+      expect(log.at('warn')).toEqual([
+        expect.stringMatching(/^The application starts, but of 3 nodes 3 cannot be reached/),
+      ]);
+      const locks = app.get(RedisLockService);
+      // A mistake of the program, which no later try mends: no LockUnavailableError.
+      for (const use of [() => locks.semaphore('exports', { permits: 3 }), () => locks.latch('imports', 3)]) {
+        expect(use).toThrow(InvalidLockOptionsError);
+        expect(use).toThrow(/on one Redis, by a second registration/);
+      }
+      const error = await rejection(locks.acquire('stock'));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toMatch(/2 of 3 needed, got 0: 127\.0\.0\.1:1 not connected/);
+      expect(inspect([error, log.calls], { depth: 9 })).not.toContain(SECRET);
+      await app.close();
+    });
+  });
+});

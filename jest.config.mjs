@@ -1,6 +1,14 @@
 // Jest runs TypeScript as ES modules, because Nest 12 is ESM only. Needs NODE_OPTIONS=--experimental-vm-modules.
 import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs';
 
+/** Rooms whose tests start servers. All other tests of lib/ need none. */
+const WITH_SERVERS = [
+  'test/quorum/servers',
+  'test/redis/{faults,leases,processes,queue,topologies,wire}',
+  'test/scripts/servers',
+  'test/support/network',
+];
+
 /** @type {import('jest').Config} */
 const shared = {
   testEnvironment: 'node',
@@ -16,22 +24,33 @@ const shared = {
   },
 };
 
-const project = (name, ...folders) => ({
+const root = import.meta.dirname ?? process.cwd();
+
+const testsIn = (folder) => `${root}/${folder}/**/*.test.ts`;
+
+const project = (name, ...testMatch) => ({
   ...shared,
   displayName: name,
-  rootDir: import.meta.dirname ?? process.cwd(),
-  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.test.ts`),
+  rootDir: root,
+  testMatch,
 });
 
 export default {
   projects: [
-    project('unit', 'test/unit'),
-    project('stores', 'test/stores'),
-    project('integration', 'test/integration'),
-    project('nest', 'test/nest'),
-    { ...project('sample-app', 'sample-app/test'), globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs' },
-    project('docs', 'test/docs'),
-    project('chaos', 'tools/chaos'),
+    project(
+      'unit',
+      testsIn('test/{core,memory,quorum,redis,scripts,support,tools}'),
+      ...WITH_SERVERS.map((folder) => `!${testsIn(folder)}`),
+    ),
+    project('stores', testsIn('test/stores')),
+    project('servers', ...WITH_SERVERS.map(testsIn)),
+    project('nest', testsIn('test/nest')),
+    {
+      ...project('sample-app', testsIn('sample-app/test')),
+      globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',
+    },
+    project('docs', testsIn('test/docs')),
+    project('chaos', testsIn('tools/chaos')),
   ],
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
   testTimeout: 60_000,

@@ -11,7 +11,7 @@ import { describeWriter } from './contract/writer.contract.js';
 
 /**
  * The parts of the contract whose commands go to replicas. Those about messages are left out: who is granted by one has to ask, see
- * test/integration/topologies/durability.test.ts. The scripts are the same as without a replica.
+ * test/redis/topologies/durability.test.ts. The scripts are the same as without a replica.
  */
 describe('the Redis lock store, when a replica has to have each grant', () => {
   const onRedis = useSubjectsOn(async () => {

@@ -150,7 +150,7 @@ export function fencing(chapters: readonly Chapter[]): Row[] {
 
 /**
  * A Redis that executes a script does nothing else. A figure and no rule: the time counts in which Redis had no processor, or was stopped
- * in the middle. What a script may do at most is tested by its commands (test/integration/redis/queue-crowds.test.ts).
+ * in the middle. What a script may do at most is tested by its commands (test/redis/queue/crowds.test.ts).
  */
 export function longestScript(chapters: readonly Chapter[]): Row {
   const longest = chapters.reduce((most, { longestScriptMs }) => Math.max(most, longestScriptMs), 0);

@@ -1,0 +1,145 @@
+import { settle } from '../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
+import { lostOnTheWay } from '../support/world/scripted-store.js';
+import { track } from '../support/expect/tracked.js';
+
+describe("the operators' view", () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+  let operator: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+    operator = world.instance('operator');
+  });
+
+  const list = (options?: { prefix?: string; limit?: number }) => operator.locks.operators.list(options);
+  const force = (resource: string, fencingToken: number) =>
+    operator.locks.operators.forceRelease(resource, { fencingToken });
+
+  it('lists what is held or waited for, sorted, and nothing else', async () => {
+    await a.locks.acquire('stock', { mode: 'read' });
+    await a.locks.semaphore('exports', { permits: 3 }).acquire({ count: 2 });
+    const gone = await b.locks.acquire('gone');
+    await gone.release();
+    track(b.locks.acquire('stock', { mode: 'write' }));
+    await settle();
+    const states = await list();
+    expect(states.map(({ resource, mode }) => [resource, mode])).toEqual([
+      ['exports', 'semaphore'],
+      ['stock', 'read'],
+    ]);
+    expect(states[0]).toMatchObject({
+      permits: { total: 3, available: 1 },
+      holders: [{ instanceId: 'a', permits: 2 }],
+    });
+    expect(states[1]!.waiters).toEqual([{ instanceId: 'b', mode: 'write' }]);
+    expect(JSON.stringify(states)).not.toContain('secret');
+  });
+
+  it('lists by a prefix, which is no pattern, and up to a limit', async () => {
+    for (const name of ['order:1', 'order:2', 'order*', 'other']) await a.locks.acquire(name);
+    expect((await list({ prefix: 'order:' })).map(({ resource }) => resource)).toEqual(['order:1', 'order:2']);
+    expect((await list({ prefix: 'order*' })).map(({ resource }) => resource)).toEqual(['order*']);
+    expect(await list({ limit: 2 })).toHaveLength(2);
+    expect(await list({ prefix: 'nothing' })).toEqual([]);
+  });
+
+  it('shows the local calls that wait for a holder of the same process as waiters', async () => {
+    await a.locks.acquire('stock', { mode: 'write' });
+    track(a.locks.acquire('stock', { mode: 'read' }));
+    await settle();
+    expect((await a.locks.inspect('stock')).waiters).toEqual([{ instanceId: 'a', mode: 'read' }]);
+    expect((await b.locks.inspect('stock')).waiters).toEqual([]);
+  });
+
+  it.each([{ limit: 0 }, { limit: 10_001 }, { prefix: 5 }, { prefix: '\ud800' }, { pattern: '*' }])(
+    'refuses to list %p',
+    async (options) => {
+      await expect(list(options as never)).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS' });
+      expect(operator.store.commands).toHaveLength(0);
+    },
+  );
+
+  it('says where Redis does not answer', async () => {
+    operator.store.all(lostOnTheWay);
+    const asked = [track(list()), track(force('stock', 32)), track(operator.locks.inspect('stock'))];
+    await world.clock.advance(1_000);
+    for (const { error } of asked) expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+  });
+
+  describe('ends a lease by force', () => {
+    it('grants the next waiter at once, and the holder learns of it at its next renewal', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      const waiting = track(b.locks.acquire('stock'));
+      await settle();
+      expect(await force('stock', lease.fencingToken)).toBe(true);
+      await settle();
+      expect(waiting.value.fencingToken).toBeGreaterThan(lease.fencingToken);
+      const { signal } = lease;
+      await world.clock.advance(999);
+      expect(signal.aborted).toBe(false);
+      await world.clock.advance(1);
+      expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
+      await lease.release();
+      expect(await waiting.value.verify()).toBe(true);
+      expect(eventsOf(a, 'lost')).toHaveLength(1);
+    });
+
+    it('leaves a later lease alone', async () => {
+      const first = await a.locks.acquire('stock');
+      await first.release();
+      const second = await b.locks.acquire('stock');
+      expect(await force('stock', first.fencingToken)).toBe(false);
+      expect(await second.verify()).toBe(true);
+    });
+
+    it('lets the local waiters of the holder ask again', async () => {
+      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
+      const waiting = track(a.locks.acquire('stock', { waitMs: Infinity }));
+      await force('stock', lease.fencingToken);
+      await world.clock.advance(1_000);
+      expect(waiting.value.fencingToken).toBeGreaterThan(lease.fencingToken);
+    });
+
+    it('of one reader among others, and of all who share it', async () => {
+      const one = await a.locks.acquire('stock', { mode: 'read' });
+      const sharer = await a.locks.acquire('stock', { mode: 'read' });
+      const other = await b.locks.acquire('stock', { mode: 'read' });
+      expect(await force('stock', sharer.fencingToken)).toBe(true);
+      await world.clock.advance(10_000);
+      expect([one.isHeld(), sharer.isHeld(), other.isHeld()]).toEqual([false, false, true]);
+    });
+
+    it('of one who holds permits: they are free for those who wait', async () => {
+      const permits = (instance: Instance) => instance.locks.semaphore('exports', { permits: 3 });
+      const held = await permits(a).acquire({ count: 3 });
+      const waiting = track(permits(b).acquire({ count: 2 }));
+      await settle();
+      await force('exports', held.fencingToken);
+      await settle();
+      expect(waiting.state).toBe('fulfilled');
+      expect(await permits(operator).available()).toBe(1);
+    });
+
+    it('that waits to be adopted', async () => {
+      const lease = await a.locks.acquire('stock');
+      const text = await lease.transfer();
+      expect(await force('stock', lease.fencingToken)).toBe(true);
+      await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('only by its token', async () => {
+      for (const options of [{}, { fencingToken: 0 }, { fencingToken: 1.5 }, { fencingToken: 1, owner: 'a' }]) {
+        await expect(operator.locks.operators.forceRelease('stock', options as never)).rejects.toMatchObject({
+          code: 'INVALID_LOCK_OPTIONS',
+        });
+      }
+      expect(operator.store.commands).toHaveLength(0);
+    });
+  });
+});

@@ -1,0 +1,156 @@
+import type { Lease } from '../../lib/core/api/lease.js';
+import { LockError, LockUnavailableError } from '../../lib/core/api/errors.js';
+import { type QuorumClient, QuorumWorld } from '../support/world/quorum-world.js';
+import type { SeededRandom } from '../support/world/seeded-random.js';
+import { ProcessClock } from '../support/simulation/simulated-process.js';
+
+const LEASE_MS = 300;
+const ROUNDS = 6;
+const SEEDS = Number(process.env['SEEDS'] ?? 15);
+
+interface Faults {
+  /** Whether nodes lose replies, and get commands twice. */
+  readonly isLossy?: boolean;
+  readonly nodes: number;
+  readonly seed: number;
+}
+
+/** Processes that lock again and again, while a minority of the nodes is down, stands still, and comes back. */
+async function live({ nodes, seed, isLossy = false }: Faults) {
+  const world = new QuorumWorld({
+    nodes,
+    seed,
+    fencing: true,
+    nodeTimeoutMs: 20,
+    latencyMs: (random) => 0.2 + 4 * random.fraction() ** 3,
+    skewsMs: [0, 5_000, -3_000, 60, 0],
+  });
+  const { clock, random } = world;
+  if (isLossy) for (const distance of world.distances) Object.assign(distance, { replyLoss: 0.03, doubled: 0.05 });
+  const clients = Array.from({ length: 4 }, () => world.client({ leaseMs: LEASE_MS, waitMs: 60_000 }));
+  const held = new Set<Lease>();
+  const tokens: number[] = [];
+  const section = async ({ locks }: QuorumClient): Promise<void> => {
+    const lease = await locks.acquire('stock');
+    if ([...held].some((other) => other.isHeld())) throw new Error(`seed ${seed}: granted twice`);
+    held.add(lease);
+    tokens.push(lease.fencingToken);
+    await new Promise<void>((resolve) => clock.setTimer(resolve, 20 * random.fraction()));
+    const wasHeld = lease.isHeld();
+    held.delete(lease);
+    await lease.release().catch((error: unknown) => {
+      if (!(error instanceof LockUnavailableError)) throw error;
+    });
+    if (wasHeld) await new Promise<void>((resolve) => clock.setTimer(resolve, 5 * random.fraction()));
+  };
+  const run = async (client: QuorumClient): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round++) await section(client);
+  };
+  let isOver = false;
+  const trouble = (): void => {
+    world.resume(...world.servers.keys());
+    const minority = nodes - world.majority;
+    const victims = [...world.servers.keys()].sort(() => random.fraction() - 0.5).slice(0, minority);
+    world.down();
+    if (isOver) return;
+    if (random.fraction() < 0.5) world.down(...victims);
+    else world.stop(...victims);
+    clock.setTimer(trouble, 30 + 100 * random.fraction());
+  };
+  trouble();
+  await world.until(Promise.all(clients.map(run)), 30_000);
+  isOver = true;
+  await clock.advance(200);
+  return { world, tokens };
+}
+
+/** Any number of nodes stands still, and any number of processes, for up to two leases; nothing is lost. Gives how often it was granted. */
+async function suffer(seed: number): Promise<number> {
+  const latencyMs = (random: SeededRandom) => 0.2 + 4 * random.fraction() ** 3;
+  const fencing = seed % 3 === 0;
+  const world = new QuorumWorld({ nodes: seed % 2 === 0 ? 3 : 5, seed, nodeTimeoutMs: 20, latencyMs, fencing });
+  const { clock, random } = world;
+  const upTo = (limit: number): number => limit * random.fraction();
+  const processes = Array.from({ length: 4 }, () => new ProcessClock(clock, Math.floor(upTo(1e6)), 1));
+  const clients = processes.map((process) => world.client({ leaseMs: LEASE_MS, waitMs: 4 * LEASE_MS }, process));
+  let holder: Lease | undefined;
+  let largest = 0;
+  let grants = 0;
+  const enter = (lease: Lease): void => {
+    if (holder !== lease && holder?.isHeld()) throw new Error(`seed ${seed}, at ${clock.now()}: granted twice`);
+    if (fencing) expect([seed, lease.fencingToken >= largest]).toEqual([seed, true]);
+    largest = lease.fencingToken;
+    holder = lease;
+    grants++;
+  };
+  const work = async (index: number): Promise<void> => {
+    const { locks } = clients[index]!;
+    const pauseMs = (ms: number) => new Promise<void>((resolve) => processes[index]!.setTimer(resolve, ms));
+    for (let round = 0; round < 2 * ROUNDS; round++) {
+      try {
+        const kind = Math.floor(upTo(4));
+        if (kind === 0) {
+          await locks.using('stock', { mode: 'reentrant' }, async (lease) => {
+            enter(lease);
+            await pauseMs(upTo(20));
+            await locks.using('stock', { mode: 'reentrant' }, () => pauseMs(upTo(20)));
+          });
+          continue;
+        }
+        const lease = await locks.acquire('stock', kind === 1 ? { waitMs: upTo(LEASE_MS) } : {});
+        enter(lease);
+        await pauseMs(upTo(20));
+        if (kind === 2 && lease.isHeld()) {
+          const text = await lease.transfer({ leaseMs: LEASE_MS });
+          const adopted = await clients[Math.floor(upTo(clients.length))]!.locks.adopt(text);
+          enter(adopted);
+          await adopted.release();
+        } else await lease.release();
+      } catch (error) {
+        if (!(error instanceof LockError)) throw error;
+      }
+    }
+  };
+  let isOver = false;
+  const trouble = (): void => {
+    world.resume(...world.servers.keys());
+    for (const process of processes) process.continue();
+    if (isOver) return;
+    const unlucky = <T>(all: readonly T[]): T[] => all.filter(() => upTo(1) < 0.4);
+    world.stop(...unlucky([...world.servers.keys()]));
+    for (const process of unlucky(processes)) process.stop();
+    clock.setTimer(trouble, upTo(upTo(2 * LEASE_MS)));
+  };
+  trouble();
+  await world.until(Promise.all(clients.map((_, index) => work(index))), 60_000);
+  isOver = true;
+  await clock.advance(6 * LEASE_MS);
+  expect(world.isEmpty).toBe(true);
+  return grants;
+}
+
+describe('a minority of the nodes that fails, now these and now those', () => {
+  it.each([3, 5])('never grants twice, and tokens always grow (%i nodes)', async (nodes) => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { world, tokens } = await live({ nodes, seed });
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+      await world.clock.advance(2 * LEASE_MS);
+      expect(world.isEmpty).toBe(true);
+    }
+  });
+
+  it('nor where replies are lost and commands arrive twice', async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { tokens } = await live({ nodes: 5, seed, isLossy: true });
+      expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    }
+  });
+});
+
+describe('nodes and processes that stand still, as many as it comes', () => {
+  it('never grants twice, whatever takes over, re-enters or gives up', async () => {
+    let grants = 0;
+    for (let seed = 1; seed <= SEEDS; seed++) grants += await suffer(seed);
+    expect(grants).toBeGreaterThan(10 * SEEDS);
+  });
+});

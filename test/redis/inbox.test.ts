@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import type { PushedGrant } from '../../lib/core/store/lock-store.js';
+import { sealOf } from '../../lib/redis/grant-seal.js';
+import { readMessage } from '../../lib/redis/inbox.js';
+import { encodeResource } from '../../lib/redis/keys.js';
+
+/** Names that are made to look like another message. */
+const hostile = fc.oneof(
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
+  fc
+    .array(fc.constantFrom('latch', ' ', '1', '2 3', 'a/b', '/', '%20', '\n', '{', '\u2028', 'x'), {
+      minLength: 1,
+      maxLength: 8,
+    })
+    .map((parts) => parts.join('')),
+);
+const number = fc.nat(10 ** 9);
+const client = fc.constantFrom('latch/x', 'host:1:abc/Ab-_9', '1/2', 'a.b@c/0');
+
+const SEAL = 'ab'.repeat(20);
+
+function grantIn(message: string): PushedGrant {
+  const said = readMessage(message);
+  if (!said || !('grant' in said)) throw new Error(`no grant: ${message}`);
+  return said.grant;
+}
+
+describe('a message in the inbox', () => {
+  it('about a latch says its name and its count, and is never taken for a grant', () => {
+    fc.assert(
+      fc.property(hostile, number, (name, count) => {
+        expect(readMessage(`latch ${count} ${encodeResource(name)}`)).toEqual({ latch: { name, count } });
+      }),
+      { seed: 20_260_101, numRuns: 1_000 },
+    );
+  });
+
+  it('about a grant says of each owner whether it is for it, and is never taken for a latch', () => {
+    fc.assert(
+      fc.property(hostile, number, number, client, (resource, token, sentAt, clientId) => {
+        const owner = `${clientId}/S3cret_-`;
+        const message = `${sealOf(`${token} ${sentAt}`, owner)} ${token} ${sentAt} ${encodeResource(resource)}`;
+        const { isFor, ...grant } = grantIn(message);
+        expect(grant).toEqual({ fencingToken: token, sentAt, resource });
+        expect(isFor(owner)).toBe(true);
+        expect(isFor(`${clientId}/another`)).toBe(false);
+        expect(message).not.toContain('S3cret_-');
+      }),
+      { seed: 20_260_101, numRuns: 1_000 },
+    );
+  });
+
+  it('about a grant is for nobody any more once its token or its stamp was changed', () => {
+    fc.assert(
+      fc.property(number, number, number, number, (token, sentAt, otherToken, otherStamp) => {
+        fc.pre(token !== otherToken || sentAt !== otherStamp);
+        const message = `${sealOf(`${token} ${sentAt}`, 'a/b/c')} ${otherToken} ${otherStamp} x`;
+        expect(grantIn(message).isFor('a/b/c')).toBe(false);
+      }),
+      { seed: 20_260_101, numRuns: 1_000 },
+    );
+  });
+
+  it.each([
+    '',
+    'latch',
+    'latch ',
+    'latch 5',
+    'latch 5 ',
+    'latch five x',
+    'latch -1 2 3 x',
+    'latch a/b 2 3 x',
+    'latches 5 x',
+    'a/b 1 x',
+    'a/b/s3cret 1 2 x',
+    `${SEAL} 1 2 `,
+    `${SEAL} 12345678901234567 2 x`,
+    `${SEAL.toUpperCase()} 1 2 x`,
+    `${SEAL}0 1 2 x`,
+    `${SEAL} 1 2 ${'x'.repeat(2_000)}`,
+    `latch 1 ${'x'.repeat(2_000)}`,
+  ])('that is none of ours says nothing: %j', (message) => {
+    expect(readMessage(message)).toBeUndefined();
+  });
+});

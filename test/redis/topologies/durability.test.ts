@@ -1,0 +1,269 @@
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
+import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { ReplicaPair } from './replica-pair.js';
+
+const DURABLY = { durability: { replicas: 1, timeoutMs: 50 } };
+/** Long enough to be told from what does not wait for it. */
+const LONG_MS = 9_000;
+const PATIENTLY = {
+  durability: { replicas: 1, timeoutMs: LONG_MS },
+  defaults: { leaseMs: 60_000, attemptTimeoutMs: 60_000 },
+};
+const UNCONFIRMED =
+  /only 0 of 1 replicas have it after 50 ms \(durability\)\. Check that the replicas are connected to this primary/;
+
+describe('with durability, on a primary and its replica', () => {
+  let pair: ReplicaPair;
+  const start = useInstances(() => pair.connection);
+
+  beforeAll(async () => {
+    pair = await ReplicaPair.start();
+  });
+  afterAll(() => pair[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    await pair.catchUp();
+    await pair.admin.flushall();
+  });
+  afterEach(() => pair.heal());
+
+  const onReplica = async (resource: string) => (await pair.replicaAdmin.get(`lock:{${resource}}`)) ?? '';
+  const expectNothingLeft = () =>
+    eventually(async () => expect((await pair.admin.keys('*')).filter((key) => key !== 'lock:fence')).toEqual([]));
+
+  it('the replica has each lock by the time it is granted', async () => {
+    const { locks, instanceId } = await start(DURABLY);
+    for (let i = 0; i < 50; i++) {
+      const lease = await locks.acquire(`a${i}`);
+      expect(await onReplica(`a${i}`)).toContain(instanceId);
+      await lease.release();
+    }
+  });
+
+  it.each([0, 400])('what no replica has is not granted (waitMs: %i), and nothing is left of it', async (waitMs) => {
+    const { locks } = await start(DURABLY);
+    pair.stall();
+    const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toMatch(UNCONFIRMED);
+    await expectNothingLeft();
+  });
+
+  it('what waits is granted as soon as the replica is back, within the same call', async () => {
+    const { locks, instanceId } = await start(DURABLY);
+    pair.stall();
+    const lease = locks.acquire('a', { waitMs: 30_000 });
+    await eventually(async () => expect(await pair.admin.exists('lock:{a}')).toBe(1));
+    pair.heal();
+    const { fencingToken } = await lease;
+    expect(await onReplica('a')).toMatch(new RegExp(`^${instanceId}/.* ${fencingToken}$`));
+  });
+
+  it('nothing else waits for a replica that is behind', async () => {
+    const [{ locks }, other] = [await start(PATIENTLY), await start()];
+    await (await locks.acquire('first')).release();
+    const held = await locks.acquire('held');
+    await other.locks.acquire('busy');
+    pair.stall();
+    const from = performance.now();
+    // One after another, each on a connection of its own.
+    const stalled: Promise<unknown>[] = [];
+    for (let i = 0; i < 10; i++) {
+      stalled.push(locks.acquire(`stalled${i}`, { waitMs: 60_000 }));
+      await eventually(async () => expect(await pair.admin.exists(`lock:{stalled${i}}`)).toBe(1));
+    }
+    expect(await locks.tryAcquire('busy')).toBeNull();
+    expect(await held.verify()).toBe(true);
+    await held.release();
+    await (await other.locks.acquire('free')).release();
+    expect(performance.now() - from).toBeLessThan(LONG_MS / 2);
+    pair.heal();
+    await Promise.all(stalled);
+  });
+
+  it('a renewal that no replica has does not lengthen the lease: it ends when the last that counts is over', async () => {
+    const { locks, events } = await start({ ...DURABLY, defaults: { leaseMs: 1_500 } });
+    const lease = await locks.acquire('a');
+    pair.stall();
+    await untilAborted(lease.signal);
+    expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
+    // Redis was told to keep it, and the replica was not.
+    const failed = events.filter((event) => event.type === 'renewalFailed');
+    expect(failed.length).toBeGreaterThan(1);
+    for (const { error } of failed) expect(error.message).toMatch(UNCONFIRMED);
+    expect(await pair.admin.exists('lock:{a}')).toBe(1);
+    await eventually(async () => expect(await pair.replicaAdmin.pttl('lock:{a}')).toBeLessThan(1));
+    await lease.release();
+  });
+
+  it('a lock that another process hands over is held when the replica has it, and not before', async () => {
+    const [holder, waiter] = [await start(), await start(DURABLY)];
+    const lease = await holder.locks.acquire('a');
+    const next = waiter.locks.acquire('a', { waitMs: 30_000 });
+    await untilQueued(holder, 'a', waiter);
+    await pair.catchUp();
+    pair.stall();
+    let isGranted = false;
+    void next.then(() => (isGranted = true));
+    await lease.release();
+    await eventually(async () => expect(await pair.admin.get('lock:{a}')).toContain(waiter.instanceId));
+    await eventually(() => expect(waiter.store.describeTrouble()).toBeDefined());
+    expect(await onReplica('a')).toContain(holder.instanceId);
+    // Longer than the message takes, and a try to have it confirmed.
+    await rejection(waiter.locks.acquire('b', { waitMs: 0 }));
+    expect(isGranted).toBe(false);
+    pair.heal();
+    await next;
+    expect(await onReplica('a')).toContain(waiter.instanceId);
+  });
+
+  it('a release with others waiting behind it succeeds, also where the next lease cannot be confirmed', async () => {
+    const { locks } = await start({ ...DURABLY, defaults: { cohort: 0 } });
+    const lease = await locks.acquire('a');
+    const next = rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 500 }));
+    pair.stall();
+    await lease.release();
+    expect((await next).message).toMatch(UNCONFIRMED);
+    await expectNothingLeft();
+  });
+
+  it('the commands of one lock keep their order, on whatever connections they leave', async () => {
+    const { locks } = await start({ ...DURABLY, defaults: { backgroundRelease: true } });
+    for (let i = 0; i < 50; i++) {
+      const lease = await locks.tryAcquire('a');
+      expect(lease).not.toBeNull();
+      await lease!.release();
+    }
+    const lease = await locks.acquire('a', { leaseMs: 20_000 });
+    await Promise.all([lease.extend(20_000), lease.extend(300), lease.extend(10_000)]);
+    expect(Math.abs((await pair.admin.pttl('lock:{a}')) - lease.remainingMs())).toBeLessThan(1_000);
+  });
+
+  it('what was given up before it was sent is given back after it, though releases wait for nobody', async () => {
+    const { locks } = await start({ ...DURABLY, defaults: { leaseMs: 60_000 } });
+    await (await locks.acquire('first')).release();
+    pair.stall();
+    const blocked = rejection(locks.acquire('blocked', { waitMs: 300 }));
+    await eventually(async () => expect(await pair.admin.exists('lock:{blocked}')).toBe(1));
+    // It has to wait for a connection, and its release has not.
+    const caller = new AbortController();
+    const late = rejection(locks.acquire('late', { signal: caller.signal }));
+    caller.abort();
+    await Promise.all([blocked, late]);
+    await expectNothingLeft();
+  });
+
+  it('many at once need few acknowledgements', async () => {
+    const { locks } = await start(DURABLY);
+    await (await locks.acquire('first')).release();
+    await pair.admin.config('RESETSTAT');
+    const leases = await Promise.all(Array.from({ length: 200 }, (_, i) => locks.acquire(`a${i}`)));
+    const [, waits] = /^cmdstat_wait:calls=(\d+)/m.exec(await pair.admin.info('commandstats')) ?? [];
+    expect(Number(waits)).toBeLessThan(20);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it('scripts that Redis does not know any more are confirmed too', async () => {
+    const { locks, instanceId } = await start(DURABLY);
+    await pair.admin.script('FLUSH');
+    await locks.acquire('a');
+    expect(await onReplica('a')).toContain(instanceId);
+    await pair.admin.script('FLUSH');
+    pair.stall();
+    expect((await rejection(locks.acquire('b', { waitMs: 0 }))).message).toMatch(UNCONFIRMED);
+  });
+
+  it('a tick is not claimed, or noted as run, where no replica has it', async () => {
+    const { store } = await start(DURABLY);
+    const ledger = new RedisTickLedger(store);
+    const tick = { resource: 'cron:job', tick: '1' };
+    const ownership = { resource: tick.resource, owner: `${store.clientId}/1`, mode: 'exclusive' as const };
+    const claim = {
+      ownership,
+      leaseMs: 10_000,
+      keepMs: 10_000,
+      overlap: 'skip' as const,
+      takeOver: 'nothing' as const,
+    };
+    pair.stall();
+    expect(await rejection(ledger.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
+    pair.heal();
+    expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    pair.stall();
+    for (let i = 0; i < 2; i++) {
+      expect(await rejection(ledger.finish(tick, ownership, 10_000))).toBeInstanceOf(LockStoreError);
+    }
+    pair.heal();
+    await ledger.finish(tick, ownership, 10_000);
+    expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
+  });
+});
+
+describe('where there is no replica', () => {
+  const redis = useRedis();
+  const start = useInstances(() => redis().url);
+
+  it('nothing is granted, and the error says how many there are', async () => {
+    const { locks } = await start({
+      durability: { replicas: 2, timeoutMs: 50 },
+      connection: withoutUser(redis().port),
+    });
+    const error = await rejection(locks.acquire('a', { waitMs: 0 }));
+    expect(error.message).toContain('only 0 of 2 replicas have it after 50 ms');
+  });
+});
+
+describe('when a replica that lags is made the primary', () => {
+  const start = useInstances(() => ({}));
+  const RESOURCES = Array.from({ length: 20 }, (_, i) => `a${i}`);
+
+  /** How many resources the second process is granted that the first one holds. */
+  async function countOverlaps(terms: Partial<typeof DURABLY>): Promise<{ overlaps: number; held: number }> {
+    await using pair = await ReplicaPair.start();
+    const { connection } = pair;
+    const first = await start({ ...terms, connection });
+    const early = await Promise.all(RESOURCES.slice(0, 5).map((name) => first.locks.acquire(name)));
+    if (!terms.durability) await pair.catchUp();
+    pair.stall();
+    const late = await Promise.allSettled(RESOURCES.slice(5).map((name) => first.locks.acquire(name, { waitMs: 300 })));
+    const leases = [...early, ...late.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))];
+    await pair.failOver();
+    const second = await start({ connection });
+    await eventually(async () => (await second.locks.acquire('is there')).release());
+    let overlaps = 0;
+    for (const name of RESOURCES) {
+      const lease = await second.locks.tryAcquire(name);
+      if (lease && leases.some((each) => each.resource === name && each.isHeld())) overlaps++;
+    }
+    return { overlaps, held: leases.filter((lease) => lease.isHeld()).length };
+  }
+
+  it('no lock is held twice with durability', async () => {
+    expect(await countOverlaps(DURABLY)).toEqual({ overlaps: 0, held: 5 });
+  });
+
+  it('and without it all those that the replica did not have', async () => {
+    expect(await countOverlaps({})).toEqual({ overlaps: 15, held: 20 });
+  });
+
+  it('the locks go on there as soon as it has a replica of its own', async () => {
+    await using pair = await ReplicaPair.start();
+    const { connection } = pair;
+    const { locks } = await start({ ...DURABLY, connection });
+    const lease = await locks.acquire('held');
+    await pair.failOver();
+    const alone = await rejection(locks.acquire('a', { waitMs: 1_000 }));
+    expect(alone).toBeInstanceOf(LockUnavailableError);
+    await pair.restore();
+    await (await locks.acquire('a', { waitMs: 30_000 })).release();
+    expect(await lease.verify()).toBe(true);
+  });
+});
+
+/** The default user, whatever user others lock as. */
+function withoutUser(port: number) {
+  return { host: '127.0.0.1', port, password: undefined };
+}

@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Example {
+  says: string;
+  file: string;
+  code: string;
+  rule: string | null;
+}
+
+const arrows = 'eslint(no-restricted-imports)';
+
+/** Each example is one file of a project that has our lint configuration. */
+const examples: Example[] = [
+  { says: 'core may import node:*', file: 'lib/core/a.ts', code: `import 'node:timers/promises';`, rule: null },
+  { says: 'core may import core', file: 'lib/core/b/b.ts', code: `import '../a.js';`, rule: null },
+  { says: 'core must not import ioredis', file: 'lib/core/c.ts', code: `import 'ioredis';`, rule: arrows },
+  { says: 'core must not import Nest', file: 'lib/core/d.ts', code: `import '@nestjs/common';`, rule: arrows },
+  { says: 'core must not import redis/', file: 'lib/core/e.ts', code: `import '../redis/a.js';`, rule: arrows },
+  { says: 'core must not import nest/', file: 'lib/core/f/f.ts', code: `import '../../nest/a.js';`, rule: arrows },
+  {
+    says: 'core must not import types of redis/',
+    file: 'lib/core/g.ts',
+    code: `import type { A } from '../redis/a.js'; export const a = (b: A) => b;`,
+    rule: arrows,
+  },
+  {
+    says: 'redis may import core/ and ioredis',
+    file: 'lib/redis/a.ts',
+    code: `import '../core/a.js'; import 'ioredis';`,
+    rule: null,
+  },
+  { says: 'redis must not import nest/', file: 'lib/redis/b.ts', code: `import '../nest/a.js';`, rule: arrows },
+  { says: 'redis must not import Nest', file: 'lib/redis/c.ts', code: `import '@nestjs/common';`, rule: arrows },
+  {
+    says: 'nest may import core/, redis/, Nest and rxjs',
+    file: 'lib/nest/a.ts',
+    code: `import '../core/a.js'; import '../redis/a.js'; import '@nestjs/core'; import 'rxjs/operators';`,
+    rule: null,
+  },
+  { says: 'nest must not import ioredis', file: 'lib/nest/b.ts', code: `import 'ioredis';`, rule: arrows },
+  { says: 'nobody imports index.ts', file: 'lib/nest/c.ts', code: `import '../index.js';`, rule: arrows },
+  { says: 'nobody imports schedule.ts', file: 'lib/nest/d/d.ts', code: `import '../../schedule.js';`, rule: arrows },
+  {
+    says: 'nobody imports an index.ts of a folder',
+    file: 'lib/nest/e.ts',
+    code: `import '../core/index.js';`,
+    rule: arrows,
+  },
+  {
+    says: 'the sample app imports the package by its name',
+    file: 'sample-app/src/a.ts',
+    code: `import 'nestjs-redis-lock';`,
+    rule: null,
+  },
+  {
+    says: 'the sample app must not import lib/',
+    file: 'sample-app/src/b.ts',
+    code: `import '../../lib/core/a.js';`,
+    rule: arrows,
+  },
+  {
+    says: 'scripts must not need an installed package',
+    file: 'scripts/a.mjs',
+    code: `import 'ioredis';`,
+    rule: arrows,
+  },
+  {
+    says: 'import cycles',
+    file: 'lib/core/cycle-a.ts',
+    code: `import { b } from './cycle-b.js'; export const a = () => b;`,
+    rule: 'import(no-cycle)',
+  },
+  {
+    says: 'import cycles, the other half',
+    file: 'lib/core/cycle-b.ts',
+    code: `import { a } from './cycle-a.js'; export const b = () => a;`,
+    rule: 'import(no-cycle)',
+  },
+  {
+    says: 'a promise nobody awaits',
+    file: 'lib/core/h.ts',
+    code: `export function f(): void { Promise.resolve(); }`,
+    rule: 'typescript(no-floating-promises)',
+  },
+  {
+    says: 'a promise as a condition',
+    file: 'lib/core/i.ts',
+    code: `export const f = (a: Promise<void>) => { if (a) return 1; return 2; };`,
+    rule: 'typescript(no-misused-promises)',
+  },
+  {
+    says: 'await of what is no promise',
+    file: 'lib/core/j.ts',
+    code: `export const f = async (a: number) => { await a; };`,
+    rule: 'typescript(await-thenable)',
+  },
+  {
+    says: 'any',
+    file: 'lib/core/k.ts',
+    code: `export const f = (a: any): unknown => a;`,
+    rule: 'typescript(no-explicit-any)',
+  },
+];
+
+describe('the lint rules', () => {
+  let folder: string;
+  let found: Map<string, string[]>;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'lint-rules-'));
+    await cp(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
+    const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, noEmit: true };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    for (const { file, code } of examples) {
+      await mkdir(dirname(join(folder, file)), { recursive: true });
+      await writeFile(join(folder, file), `${code}\n`);
+    }
+    found = await lint(folder);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each(examples)('$says', ({ file, rule }) => {
+    expect(found.get(file) ?? []).toEqual(rule === null ? [] : [rule]);
+  });
+});
+
+/** The rules that each file breaks. */
+function lint(folder: string): Promise<Map<string, string[]>> {
+  const program = join(root, 'node_modules/oxlint/bin/oxlint');
+  // tsgolint, the type-aware half, is found on PATH or next to the linted project; this project is elsewhere.
+  const env = { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}` };
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [program, '--type-aware', '--format', 'json'], { cwd: folder, env }, (error, output) => {
+      if (!output.startsWith('{')) return reject(new Error(output, { cause: error }));
+      const { diagnostics } = JSON.parse(output) as { diagnostics: { filename: string; code: string }[] };
+      const rules = new Map<string, string[]>();
+      for (const { filename, code } of diagnostics) rules.set(filename, [...(rules.get(filename) ?? []), code]);
+      resolve(rules);
+    });
+  });
+}

@@ -1,0 +1,144 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { askRedis } from './ask-redis.js';
+import { startRedis, useRedis, type RedisServer } from '../../support/redis/redis-server.js';
+
+const owner = fileURLToPath(new URL('owner.mjs', import.meta.url));
+
+describe('a private Redis server', () => {
+  const redis = useRedis();
+
+  it('listens on the loopback only and keeps nothing on disk', async () => {
+    expect(await askRedis(redis().url, 'CONFIG', 'GET', 'bind')).toEqual(['bind', '127.0.0.1']);
+    expect(await askRedis(redis().url, 'CONFIG', 'GET', 'save')).toEqual(['save', '']);
+  });
+
+  it('answers nothing while paused, and again once resumed', async () => {
+    await redis().pause();
+    await expect(askRedis(redis().url, 'PING')).rejects.toThrow('timed out');
+    await redis().resume();
+    expect(await askRedis(redis().url, 'PING')).toBe('PONG');
+  });
+
+  it('comes back empty on the same port after it was killed', async () => {
+    const before = redis().url;
+    await askRedis(before, 'SET', 'key', 'value');
+    await redis().kill();
+    await expect(askRedis(before, 'PING')).rejects.toThrow('Connection is closed');
+    await redis().restart();
+    expect(redis().url).toBe(before);
+    expect(await askRedis(before, 'GET', 'key')).toBeNull();
+  });
+
+  it('keeps what it wrote to disk over a restart, when asked', async () => {
+    await using server = await startRedis({ args: ['--appendonly', 'yes'] });
+    await askRedis(server.url, 'SET', 'key', 'value');
+    await server.restart({ keepData: true });
+    expect(await askRedis(server.url, 'GET', 'key')).toBe('value');
+    await server.restart();
+    expect(await askRedis(server.url, 'GET', 'key')).toBeNull();
+  });
+
+  it('shows the end of the log when the server cannot start', async () => {
+    await expect(startRedis({ args: ['--no-such-option', '1'] })).rejects.toThrow(/FATAL CONFIG FILE ERROR/);
+  });
+
+  it('says so when there is no such program', async () => {
+    await expect(startRedis({ source: { kind: 'binary', path: '/no/such/server' } })).rejects.toThrow(/ENOENT/);
+  });
+
+  it('refuses a port that is taken rather than talk to the server there', async () => {
+    await expect(startRedis({ port: redis().port })).rejects.toThrow(/address already in use/i);
+  });
+
+  it('can be restarted after a pause', async () => {
+    await using server = await startRedis();
+    await server.pause();
+    await server.restart();
+    expect(await askRedis(server.url, 'PING')).toBe('PONG');
+  });
+
+  it('is gone after stop(), which may be called again', async () => {
+    const server = await startRedis();
+    await server.stop();
+    await server.stop();
+    expectGone(server);
+    await expect(server.restart()).rejects.toThrow('was stopped');
+  });
+});
+
+describe('a private Redis server is gone after its owner', () => {
+  it.each([
+    ['ended normally', 'exit'],
+    ['threw', 'throw'],
+    ['got SIGINT', 'SIGINT'],
+    ['got SIGTERM', 'SIGTERM'],
+    ['was killed with SIGKILL', 'SIGKILL'],
+  ] as const)('%s', async (_name, end) => {
+    const { child, server } = await startOwner();
+    await endOwner(child, end);
+    await expectGoneSoon(server);
+  });
+
+  it('was killed with SIGKILL while the server was paused', async () => {
+    const { child, server } = await startOwner('paused');
+    await endOwner(child, 'SIGKILL');
+    await expectGoneSoon(server);
+  });
+
+  it('was killed with SIGKILL while the server was being started', async () => {
+    const temporary = await mkdtemp(join(tmpdir(), 'owner-'));
+    const endAfter = async (delayMs: number) => {
+      const child = fork(owner, { execArgv: [], silent: true, env: { ...process.env, TMPDIR: temporary } });
+      await sleep(delayMs);
+      await endOwner(child, 'SIGKILL');
+    };
+    await Promise.all([40, 80, 120, 160, 200, 240].map(endAfter));
+    await sleep(1_000); // whatever they had begun
+    // A keeper removes its folder last.
+    expect(await readdir(temporary)).toEqual([]);
+    await rm(temporary, { recursive: true });
+  });
+});
+
+type Started = Pick<RedisServer, 'pid' | 'folder'>;
+
+async function startOwner(...args: string[]): Promise<{ child: ChildProcess; server: Started }> {
+  const child = fork(owner, args, { execArgv: [], silent: true });
+  const [server] = (await once(child, 'message')) as [Started];
+  expect(isAlive(server.pid)).toBe(true);
+  return { child, server };
+}
+
+async function endOwner(child: ChildProcess, end: 'exit' | 'throw' | NodeJS.Signals): Promise<void> {
+  const exited = once(child, 'exit');
+  if (end === 'exit' || end === 'throw') child.send(end);
+  else child.kill(end);
+  await exited;
+}
+
+async function expectGoneSoon(server: Started): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while ((isAlive(server.pid) || existsSync(server.folder)) && Date.now() < deadline) {
+    await sleep(20);
+  }
+  expectGone(server);
+}
+
+function expectGone(server: Started): void {
+  expect({ alive: isAlive(server.pid), folder: existsSync(server.folder) }).toEqual({ alive: false, folder: false });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,3 +1,8 @@
+/**
+ * Locks for NestJS on Redis: the module, the service, the decorators, the errors and the events.
+ *
+ * @module nestjs-redis-lock
+ */
 export type { AdoptOptions } from './core/lease/adoption.js';
 export type { CampaignCallbacks, CampaignOptions } from './core/leader/campaign-options.js';
 export type { CountdownLatch, CountDownOptions, LatchOptions, LatchWaitOptions } from './core/latch/countdown-latch.js';

@@ -1,3 +1,8 @@
+/**
+ * Cron jobs, intervals and timeouts that run on one instance. Needs `@nestjs/schedule`.
+ *
+ * @module nestjs-redis-lock/schedule
+ */
 export { SingletonCron, type SingletonCronOptions } from './nest/schedule/singleton-cron.decorator.js';
 export { SingletonInterval, type SingletonIntervalOptions } from './nest/schedule/singleton-interval.decorator.js';
 export { SingletonTimeout, type SingletonTimeoutOptions } from './nest/schedule/singleton-timeout.decorator.js';

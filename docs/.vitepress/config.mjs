@@ -1,0 +1,49 @@
+// The site that `npm run docs` builds. Its pages are the Markdown files that GitHub shows: nothing is written twice.
+import { readFileSync } from 'node:fs';
+import { slug } from 'github-slugger';
+import { defineConfig } from 'vitepress';
+import { useRepositoryMarkdown } from './markdown.mjs';
+import { firstPageOf, NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
+
+const { name, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><text y=".9em" font-size="90">🔒</text></svg>';
+
+export default defineConfig({
+  title: name,
+  description,
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
+  // For a site that is not at the root of its host, such as the pages of a project on GitHub.
+  base: process.env.DOCS_BASE ?? '/',
+  // The root of the repository: the README is the home page, and links to it work.
+  srcDir: '..',
+  srcExclude: NO_PAGES,
+  rewrites: sitePathOf,
+  outDir: `../${SITE_FOLDER}/dist`,
+  cacheDir: `../${SITE_FOLDER}/cache`,
+  markdown: {
+    // The anchors that GitHub makes of headings.
+    anchor: { slugify: (heading) => slug(heading) },
+    // GitHub has no `{.class}` either; braces in the text are text.
+    attrs: { disable: true },
+    config: useRepositoryMarkdown,
+  },
+  vite: {
+    publicDir: false,
+    // Mermaid is large. Only the pages that have a diagram load it.
+    build: { chunkSizeWarningLimit: 3_000 },
+  },
+  themeConfig: {
+    nav: [
+      { text: 'Guide', link: firstPageOf('guide'), activeMatch: '/guide/' },
+      { text: 'Reference', link: firstPageOf('reference'), activeMatch: '/reference/' },
+      { text: 'Operations', link: firstPageOf('operations'), activeMatch: '/operations/' },
+      { text: 'API', link: '/api/', activeMatch: '/api/' },
+      { text: 'Changelog', link: '/CHANGELOG' },
+    ],
+    sidebar,
+    outline: [2, 3],
+    search: { provider: 'local' },
+  },
+});

@@ -1,0 +1,50 @@
+// What makes a page of the site out of Markdown that was written for GitHub.
+import { readFileSync } from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+import { isPage, ROOT, sitePathOf } from './pages.mjs';
+
+const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').replace(/\.git$/, '');
+
+/** @param {import('vitepress').MarkdownRenderer} md */
+export function useRepositoryMarkdown(md) {
+  dropComments(md);
+  drawDiagrams(md);
+  md.core.ruler.push('repository-links', ({ tokens, env }) => {
+    for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
+  });
+}
+
+/** `<!-- run -->` is for the tests. */
+function dropComments(md) {
+  const withoutComments = (tokens, index) => tokens[index].content.replace(/<!--[^]*?-->/g, '');
+  md.renderer.rules.html_block = withoutComments;
+  md.renderer.rules.html_inline = withoutComments;
+}
+
+function drawDiagrams(md) {
+  const { fence } = md.renderer.rules;
+  md.renderer.rules.fence = (tokens, index, ...rest) => {
+    const { info, content } = tokens[index];
+    if (info.trim() !== 'mermaid') return fence(tokens, index, ...rest);
+    return `<MermaidDiagram source="${encodeURIComponent(content)}" />\n`;
+  };
+}
+
+/** Links go from file to file. A file that is no page is shown by the repository; where that is unknown, the link is left out. */
+function followRepositoryLinks(tokens, { realPath, path }) {
+  const folder = relative(ROOT, dirname(realPath ?? path));
+  for (const [index, token] of tokens.entries()) {
+    const href = token.type === 'link_open' ? token.attrGet('href') : undefined;
+    if (!href || /^([a-z]+:|#|\/)/i.test(href)) continue;
+    const [link, anchor] = href.split('#');
+    const target = posix.normalize(posix.join(folder, link));
+    if (isPage(target)) token.attrSet('href', `/${sitePathOf(target)}${anchor ? `#${anchor}` : ''}`);
+    else if (repositoryUrl) token.attrSet('href', `${repositoryUrl}/blob/main/${target}`);
+    else {
+      token.tag = 'span';
+      token.attrs = null;
+      tokens.slice(index).find(({ type }) => type === 'link_close').tag = 'span';
+    }
+  }
+}

@@ -1,0 +1,8 @@
+import DefaultTheme from 'vitepress/theme';
+import { MermaidDiagram } from './mermaid-diagram.mjs';
+
+/** @type {import('vitepress').Theme} */
+export default {
+  extends: DefaultTheme,
+  enhanceApp: ({ app }) => void app.component('MermaidDiagram', MermaidDiagram),
+};

@@ -1,0 +1,27 @@
+import { useData } from 'vitepress';
+import { defineComponent, h, onMounted, ref, useId, watch } from 'vue';
+
+/**
+ * A picture drawn by Mermaid in the browser, in the colours of the site. Readers without JavaScript, and search engines, get its text.
+ * Of the plugins that do this, one is under the GPL and the other has had no release since 2024.
+ */
+export const MermaidDiagram = defineComponent({
+  props: { source: { type: String, required: true } },
+  setup(props) {
+    const { isDark } = useData();
+    const id = `mermaid-${useId()}`;
+    const svg = ref('');
+    const source = decodeURIComponent(props.source);
+
+    async function draw() {
+      const { default: mermaid } = await import('mermaid');
+      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? 'dark' : 'default' });
+      ({ svg: svg.value } = await mermaid.render(id, source));
+    }
+    onMounted(draw);
+    watch(isDark, draw);
+
+    return () =>
+      svg.value ? h('div', { class: 'mermaid', innerHTML: svg.value }) : h('pre', { class: 'mermaid' }, source);
+  },
+});

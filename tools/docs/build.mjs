@@ -1,0 +1,43 @@
+// npm run docs              builds the site in site/dist and checks every link of it
+// npm run docs -- --serve   then serves it
+// npm run docs:dev          serves the pages while they are being written
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { checkLinks } from './check-links.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SITE = join(ROOT, 'site/dist');
+const require = createRequire(import.meta.url);
+const TYPEDOC = join(dirname(require.resolve('typedoc/package.json')), 'bin/typedoc');
+const VITEPRESS = join(dirname(require.resolve('vitepress/package.json')), 'bin/vitepress.js');
+
+const { values } = parseArgs({
+  options: {
+    dev: { type: 'boolean', default: false },
+    serve: { type: 'boolean', default: false },
+    port: { type: 'string', default: '5173' },
+  },
+});
+
+await run(TYPEDOC, '--options', join(ROOT, 'tools/docs/typedoc.json'));
+if (values.dev) await run(VITEPRESS, 'dev', 'docs', '--port', values.port);
+else {
+  await run(VITEPRESS, 'build', 'docs');
+  const { followed, broken } = checkLinks(SITE, process.env.DOCS_BASE);
+  if (broken.length > 0) {
+    console.error(`These links lead nowhere:\n${broken.map((link) => `  ${link}`).join('\n')}`);
+    process.exit(1);
+  }
+  console.log(`All ${followed} links lead somewhere. The site is in ${SITE}`);
+  if (values.serve) await run(VITEPRESS, 'preview', 'docs', '--port', values.port);
+}
+
+/** Ends this program where the other one fails: that one has said why. */
+async function run(program, ...args) {
+  const child = spawn(process.execPath, [program, ...args], { cwd: ROOT, stdio: 'inherit' });
+  const code = await new Promise((resolve) => child.on('exit', resolve));
+  if (code !== 0) process.exit(code ?? 1);
+}

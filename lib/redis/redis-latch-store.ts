@@ -1,9 +1,7 @@
 import type { LockStoreError } from '../core/store/lock-store.js';
 import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/store/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
-import { COUNT_DOWN } from './scripts/count-down.js';
-import { READ_LATCH } from './scripts/read-latch.js';
-import { WAIT_FOR_LATCH } from './scripts/wait-for-latch.js';
+import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 
 /** Latches: a hash each, and a sorted set of those who wait for it, which Redis forgets by itself. */
 export class RedisLatchStore implements LatchStore {

@@ -19,20 +19,22 @@ import type { Connection, ScriptCall } from './connection/connection.js';
 import { type ConnectionTerms, createConnection } from './create-connection.js';
 import { CHANGE, GRANT, ROTATION, TRANSFERRED } from './durability/durable-terms.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
-import { ACQUIRE } from './scripts/acquire.js';
-import { DOWNGRADE } from './scripts/downgrade.js';
-import { FORCE_RELEASE } from './scripts/force-release.js';
-import { INSPECT } from './scripts/inspect.js';
-import { RAISE_TOKEN } from './scripts/raise-token.js';
-import { RELEASE } from './scripts/release.js';
-import { RENEW } from './scripts/renew.js';
-import { RESIZE } from './scripts/resize.js';
-import { ROTATE } from './scripts/rotate.js';
+import {
+  ACQUIRE,
+  DOWNGRADE,
+  FORCE_RELEASE,
+  INSPECT,
+  RAISE_TOKEN,
+  RELEASE,
+  RENEW,
+  RESIZE,
+  ROTATE,
+  SET_DEPTH,
+  TRANSFER,
+  VERIFY,
+} from './script/scripts.js';
 import { scanKeys } from './connection/scan-keys.js';
-import type { Script } from './scripts/script.js';
-import { SET_DEPTH } from './scripts/set-depth.js';
-import { TRANSFER } from './scripts/transfer.js';
-import { VERIFY } from './scripts/verify.js';
+import type { Script } from './script/script.js';
 import {
   hasMore,
   type InspectReply,

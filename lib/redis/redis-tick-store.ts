@@ -5,9 +5,7 @@ import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-
 import { ALWAYS, CLAIM } from './durability/durable-terms.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
-import { CLAIM_TICK } from './scripts/claim-tick.js';
-import { EXCHANGE_CLAIM } from './scripts/exchange-claim.js';
-import { FINISH_TICK } from './scripts/finish-tick.js';
+import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
 
 /** Claims of ticks: one key a tick, and the last tick of each job, beside the job's lock. Redis forgets them by itself. */
 export class RedisTickLedger implements TickLedger, TickClaims {

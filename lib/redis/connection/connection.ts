@@ -1,6 +1,6 @@
 import type { LockStoreError } from '../../core/store/lock-store.js';
 import type { DurableTerms } from '../durability/durability.js';
-import type { Script } from '../scripts/script.js';
+import type { Script } from '../script/script.js';
 import type { ServerConnection } from './server-connection.js';
 
 /** One script to run. */

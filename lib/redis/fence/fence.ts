@@ -7,7 +7,7 @@ import { checkInteger, checkKnownOptions, describeValue } from '../../core/api/v
 import { type Advice, replyCode, shortenReply, toStoreError } from '../script/failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';
-import { GUARD } from '../scripts/guard.js';
+import { GUARD } from '../script/scripts.js';
 
 const OPTION_NAMES = ['key', 'token', 'lease', 'ttlMs'];
 const MIN_TTL_MS = 60_000;

@@ -5,7 +5,7 @@ import { placeOf } from './address.js';
 import type { ScriptCall } from '../connection/connection.js';
 import { replyCode, toStoreError } from './failures.js';
 import type { ScriptSender } from './script-runner.js';
-import { QUARANTINE } from '../scripts/quarantine.js';
+import { QUARANTINE } from './scripts.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };
 

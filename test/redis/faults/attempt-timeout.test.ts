@@ -1,6 +1,6 @@
 import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { exponentialBackoff, fixedInterval } from '../../../lib/core/api/retry.js';
-import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
+import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -11,7 +11,7 @@ import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/ap
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { fence, type FenceGuard } from '../../../lib/redis/fence/fence.js';
 import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fence/fenced-commands.js';
-import { GUARD } from '../../../lib/redis/scripts/guard.js';
+import { GUARD } from '../../../lib/redis/script/scripts.js';
 import { rejection } from '../../support/expect/eventually.js';
 
 type Sent = [command: string, args: unknown[]];

@@ -1,5 +1,5 @@
 import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
+import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -5,7 +5,7 @@ import { useProcesses } from '../../support/process/lock-process.js';
 import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
-import { TRANSFER } from '../../../lib/redis/scripts/transfer.js';
+import { TRANSFER } from '../../../lib/redis/script/scripts.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 const HEARTBEAT_MS = 1_250 + 3_000;

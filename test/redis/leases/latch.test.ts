@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LockModeMismatchError, LockShutdownError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { COUNT_DOWN } from '../../../lib/redis/scripts/count-down.js';
-import { READ_LATCH } from '../../../lib/redis/scripts/read-latch.js';
-import { WAIT_FOR_LATCH } from '../../../lib/redis/scripts/wait-for-latch.js';
+import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { keysWithTtl, type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

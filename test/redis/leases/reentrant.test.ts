@@ -1,7 +1,7 @@
 import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
 import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
-import { SET_DEPTH } from '../../../lib/redis/scripts/set-depth.js';
+import { SET_DEPTH } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,5 +1,5 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { RELEASE } from '../../../lib/redis/scripts/release.js';
+import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';

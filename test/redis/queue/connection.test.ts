@@ -1,6 +1,4 @@
-import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
-import { RELEASE } from '../../../lib/redis/scripts/release.js';
-import { ROTATE } from '../../../lib/redis/scripts/rotate.js';
+import { ACQUIRE, RELEASE, ROTATE } from '../../../lib/redis/script/scripts.js';
 import { CriticalSections } from '../../support/expect/critical-sections.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

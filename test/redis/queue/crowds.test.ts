@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Ownership } from '../../../lib/core/store/lock-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RELEASE } from '../../../lib/redis/scripts/release.js';
+import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog } from '../../support/expect/grant-log.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';

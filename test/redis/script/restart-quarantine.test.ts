@@ -2,8 +2,7 @@ import type { Redis } from 'ioredis';
 import type { ScriptCall } from '../../../lib/redis/connection/connection.js';
 import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
 import type { ScriptSender } from '../../../lib/redis/script/script-runner.js';
-import { QUARANTINE } from '../../../lib/redis/scripts/quarantine.js';
-import { RELEASE } from '../../../lib/redis/scripts/release.js';
+import { QUARANTINE, RELEASE } from '../../../lib/redis/script/scripts.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LONGEST_LEASE_MS = 30_000;

@@ -5,7 +5,7 @@ import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/core
 import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/api/fencing-errors.js';
 import { fence } from '../../../lib/redis/fence/fence.js';
 import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fence/fenced-commands.js';
-import { GUARD } from '../../../lib/redis/scripts/guard.js';
+import { GUARD } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,6 +1,5 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { ACQUIRE } from '../../../lib/redis/scripts/acquire.js';
-import { RELEASE } from '../../../lib/redis/scripts/release.js';
+import { ACQUIRE, RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

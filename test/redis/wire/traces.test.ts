@@ -1,26 +1,15 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
-import type { Script } from '../../../lib/redis/scripts/script.js';
+import * as everyScript from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-const SCRIPTS = join(import.meta.dirname, '../../../lib/redis/scripts');
+const SCRIPTS = Object.values(everyScript);
 const CHANNELS = ['ioredis:command', 'ioredis:batch', 'ioredis:connect'];
-
-/** Every script there is. */
-async function allScripts(): Promise<Script[]> {
-  const modules = await Promise.all(
-    readdirSync(SCRIPTS).map((file) => import(join(SCRIPTS, file)) as Promise<Record<string, unknown>>),
-  );
-  const isScript = (value: unknown): value is Script => typeof (value as Partial<Script> | null)?.sha === 'string';
-  return modules.flatMap((exported) => Object.values(exported)).filter(isScript);
-}
 
 /** What sees every command of ioredis: those who listen to its channels, and those who wrap its method. */
 class Observability {
@@ -79,11 +68,10 @@ describe('what traces and other instruments see of a command', () => {
   const isCold = async (): Promise<unknown> => admin().script('FLUSH');
 
   it.each(['cold', 'known', 'asking'])('is no argument of any script: %s', async (how) => {
-    const scripts = await allScripts();
-    expect(scripts.length).toBeGreaterThan(15);
+    expect(SCRIPTS.length).toBeGreaterThan(15);
     const client = new Redis(redis().url);
     const sender = how === 'asking' ? ASKING : new ScriptRunner();
-    for (const script of scripts) {
+    for (const script of SCRIPTS) {
       if (how === 'cold') await isCold();
       // Most of them fail for that; what they are sent with is the same.
       const keys = ['{Pst-k}', '{Pst-k}:1', '{Pst-k}:2'];

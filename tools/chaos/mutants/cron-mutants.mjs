@@ -1,3 +1,5 @@
+import { SCRIPTS } from './mutate.mjs';
+
 /**
  * What can be wrong with "each tick starts once".
  *
@@ -7,7 +9,7 @@ export const CRON_MUTANTS = [
   {
     name: 'claim-forgets-tick',
     what: 'the claim of a tick is not written down: only the lock keeps others away, as long as the run lasts',
-    file: 'redis/scripts/claim-tick.js',
+    file: SCRIPTS,
     find: "redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])",
     replace: '',
   },
@@ -23,21 +25,21 @@ export const CRON_MUTANTS = [
   {
     name: 'rescue-of-the-living',
     what: 'whoever asks for a tick takes it over, without a look whether its runner is dead',
-    file: 'redis/scripts/claim-tick.js',
+    file: SCRIPTS,
     find: "if holder or takeOver == 'nothing'",
     replace: "holder = nil\n  if takeOver == 'nothing'",
   },
   {
     name: 'claim-for-a-lease',
     what: 'a claim is remembered for one lease, which is less than the clocks of the fleet are apart',
-    file: 'redis/scripts/claim-tick.js',
+    file: SCRIPTS,
     find: "redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])",
     replace: "redis.call('SET', KEYS[2], granted, 'PX', ARGV[2])",
   },
   {
     name: 'finish-forgotten',
     what: 'that a tick has run is not written down, so whoever watches it takes its runner for dead',
-    file: 'redis/scripts/finish-tick.js',
+    file: SCRIPTS,
     find: "redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])",
     replace: '',
   },

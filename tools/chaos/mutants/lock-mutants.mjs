@@ -1,3 +1,5 @@
+import { SCRIPTS } from './mutate.mjs';
+
 /**
  * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
  *
@@ -16,7 +18,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'release-of-anybodys',
     what: 'a release, or a withdrawal, does not look whose the lock is',
-    file: 'redis/scripts/granting.js',
+    file: SCRIPTS,
     find: "if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end",
     replace: '',
     scenario: 'rush',
@@ -26,7 +28,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'renewal-takes-over',
     what: 'a renewal does not look whose the lock is, and writes its own owner into it',
-    file: 'redis/scripts/renew.js',
+    file: SCRIPTS,
     find: "if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then",
     replace:
       "if type(text) == 'string' then\n" +
@@ -37,8 +39,9 @@ export const LOCK_MUTANTS = [
   {
     name: 'token-not-increased',
     what: 'tokens grow once in a second, and not with each grant',
-    file: 'redis/scripts/shared.js',
+    file: SCRIPTS,
     find: 'local token = tick * 32',
+    times: 2,
     replace: 'local token = math.floor(tick / 100000) * 100000 * 32',
     scenario: 'rush',
     work: { ways: { exclusive: 1 } },
@@ -93,7 +96,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'a-permit-too-many',
     what: 'one permit more is given than there are',
-    file: 'redis/scripts/admission.js',
+    file: SCRIPTS,
     find: 'lock.used + request.count <= totalFor(lock, request)',
     replace: 'lock.used + request.count <= totalFor(lock, request) + 1',
     scenario: 'rush',
@@ -103,7 +106,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'reader-ignores-writer',
     what: 'a reader that asks is let in beside a writer',
-    file: 'redis/scripts/acquire.js',
+    file: SCRIPTS,
     find: "local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0",
     replace:
       "local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0\n" +
@@ -115,7 +118,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'writer-ignores-readers',
     what: 'a writer whose turn it is does not wait for those who read',
-    file: 'redis/scripts/admission.js',
+    file: SCRIPTS,
     find: "if lock.mode == 'read' then return request.mode == 'read' end",
     replace: "if lock.mode == 'read' then return true end",
     scenario: 'rush',
@@ -125,7 +128,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'acquire-counts-twice',
     what: 'permits are taken once more when the command that took them is sent again',
-    file: 'redis/scripts/granting.js',
+    file: SCRIPTS,
     find: 'held = renewMember(lockKey, owner, leaseMs)',
     replace: 'held = nil',
     scenario: 'patient',
@@ -135,7 +138,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'newest-first',
     what: 'the waiter that came last is granted first',
-    file: 'redis/scripts/queue.js',
+    file: SCRIPTS,
     find: "local head = redis.call('ZRANGE', queueKey, 0, 1)",
     replace:
       "local length = redis.call('ZCARD', queueKey) / 3\n" +
@@ -166,7 +169,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'adopted-twice',
     what: 'a lease that was handed on can be adopted again when somebody has done so',
-    file: 'redis/scripts/transfer.js',
+    file: SCRIPTS,
     find: "if holder ~= owner or ARGV[5] == '1' then return 0 end",
     replace: "if not holder or ARGV[5] == '1' then return 0 end",
     scenario: 'rush',
@@ -176,7 +179,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'lock-without-expiry',
     what: 'the lock of a waiter that is granted has no expiry before its first renewal',
-    file: 'redis/scripts/shared.js',
+    file: SCRIPTS,
     find: "redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)",
     replace: "redis.call('SET', lockKey, owner .. ' ' .. text)",
     scenario: 'killed',
@@ -185,7 +188,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'queue-without-expiry',
     what: 'a queue whose waiters have all died stays for ever',
-    file: 'redis/scripts/queue.js',
+    file: SCRIPTS,
     find: "if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end",
     replace: '',
     scenario: 'all killed',

@@ -1,11 +1,15 @@
+/** The file with the Lua scripts. */
+export const SCRIPTS = 'redis/script/scripts.generated.js';
+
 /**
  * A deliberately broken variant of the library, which proves that a checker sees what it is there for.
  *
  * @typedef {object} Mutant
  * @property {string} name
  * @property {string} what what it does wrong, in a sentence
- * @property {string} file which file of dist/esm, such as 'redis/scripts/release.js'
- * @property {string} find stands in that file exactly once
+ * @property {string} file which file of dist/esm, such as 'redis/inbox.js'
+ * @property {string} find stands in that file exactly once, or exactly `times` times
+ * @property {number} [times]
  * @property {string} replace what stands there in the mutant
  */
 
@@ -15,10 +19,12 @@
  * @returns {string} the text of the broken variant
  * @throws where the mutant would not be what its author meant, because the file has changed since
  */
-export function mutate(source, { name, file, find, replace }) {
+export function mutate(source, { name, file, find, times = 1, replace }) {
   const matches = find === '' ? 0 : source.split(find).length - 1;
-  if (matches !== 1) throw new Error(`mutant ${name}: its text stands ${matches} times in ${file}, not once: ${find}`);
+  if (matches !== times) {
+    throw new Error(`mutant ${name}: its text stands ${matches} times in ${file}, not ${times}: ${find}`);
+  }
   if (find === replace) throw new Error(`mutant ${name}: it replaces a text with itself`);
   // Not as a pattern: "$&" in a replacement is only text.
-  return source.replace(find, () => replace);
+  return source.replaceAll(find, () => replace);
 }

@@ -11,6 +11,10 @@ describe('the text of a mutant', () => {
     expect(mutate('a; if (ok) b;', mutant)).toBe('a; if ($&) b;');
   });
 
+  it('differs in each place, where it is said in how many it has to be found', () => {
+    expect(mutate('if (ok) a; if (ok) b;', { ...mutant, times: 2 })).toBe('if ($&) a; if ($&) b;');
+  });
+
   it.each([
     ['nowhere', 'a; b;', '0 times'],
     ['twice', 'if (ok) a; if (ok) b;', '2 times'],
@@ -22,7 +26,7 @@ describe('the text of a mutant', () => {
     expect(() => mutate('if (ok)', { ...mutant, replace: 'if (ok)' })).toThrow('with itself');
   });
 
-  it.each(MUTANTS)('$name stands once in the file it is for: $what', (defined: Mutant) => {
+  it.each(MUTANTS)('$name stands as often as it says in the file it is for: $what', (defined: Mutant) => {
     const source = readFileSync(new URL(`../../../dist/esm/${defined.file}`, import.meta.url), 'utf8');
     expect(mutate(source, defined)).not.toBe(source);
   });

@@ -1,0 +1,35 @@
+-- Takes the lock, or a share of it, if it is free and nobody waits for it. Lock, expiry and fencing token are written
+-- in one step, so a crash at any point leaves nothing that does not expire. Otherwise the contender joins the queue,
+-- or keeps the place it has there.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner
+--        2  mode: exclusive, reentrant, read, write or semaphore:count:total:resized
+--        3  lease in milliseconds
+--        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
+--        5  the largest number of waiters the contender accepts
+-- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
+--          again; its lease starts anew
+--        { 'busy' | 'queued' | 'full', TTL }: not granted; TTL of the holder in milliseconds. After 'busy' a third
+--          element means: not known yet, ask again
+--        { 'mismatch', TTL, mode, permits }: the resource is in use in another mode, or with another number of
+--          permits
+
+-- @include clock
+
+-- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
+local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
+if isFree and ARGV[2] == 'exclusive' then
+
+  -- @inline mint fenceKey=KEYS[3]
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', token), 'PX', ARGV[3])
+  return token
+end
+
+-- @include granting
+-- @include acquiring
+
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2]), ARGV[3])) end
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])

@@ -1,0 +1,25 @@
+-- Turns a writer into a reader, in place and with its token, and grants the readers who are next.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner
+--        2  lease in milliseconds; a lease that has longer to run is not shortened
+-- Reply  1: the owner reads now, also if it did before
+--        3: the same, and the sender has to go on granting
+--        0: not the owner; nothing was changed
+
+-- @include clock
+-- @include granting
+-- @include passed-on
+-- @include member
+-- @include renewal
+
+local holder, token, mode = readHolder(KEYS[1])
+if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
+if holder ~= ARGV[1] or mode ~= 'write' then return 0 end
+local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
+redis.call('DEL', KEYS[1])
+local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read'), token, string.format('%.0f', leaseMs))
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)

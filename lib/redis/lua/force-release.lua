@@ -1,0 +1,42 @@
+-- Ends the lease with a given fencing token, whichever process holds it, and grants the next waiters. One process may
+-- pass a lock between its own callers without telling Redis; their tokens count up from the one Redis knows, so they
+-- mean the same lease. A reader whose lease was transferred has a token of its own, and is matched by that. For
+-- operators: the time it takes grows with the number of readers or permit holders.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  fencing token
+-- Reply  1: the lease was ended
+--        3: the same, and the sender has to go on granting
+--        0: no lease has this token; nothing was changed
+
+-- @include clock
+-- @include granting
+-- @include passed-on
+
+local meant = tonumber(ARGV[1])
+local function isMeant(token)
+  return math.floor(token / 32) == math.floor(meant / 32)
+end
+
+local holder, token = readHolder(KEYS[1])
+if holder == false then
+  -- @inline refuse lockKey=KEYS[1]
+end
+local wasHeld, lock = 0, nil
+if holder == '' then
+  -- The one with this very token, or else the one whose leases count up to it.
+  local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
+  for index = 1, #entries, 2 do
+    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+$') or -1)
+    if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
+    if memberToken < nearest then owner, nearest = entries[index], memberToken end
+  end
+  if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
+elseif holder and isMeant(tonumber(token)) then
+  wasHeld = redis.call('DEL', KEYS[1])
+end
+if wasHeld == 0 then return 0 end
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)

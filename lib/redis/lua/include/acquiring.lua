@@ -1,0 +1,60 @@
+-- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known): the whole of
+-- acquire, for a lock that may be held or waited for. known: the lock as releaseLock found it in the same script, if
+-- isKnown. Returns the reply of the script.
+
+-- @include granting
+-- @include lease
+-- @include any-lock
+-- @include member
+-- @include renewal
+-- @include resizing
+-- @include joining
+local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known)
+  -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
+  local number = findPlace(queueKey, owner)
+  local lock, first, held = known, nil, nil
+  if not isKnown then lock = readLock(lockKey) end
+  if lock and lock.used == 0 then lock = nil end
+  if lock and lock.used then
+    held = renewMember(lockKey, owner, leaseMs)
+  elseif lock and lock.owner == owner then
+    lengthen(lockKey, leaseMs)
+    held = lock.token
+  end
+  if held then
+    if number then leaveQueue(queueKey, number, owner) end
+    return tonumber(held)
+  end
+  local request = parseRequest(mode)
+  if not lock or lock.used then
+    -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
+    lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
+    -- This raises Redis's own error.
+    if isStrange then redis.call('LLEN', queueKey) end
+    if number then number = findPlace(queueKey, owner) end
+  end
+  local isMisfit = lock and isMismatch(lock, request)
+  if not isMisfit and (not first or first == owner) and admits(lock, request) then
+    if number then leaveQueue(queueKey, number, owner) end
+    return (take(lockKey, fenceKey, lock, owner, request, leaseMs))
+  end
+  -- In a moment there is more to be known.
+  local ttl = 1
+  if lock and not isCut and not lock.isPartial then
+    ttl = lock.mode == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
+  end
+  if isMisfit then
+    if number then leaveQueue(queueKey, number, owner) end
+    return { 'mismatch', ttl, lock.mode, lock.total or 1 }
+  end
+  if sentAt == '' then return { 'busy', ttl, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+  if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
+    return { 'full', ttl }
+  end
+  if request.resized and lock and lock.used and not lock.resized then
+    -- From now on its total counts for those before it as well.
+    resize(lockKey, lock, request.total)
+    grantWaiting(lockKey, queueKey, fenceKey, lock)
+  end
+  return { 'queued', ttl }
+end

@@ -1,0 +1,15 @@
+-- readLock(lockKey): what is at the key, whatever its mode.
+
+-- @include holder
+-- @include members
+
+-- What stands: nil where the lock is free; owner, token and mode of one holder; or see readMembers.
+local function readLock(lockKey)
+  local owner, token, mode, fields = readHolder(lockKey)
+  if owner == nil then return nil end
+  if not owner then
+  -- @inline refuse
+  end
+  if owner ~= '' then return { owner = owner, token = token, mode = mode } end
+  return readMembers(lockKey, fields)
+end

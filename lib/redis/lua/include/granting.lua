@@ -1,0 +1,81 @@
+-- grantWaiting(lockKey, queueKey, fenceKey, lock, own): grants a lock that is free, or shared, to the first live
+-- waiter, and to those behind it as long as they can hold it together; each for what is left of its place. Tells
+-- their clients: "seal token sentAt resource" in the inbox, whose name begins like that of the fence; see
+-- grant-seal.ts. Returns the lock as it is then, and the owner that is first in the queue and was not granted; an
+-- empty string if that is not known yet.
+--
+-- lock is what readLock returned, or nil. It stops before own, the contender that asks and need not be told. It
+-- passes over a place that has expired and a client whose inbox has no subscriber; on a cluster it does not check
+-- that, because a node knows only its own subscribers. A subscriber of a pattern is no client. If an ACL forbids the
+-- channel, the grant stands (an error is a table), and the waiter finds it with its heartbeat.
+--
+-- One script passes over, and grants, a bounded number of waiters: then it sets isCut. A script that frees something
+-- says so in its reply, and its sender asks again at once, by a release without an owner. If the sender dies before
+-- that, the next heartbeat of any waiter goes on. A contender whose own script was cut is told to ask again: at once
+-- if it does not wait, otherwise in a moment.
+--
+-- Every script that grants to waiters is made of these includes, and nothing else is in them: each function costs a
+-- script what a command costs, called or not.
+
+-- @include fence
+-- @include take
+-- @include holder
+-- @include members
+-- @include admission
+-- @include queue
+
+local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
+  if request.mode ~= 'read' and request.mode ~= 'semaphore' then
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs)
+  end
+  local token = mintToken(fenceKey)
+  return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
+end
+
+-- What an owner holds, alone or as a member, is free. Gives 1 if it still held it, and the lock as it is then. The
+-- fields are those that readHolder gave, where it did.
+local function giveBack(lockKey, owner, isShared, fields)
+  if isShared then return removeMember(lockKey, owner, fields) end
+  return redis.call('DEL', lockKey), nil
+end
+
+local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
+  local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
+  while true do
+    local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
+    if not number or owner == own then return lock, owner end
+    local request = parseRequest(mode)
+    local isMisfit = lock and isMismatch(lock, request)
+    if not isMisfit and not admits(lock, request) then
+      -- Those whose lease is over, and who were not looked at yet, may have what it needs.
+      isCut = isCut or lock.isPartial
+      return lock, owner
+    end
+    if budget <= 0 then
+      isCut = true
+      return lock, owner
+    end
+    local channel = prefix .. 'inbox:' .. string.match(owner, '^(.*)/')
+    leaveQueue(queueKey, number, owner, data)
+    budget = budget - 3
+    local isDeaf = false
+    if inCluster == 0 then
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
+      if listeners.err or listeners[2] == 0 then
+        -- PUBLISH also counts who listens to a pattern; but without the right to it nothing is certain.
+        local receivers = redis.pcall('PUBLISH', channel, '')
+        isDeaf = type(receivers) == 'number' and (receivers == 0 or not listeners.err)
+      end
+    end
+    -- One that takes the resource for something else is told so by its next heartbeat.
+    if not isMisfit and not isDeaf then
+      budget = budget - 3
+      local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
+      local terms = string.format('%.0f', token) .. ' ' .. sentAt
+      redis.pcall('PUBLISH', channel,
+        redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+      if not shared then return { owner = owner, token = token, mode = mode } end
+      lock = shared
+    end
+  end
+end

@@ -1,0 +1,48 @@
+-- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters): number is what findPlace returned.
+
+-- @include clock
+-- @include queue
+
+-- Joins the end, or renews the place it has. Gives false where there are as many waiters as the contender accepts; whose place
+-- has expired does not count.
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters)
+  local expiry, ttl = now + leaseMs, nil
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt
+  if number then
+    ttl = redis.call('PTTL', queueKey)
+    local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
+    -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
+    redis.call('ZADD', queueKey, expiry, '#' .. number)
+    redis.call('ZREM', queueKey, data)
+    redis.call('ZADD', queueKey, number, ' ' .. number .. place)
+  else
+    local length, last = redis.call('ZCARD', queueKey) / 3, 0
+    if length > 0 then
+      -- Where the places end and their expiries begin: the last number, and the soonest expiry.
+      local edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+      -- Not a queue, so this raises Redis's own error.
+      if length % 1 > 0 or string.sub(edge[3], 1, 1) ~= '#' then return redis.call('LLEN', queueKey) end
+      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '+inf') >= maxWaiters then return false end
+      last = edge[2]
+      if tonumber(edge[4]) <= now then
+        -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
+        local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
+        for index = 1, #due, 2 do
+          if tonumber(due[index + 1]) > now then break end
+          local dead = string.sub(due[index], 2)
+          local members = redis.call('ZRANGE', queueKey, dead, dead, 'BYSCORE')
+          gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = due[index], members[1], members[2]
+        end
+        redis.call('ZREM', queueKey, unpack(gone))
+      end
+    end
+    -- After dead waiters may have taken the key with them.
+    ttl = redis.call('PTTL', queueKey)
+    -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+    if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
+    number = last + 1
+    redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
+  end
+  if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
+  return true
+end

@@ -1,0 +1,57 @@
+-- The queue of a resource: one sorted set. Its waiters are numbered in the order in which they came. Each has three
+-- members:
+--
+-- <owner>                               score: its number
+-- " <number> <mode> <expiry> <sentAt>"  score: its number. Its place ends at the expiry, in Redis's time in
+--                                       milliseconds; sentAt is the stamp of the command that set it, on the clock of
+--                                       its sender
+-- #<number>                             score: its expiry
+--
+-- Numbers are smaller than any time, so the set begins with the places in their order, data before owner. Then come
+-- their expiries, the soonest first. The rank of a member tells how many waiters are before it. A waiter that leaves
+-- takes its members along, and the last one the key, which expires with the last of their places.
+--
+-- A script passes a bounded number of places: each costs some of budget. A script that stops there sets isCut;
+-- granting.lua tells which command goes on.
+
+-- @include clock
+
+-- What a place is written like. isStrange: a sorted set stands there that is somebody else's.
+local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)$', 100, false, false
+
+-- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
+local function findPlace(queueKey, owner)
+  return redis.call('ZSCORE', queueKey, owner)
+end
+
+local function leaveQueue(queueKey, number, owner, data)
+  data = data or redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
+  redis.call('ZREM', queueKey, owner, data, '#' .. number)
+end
+
+-- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp and its data. The
+-- places before it are dropped. Where there are too many of these for one script: an empty string.
+local function firstWaiter(queueKey)
+  local head = redis.call('ZRANGE', queueKey, 0, 1)
+  while head[1] do
+    local number, mode, expiry, sentAt = string.match(head[1], PLACE)
+    if not number then
+      isStrange = true
+      return nil
+    end
+    if tonumber(expiry) > now then return head[2], number, mode, expiry - now, sentAt, head[1] end
+    if budget <= 0 then
+      isCut = true
+      return ''
+    end
+    local places, gone = redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
+    for index = 1, #places, 2 do
+      number, mode, expiry = string.match(places[index], PLACE)
+      if not number or tonumber(expiry) > now then break end
+      gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = places[index], places[index + 1], '#' .. number
+      budget = budget - 1
+    end
+    redis.call('ZREM', queueKey, unpack(gone))
+    head = redis.call('ZRANGE', queueKey, 0, 1)
+  end
+end

@@ -1,0 +1,7 @@
+-- resize(lockKey, lock, total): sets the number of permits of a semaphore that readLock or readMembers returned.
+
+-- So many permits there are, for everybody.
+local function resize(lockKey, lock, total)
+  lock.total, lock.resized = total, true
+  redis.call('HSET', lockKey, 'total', total, 'resized', 1)
+end

@@ -1,0 +1,59 @@
+-- Reads everything Redis knows about a resource at one moment. Changes nothing. For operators: unlike the scripts
+-- that make up a lock, the time it takes grows with the number of holders and waiters.
+--
+-- KEYS   1  lock
+--        2  queue
+-- ARGV   none
+-- Reply  { mode, TTL, permits, holders, waiters }. No owner ids, because traces may show replies
+--          mode      '' if the lock is free
+--          TTL       in milliseconds
+--          permits   of a semaphore, otherwise 0
+--          holders   { instance, fencing token, TTL in milliseconds, depth, permits } of each, one after another
+--          waiters   { instance, mode, permits } of each in the order of the queue, one after another
+
+-- @include clock
+-- @include holder
+-- @include admission
+
+-- What an owner id begins with.
+local function instanceOf(owner)
+  return string.match(owner, '^[^/]*')
+end
+
+local waiters = {}
+-- The places come first, each with its data before its owner; then their expiries.
+local members = redis.call('ZRANGE', KEYS[2], 0, -1)
+for index = 1, #members / 3 * 2, 2 do
+  local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
+  if mode and tonumber(expiry) > now then
+    local request = parseRequest(mode)
+    waiters[#waiters + 1] = instanceOf(members[index + 1])
+    waiters[#waiters + 1] = request.mode
+    waiters[#waiters + 1] = request.count
+  end
+end
+
+local holder, token, mode = readHolder(KEYS[1])
+if holder == nil then return { '', 0, 0, {}, waiters } end
+if not holder then
+  -- @inline refuse lockKey=KEYS[1]
+end
+local ttl = redis.call('PTTL', KEYS[1])
+if holder ~= '' then
+  local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1 }, waiters }
+end
+local holders, total, lastTtl = {}, 0, 0
+members = redis.call('HGETALL', KEYS[1])
+for index = 1, #members, 2 do
+  if members[index] == 'total' then total = tonumber(members[index + 1]) end
+  local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')
+  if permits and tonumber(expiry) > now then
+    lastTtl = math.max(lastTtl, expiry - now)
+    for _, value in ipairs({ instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits) }) do
+      holders[#holders + 1] = value
+    end
+  end
+end
+if #holders == 0 then return { '', 0, 0, {}, waiters } end
+return { mode, lastTtl, total, holders, waiters }

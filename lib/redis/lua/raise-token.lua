@@ -1,0 +1,34 @@
+-- Makes the fencing token of a lease at least as large as one that another server gave it. Tokens that are minted
+-- here later are larger too: the fence goes on from the tick of that token, even if the owner does not hold the lock.
+--
+-- KEYS   1  lock
+--        2  fence
+-- ARGV   1  owner
+--        2  fencing token
+-- Reply  1: the lease has at least this token
+--        0: not the owner; the lock was not changed
+
+-- @include clock
+-- @include holder
+-- @include member
+
+local owner, raised = ARGV[1], tonumber(ARGV[2])
+-- Read before anything is written: somebody else's key is a WRONGTYPE error.
+local holder, token, mode = readHolder(KEYS[1])
+local permits, expiry
+if holder == '' then
+  permits, token, expiry = findMember(KEYS[1], owner)
+  if permits then holder = owner end
+end
+local tick = math.floor(raised / 32)
+if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+if holder ~= owner then return 0 end
+if tonumber(token) >= raised then return 1 end
+if permits then
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry))
+elseif mode == 'exclusive' then
+  redis.call('SET', KEYS[1], owner .. ' ' .. ARGV[2], 'KEEPTTL')
+else
+  redis.call('HSET', KEYS[1], 'token', ARGV[2])
+end
+return 1

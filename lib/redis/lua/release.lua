@@ -1,0 +1,40 @@
+-- Frees the lock, or the share of it, that this owner has, and grants the next waiters. It also withdraws an
+-- acquisition: the contender leaves the queue, and a lock that it was granted in the meantime goes to the next
+-- waiter.
+--
+-- (This file ends without a newline. The SHA1 covers every byte, and the first version of the script had none there.)
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner, or '' to go on granting where another script has stopped
+-- Reply  1: the owner held it
+--        0: not the owner; no lock was changed
+--        3, 2: the same as 1 and 0, and the sender has to go on granting
+
+-- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
+    and redis.call('EXISTS', KEYS[2]) == 0 then
+  return redis.call('DEL', KEYS[1])
+end
+
+-- @include clock
+
+if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
+  local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
+  if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+  -- A member, and nobody's lease is over: the others stay as they are.
+  if fields[2] and fields[4] and tonumber(fields[4]) > now then
+    local left = fields[3] - string.match(fields[2], '^%d+')
+    if left == 0 then return redis.call('DEL', KEYS[1]) end
+    redis.call('HDEL', KEYS[1], ARGV[1])
+    redis.call('HSET', KEYS[1], 'used', left)
+    return 1
+  end
+end
+
+-- @include granting
+-- @include releasing
+-- @include passed-on
+return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text)))

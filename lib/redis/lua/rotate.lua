@@ -1,0 +1,21 @@
+-- Gives the lock of one instance back and queues for it again, in one round trip: the whole of release, then the
+-- whole of acquire for the next contender, which goes to the end of the queue.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner
+--        2  owner id of the next contender
+--        3  its mode, as for acquire
+--        4  its lease in milliseconds
+--        5  when the command is sent, as for acquire
+--        6  the largest number of waiters the contender accepts
+-- Reply  { reply of release, reply of acquire }
+
+-- @include clock
+-- @include granting
+-- @include releasing
+-- @include acquiring
+
+local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
+return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }

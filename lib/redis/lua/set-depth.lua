@@ -1,0 +1,18 @@
+-- Sets how often a reentrant holder or a writer has entered. The caller sends the depth itself, not "one more": a
+-- command that is sent again cannot count twice.
+--
+-- KEYS   1  lock
+-- ARGV   1  owner
+--        2  depth
+--        3  lease in milliseconds; a lease that has longer to run is not shortened
+-- Reply  1: set
+--        0: not the owner; nothing was changed
+
+-- @include holder
+-- @include lease
+
+local holder, _, mode = readHolder(KEYS[1])
+if holder ~= ARGV[1] or mode == 'exclusive' then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+lengthen(KEYS[1], ARGV[3])
+return 1

@@ -1,0 +1,51 @@
+-- Gives the lock to another owner id, with the same token. No other client can take it in between.
+--
+-- KEYS   1  lock
+-- ARGV   1  owner
+--        2  the next owner
+--        3  lease in milliseconds, counted from now
+--        4  the fencing token of the next owner, or '' to keep the one in Redis
+--        5  '1' if the first owner goes on reading
+-- Reply  the fencing token; also if the next owner holds the lock already, because the command was sent again
+--        0: not the owner; nothing was changed
+
+-- @include clock
+-- @include holder
+-- @include lease
+-- @include members
+-- @include member
+-- @include renewal
+
+local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+local holder, token, mode = readHolder(KEYS[1])
+if holder == heir then
+  lengthen(KEYS[1], leaseMs)
+  return tonumber(token)
+end
+if holder == '' then
+  local known = renewMember(KEYS[1], heir, leaseMs)
+  if known then return tonumber(known) end
+  local permits, standing = findMember(KEYS[1], owner)
+  if not permits then return 0 end
+  token = ARGV[4] ~= '' and ARGV[4] or standing
+  local lock = readMembers(KEYS[1])
+  if ARGV[5] ~= '1' or mode ~= 'read' then
+    redis.call('HDEL', KEYS[1], owner)
+    lock.used = lock.used - permits
+  end
+  addMember(KEYS[1], lock, heir, { mode = mode, count = tonumber(permits) }, token, leaseMs)
+  return tonumber(token)
+end
+-- One who shares what only one holds is mistaken: the others would be left with nothing.
+if holder ~= owner or ARGV[5] == '1' then return 0 end
+if ARGV[4] ~= '' then token = ARGV[4] end
+if mode == 'exclusive' then
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  redis.call('PEXPIRE', KEYS[1], leaseMs)
+  redis.call('SET', KEYS[1], heir .. ' ' .. token, 'PX', leaseMs)
+else
+  redis.call('HDEL', KEYS[1], owner)
+  redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
+  redis.call('PEXPIRE', KEYS[1], leaseMs)
+end
+return tonumber(token)

@@ -1,0 +1,1030 @@
+// Written by `npm run lua` from lib/redis/lua. Change the files there.
+
+// include/clock.lua
+const clock = `
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+`;
+
+// acquire.lua
+const acquireScript = `
+-- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
+local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
+if isFree and ARGV[2] == 'exclusive' then
+
+  -- One command nearly always: the floor has to be set only once in a millisecond.
+  local tick = redis.pcall('INCR', KEYS[3])
+  if type(tick) == 'table' then
+    -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+    if string.find(tick.err, 'integer') then redis.call('LLEN', KEYS[3]) end
+    tick = redis.call('INCR', KEYS[3])
+  end
+  local floor = (now - 1577836800000) * 100
+  if tick < floor then
+    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
+    redis.call('SET', KEYS[3], string.format('%.0f', tick))
+  end
+  local token = tick * 32
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', token), 'PX', ARGV[3])
+  return token
+end
+`;
+
+// include/fence.lua
+const fence = `
+local function mintToken(fenceKey)
+
+  -- One command nearly always: the floor has to be set only once in a millisecond.
+  local tick = redis.pcall('INCR', fenceKey)
+  if type(tick) == 'table' then
+    -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+    if string.find(tick.err, 'integer') then redis.call('LLEN', fenceKey) end
+    tick = redis.call('INCR', fenceKey)
+  end
+  local floor = (now - 1577836800000) * 100
+  if tick < floor then
+    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
+    redis.call('SET', fenceKey, string.format('%.0f', tick))
+  end
+  local token = tick * 32
+  return token
+end
+`;
+
+// include/take.lua
+const take = `
+local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
+  local token = mintToken(fenceKey)
+  local text = string.format('%.0f', token)
+  if mode == 'exclusive' then
+    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
+  else
+    -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
+    redis.call('PEXPIRE', lockKey, leaseMs)
+    redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, owner, 1)
+    redis.call('PEXPIRE', lockKey, leaseMs)
+  end
+  return token
+end
+`;
+
+// include/holder.lua
+const holder = `
+local function readHolder(lockKey, text)
+  text = text or redis.pcall('GET', lockKey)
+  if not text then return nil end
+  if type(text) == 'string' then
+    local owner, token = string.match(text, '^(%S+) (%d+)$')
+    if owner then return owner, token, 'exclusive' end
+    return false
+  end
+  -- Such as the NOPERM of a user who may not read.
+  if not string.find(text.err, 'WRONGTYPE', 1, true) then return redis.call('GET', lockKey) end
+  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token')
+  if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
+  if fields.err then return redis.call('HMGET', lockKey, 'mode') end
+  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant' end
+  if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
+  return false
+end
+`;
+
+// include/members.lua
+const members = `
+-- A lock that is shared, without the members whose lease is over; nil if that were all of them. Give it the fields that
+-- readHolder gave, where there are any. Of very many members some may still be there whose lease is over: isPartial.
+local function readMembers(lockKey, fields)
+  fields = fields or redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized')
+  if not fields[1] then return nil end
+  local lock = {
+    mode = fields[1], used = tonumber(fields[2]), soonest = tonumber(fields[3]),
+    total = tonumber(fields[4]), resized = fields[5] == '1',
+  }
+  if lock.soonest > now then return lock end
+  local sweep = redis.call('HGET', lockKey, 'sweep')
+  local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
+  local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
+  local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
+  seen = tonumber(seen)
+  for index = 1, #entries, 2 do
+    local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)$')
+    if permits and tonumber(expiry) <= now then
+      gone[#gone + 1] = entries[index]
+      freed = freed + permits
+    elseif permits then
+      used = used + permits
+      seen = math.min(seen, tonumber(expiry))
+    end
+  end
+  if #gone > 0 then redis.call('HDEL', lockKey, unpack(gone)) end
+  -- Nearly always all of them are seen at once, and counted anew.
+  lock.used = from == '0' and cursor == '0' and used or lock.used - freed
+  local written
+  if cursor ~= '0' then
+    lock.sweep, lock.seen = cursor, seen
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', cursor .. string.format(' %.0f', seen))
+  elseif seen == 9000000000000000 and lock.used <= 0 then
+    redis.call('DEL', lockKey)
+    return nil
+  elseif seen == 9000000000000000 then
+    -- Some were passed over: another server has gone on with a cursor that meant nothing to it. Once more from the beginning.
+    lock.sweep, lock.seen = cursor, seen
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', '0 9000000000000000')
+  else
+    lock.soonest = seen
+    if sweep then redis.call('HDEL', lockKey, 'sweep') end
+    written = redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', seen))
+  end
+  -- Where nobody was dropped it may fail for want of memory: then this look was in vain, and the next one is as well.
+  lock.isPartial = cursor ~= '0' and type(written) == 'number'
+  return lock
+end
+
+-- The key lives at least this much longer. Writes in any case, and before all else: without memory to spare, Redis lets a
+-- script begin with this only.
+local function keepAlive(lockKey, leaseMs)
+  local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
+  redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
+end
+
+-- One more member of a lock that was read, or nil and free. Gives the lock as it is then.
+local function addMember(lockKey, lock, owner, request, token, leaseMs)
+  local expiry = now + leaseMs
+  local isNew = not lock or lock.used == 0
+  local isDecided = not isNew and request.resized and not lock.resized
+  lock = lock or { mode = request.mode, used = 0, total = request.total, resized = request.resized }
+  if request.resized and not lock.resized then lock.total, lock.resized = request.total, true end
+  if lock.sweep then
+    -- Its own that is over may not have been seen yet; and what it gets now, not any more.
+    lock.used = lock.used - (string.match(redis.call('HGET', lockKey, owner) or '', '^(%d+) ') or 0)
+    lock.seen = math.min(lock.seen, expiry)
+  end
+  lock.used = lock.used + request.count
+  lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
+  local soonest = string.format('%.0f', lock.soonest)
+  local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
+  if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
+  if not lock.total then
+    redis.call('HSET', lockKey, 'mode', lock.mode, 'used', lock.used, 'soonest', soonest, owner, entry)
+  elseif isNew or isDecided then
+    redis.call('HSET', lockKey, 'mode', lock.mode, 'used', lock.used, 'soonest', soonest, owner, entry,
+      'total', lock.total, 'resized', lock.resized and 1 or 0)
+  else
+    redis.call('HSET', lockKey, 'used', lock.used, 'soonest', soonest, owner, entry)
+  end
+  if isNew then redis.call('PEXPIRE', lockKey, leaseMs) end
+  if lock.sweep then redis.call('HSET', lockKey, 'sweep', lock.sweep .. string.format(' %.0f', lock.seen)) end
+  return lock
+end
+
+-- A member leaves. Gives 1 if its lease still ran, and the lock as it is then: with nobody left the key is gone, but how
+-- many permits there were still counts for whoever is next in this step.
+local function removeMember(lockKey, owner, fields)
+  local lock = readMembers(lockKey, fields)
+  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)$')
+  if not permits then return 0, lock end
+  local wasHeld = tonumber(expiry) > now and 1 or 0
+  lock.used = lock.used - permits
+  if lock.used > 0 then
+    redis.call('HDEL', lockKey, owner)
+    redis.call('HSET', lockKey, 'used', lock.used)
+    return wasHeld, lock
+  end
+  redis.call('DEL', lockKey)
+  lock.sweep, lock.isPartial = nil, nil
+  return wasHeld, lock.total and lock or nil
+end
+`;
+
+// include/admission.lua
+const admission = `
+local function parseRequest(text)
+  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1 } end
+  local count, total, resized = string.match(text, ':(%d+):(%d+):(%d)$')
+  return { mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1' }
+end
+
+-- How many permits there are: a total that somebody has decided on counts for all.
+local function totalFor(lock, request)
+  if request.resized and not lock.resized then return request.total end
+  return lock.total
+end
+
+-- Whether the request cannot be granted, however long it waits: it takes the resource for something else.
+local function isMismatch(lock, request)
+  if (lock.mode == 'semaphore') ~= (request.mode == 'semaphore') then return true end
+  if lock.mode ~= 'semaphore' then return false end
+  if lock.total ~= request.total and not lock.resized and not request.resized then return true end
+  return request.count > totalFor(lock, request)
+end
+
+-- Whether it can be granted now, if it is its turn.
+local function admits(lock, request)
+  if not lock then return true end
+  if lock.mode == 'read' then return request.mode == 'read' end
+  return lock.mode == 'semaphore' and lock.used + request.count <= totalFor(lock, request)
+end
+`;
+
+// include/queue.lua
+const queue = `
+-- What a place is written like. isStrange: a sorted set stands there that is somebody else's.
+local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)$', 100, false, false
+
+-- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
+local function findPlace(queueKey, owner)
+  return redis.call('ZSCORE', queueKey, owner)
+end
+
+local function leaveQueue(queueKey, number, owner, data)
+  data = data or redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
+  redis.call('ZREM', queueKey, owner, data, '#' .. number)
+end
+
+-- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp and its data. The
+-- places before it are dropped. Where there are too many of these for one script: an empty string.
+local function firstWaiter(queueKey)
+  local head = redis.call('ZRANGE', queueKey, 0, 1)
+  while head[1] do
+    local number, mode, expiry, sentAt = string.match(head[1], PLACE)
+    if not number then
+      isStrange = true
+      return nil
+    end
+    if tonumber(expiry) > now then return head[2], number, mode, expiry - now, sentAt, head[1] end
+    if budget <= 0 then
+      isCut = true
+      return ''
+    end
+    local places, gone = redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
+    for index = 1, #places, 2 do
+      number, mode, expiry = string.match(places[index], PLACE)
+      if not number or tonumber(expiry) > now then break end
+      gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = places[index], places[index + 1], '#' .. number
+      budget = budget - 1
+    end
+    redis.call('ZREM', queueKey, unpack(gone))
+    head = redis.call('ZRANGE', queueKey, 0, 1)
+  end
+end
+`;
+
+// include/granting.lua
+const granting = `
+local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
+  if request.mode ~= 'read' and request.mode ~= 'semaphore' then
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs)
+  end
+  local token = mintToken(fenceKey)
+  return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
+end
+
+-- What an owner holds, alone or as a member, is free. Gives 1 if it still held it, and the lock as it is then. The
+-- fields are those that readHolder gave, where it did.
+local function giveBack(lockKey, owner, isShared, fields)
+  if isShared then return removeMember(lockKey, owner, fields) end
+  return redis.call('DEL', lockKey), nil
+end
+
+local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
+  local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
+  while true do
+    local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
+    if not number or owner == own then return lock, owner end
+    local request = parseRequest(mode)
+    local isMisfit = lock and isMismatch(lock, request)
+    if not isMisfit and not admits(lock, request) then
+      -- Those whose lease is over, and who were not looked at yet, may have what it needs.
+      isCut = isCut or lock.isPartial
+      return lock, owner
+    end
+    if budget <= 0 then
+      isCut = true
+      return lock, owner
+    end
+    local channel = prefix .. 'inbox:' .. string.match(owner, '^(.*)/')
+    leaveQueue(queueKey, number, owner, data)
+    budget = budget - 3
+    local isDeaf = false
+    if inCluster == 0 then
+      local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
+      if listeners.err or listeners[2] == 0 then
+        -- PUBLISH also counts who listens to a pattern; but without the right to it nothing is certain.
+        local receivers = redis.pcall('PUBLISH', channel, '')
+        isDeaf = type(receivers) == 'number' and (receivers == 0 or not listeners.err)
+      end
+    end
+    -- One that takes the resource for something else is told so by its next heartbeat.
+    if not isMisfit and not isDeaf then
+      budget = budget - 3
+      local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
+      local terms = string.format('%.0f', token) .. ' ' .. sentAt
+      redis.pcall('PUBLISH', channel,
+        redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+      if not shared then return { owner = owner, token = token, mode = mode } end
+      lock = shared
+    end
+  end
+end
+`;
+
+// include/lease.lua
+const lease = `
+-- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since. Writes
+-- in any case: whoever then waits for replicas waits for all that was written before, too.
+local function lengthen(lockKey, leaseMs)
+  local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
+  redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
+end
+
+-- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.
+local function holderTtl(lockKey)
+  local ttl = redis.call('PTTL', lockKey)
+  return ttl < 0 and 1000 or ttl
+end
+`;
+
+// include/any-lock.lua
+const anyLock = `
+-- What stands: nil where the lock is free; owner, token and mode of one holder; or see readMembers.
+local function readLock(lockKey)
+  local owner, token, mode, fields = readHolder(lockKey)
+  if owner == nil then return nil end
+  if not owner then
+  redis.call('LLEN', lockKey)
+  return redis.call('GET', lockKey)
+  end
+  if owner ~= '' then return { owner = owner, token = token, mode = mode } end
+  return readMembers(lockKey, fields)
+end
+`;
+
+// include/member.lua
+const member = `
+-- Permits, fencing token and expiry of a member whose lease runs.
+local function findMember(lockKey, owner)
+  local entry = redis.call('HGET', lockKey, owner)
+  if not entry then return nil end
+  local permits, token, expiry = string.match(entry, '^(%d+) (%d+) (%d+)$')
+  if not permits or tonumber(expiry) <= now then return nil end
+  return permits, token, tonumber(expiry)
+end
+`;
+
+// include/renewal.lua
+const renewal = `
+-- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
+local function renewMember(lockKey, owner, leaseMs, exactly)
+  local permits, token, expiry = findMember(lockKey, owner)
+  if not permits then return nil end
+  local renewed = now + leaseMs
+  keepAlive(lockKey, leaseMs)
+  if renewed < expiry and not exactly then return token end
+  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed))
+  if renewed < expiry then
+    local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
+    local text = string.format('%.0f', renewed)
+    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', text) end
+    -- It may have been seen already.
+    local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
+    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. text) end
+  end
+  return token
+end
+`;
+
+// include/resizing.lua
+const resizing = `
+-- So many permits there are, for everybody.
+local function resize(lockKey, lock, total)
+  lock.total, lock.resized = total, true
+  redis.call('HSET', lockKey, 'total', total, 'resized', 1)
+end
+`;
+
+// include/joining.lua
+const joining = `
+-- Joins the end, or renews the place it has. Gives false where there are as many waiters as the contender accepts; whose place
+-- has expired does not count.
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters)
+  local expiry, ttl = now + leaseMs, nil
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt
+  if number then
+    ttl = redis.call('PTTL', queueKey)
+    local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
+    -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
+    redis.call('ZADD', queueKey, expiry, '#' .. number)
+    redis.call('ZREM', queueKey, data)
+    redis.call('ZADD', queueKey, number, ' ' .. number .. place)
+  else
+    local length, last = redis.call('ZCARD', queueKey) / 3, 0
+    if length > 0 then
+      -- Where the places end and their expiries begin: the last number, and the soonest expiry.
+      local edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+      -- Not a queue, so this raises Redis's own error.
+      if length % 1 > 0 or string.sub(edge[3], 1, 1) ~= '#' then return redis.call('LLEN', queueKey) end
+      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '+inf') >= maxWaiters then return false end
+      last = edge[2]
+      if tonumber(edge[4]) <= now then
+        -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
+        local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
+        for index = 1, #due, 2 do
+          if tonumber(due[index + 1]) > now then break end
+          local dead = string.sub(due[index], 2)
+          local members = redis.call('ZRANGE', queueKey, dead, dead, 'BYSCORE')
+          gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = due[index], members[1], members[2]
+        end
+        redis.call('ZREM', queueKey, unpack(gone))
+      end
+    end
+    -- After dead waiters may have taken the key with them.
+    ttl = redis.call('PTTL', queueKey)
+    -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+    if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
+    number = last + 1
+    redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
+  end
+  if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
+  return true
+end
+`;
+
+// include/acquiring.lua
+const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known)
+  -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
+  local number = findPlace(queueKey, owner)
+  local lock, first, held = known, nil, nil
+  if not isKnown then lock = readLock(lockKey) end
+  if lock and lock.used == 0 then lock = nil end
+  if lock and lock.used then
+    held = renewMember(lockKey, owner, leaseMs)
+  elseif lock and lock.owner == owner then
+    lengthen(lockKey, leaseMs)
+    held = lock.token
+  end
+  if held then
+    if number then leaveQueue(queueKey, number, owner) end
+    return tonumber(held)
+  end
+  local request = parseRequest(mode)
+  if not lock or lock.used then
+    -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
+    lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
+    -- This raises Redis's own error.
+    if isStrange then redis.call('LLEN', queueKey) end
+    if number then number = findPlace(queueKey, owner) end
+  end
+  local isMisfit = lock and isMismatch(lock, request)
+  if not isMisfit and (not first or first == owner) and admits(lock, request) then
+    if number then leaveQueue(queueKey, number, owner) end
+    return (take(lockKey, fenceKey, lock, owner, request, leaseMs))
+  end
+  -- In a moment there is more to be known.
+  local ttl = 1
+  if lock and not isCut and not lock.isPartial then
+    ttl = lock.mode == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
+  end
+  if isMisfit then
+    if number then leaveQueue(queueKey, number, owner) end
+    return { 'mismatch', ttl, lock.mode, lock.total or 1 }
+  end
+  if sentAt == '' then return { 'busy', ttl, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+  if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
+    return { 'full', ttl }
+  end
+  if request.resized and lock and lock.used and not lock.resized then
+    -- From now on its total counts for those before it as well.
+    resize(lockKey, lock, request.total)
+    grantWaiting(lockKey, queueKey, fenceKey, lock)
+  end
+  return { 'queued', ttl }
+end
+`;
+
+// acquire.lua
+const acquireScript2 = `
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2]), ARGV[3])) end
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+`;
+
+// include/tick-due.lua
+const tickDue = `
+local function judgeTick(lastKey, at, earlyMs, lateMs)
+  at = tonumber(at)
+  if at > now + earlyMs then return 'early', now - at end
+  local last = tonumber(redis.call('GET', lastKey) or '') or 0
+  if at < now - lateMs or (at <= last and last <= now + earlyMs) then return 'late', now - at end
+end
+
+-- The last tick that was claimed. One that could not have been claimed by now is of a clock that was set back.
+local function noteTick(lastKey, at, earlyMs, keepMs)
+  local last = tonumber(redis.call('GET', lastKey) or '') or 0
+  if tonumber(at) > last or last > now + earlyMs then redis.call('SET', lastKey, at, 'PX', keepMs) end
+end
+`;
+
+// claim-tick.lua
+const claimTickScript = `
+local owner, takeOver, due = ARGV[1], ARGV[5], ARGV[6]
+local claim = redis.call('GET', KEYS[2])
+if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
+local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+local isMine = claimant == owner
+local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
+local holder = readLock(KEYS[1])
+if holder and holder.owner == owner then
+  lengthen(KEYS[1], ARGV[2])
+  return { 'granted', tonumber(holder.token), rerun }
+end
+local ttl = holder and holderTtl(KEYS[1]) or 0
+if claim and not isMine and claimant ~= 'returned' then
+  -- Whoever watches keeps the claim in memory, however long the run takes.
+  if takeOver ~= 'nothing' then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+  local isBegun = state ~= ''
+  if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
+    return { 'taken', ttl, isBegun and 1 or 0 }
+  end
+end
+if due ~= '' then
+  if not claim then
+    local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+    if refusal then return { refusal, lateMs, 0 } end
+  end
+  noteTick(KEYS[4], due, ARGV[7], ARGV[9])
+end
+if holder and ARGV[4] == 'skip' then
+  redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+  return { 'overlap', ttl, 0 }
+end
+local granted = owner .. (rerun == 1 and ' reruns' or ' runs')
+if holder then
+  -- What was granted stays so: this command may be an old one that comes late, after the run.
+  redis.call('SET', KEYS[2], state == '' and owner or granted, 'PX', ARGV[3])
+  return { 'claimed', ttl, 0 }
+end
+redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
+return { 'granted', takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2]), rerun }
+`;
+
+// include/latch.lua
+const latch = `
+local function readLatch(latchKey)
+  local fields = redis.call('HMGET', latchKey, 'count', 'open')
+  local size, count = redis.call('HLEN', latchKey), tonumber(fields[1] or '')
+  if count then return count, fields[2] and 0 or math.max(0, count + 1 - size) end
+  -- Not a latch, so this raises Redis's own error.
+  if size > 0 then return redis.call('LLEN', latchKey) end
+end
+
+local function latchReply(latchKey, count, remaining)
+  return { count, remaining, math.max(0, redis.call('PTTL', latchKey)) }
+end
+`;
+
+// include/use-latch.lua
+const useLatch = `
+local function useLatch(latchKey, count, ttlMs)
+  local stated, remaining = readLatch(latchKey)
+  if stated then return stated, remaining end
+  -- Changes nothing yet, but where an ACL forbids it, it fails here: a latch never stands without expiry.
+  redis.call('PEXPIRE', latchKey, ttlMs)
+  redis.call('HSET', latchKey, 'count', count)
+  redis.call('PEXPIRE', latchKey, ttlMs)
+  return tonumber(count), tonumber(count)
+end
+`;
+
+// count-down.lua
+const countDownScript = `
+-- Where an ACL forbids it, or somebody else's key stands there, nobody is told; they find it with their heartbeats.
+local function tellWaiters(count)
+  local waiters, gone = redis.pcall('ZRANGE', KEYS[2], 0, 99, 'WITHSCORES'), {}
+  local message = 'latch ' .. ARGV[1] .. ' ' .. string.match(KEYS[1], '{([^{}]*)}:latch$')
+  for index = 1, #waiters, 2 do
+    gone[#gone + 1] = waiters[index]
+    if tonumber(waiters[index + 1]) > now then redis.pcall('PUBLISH', ARGV[4] .. waiters[index], message) end
+  end
+  local reply = latchReply(KEYS[1], count, 0)
+  if #gone > 0 and type(redis.pcall('ZREM', KEYS[2], unpack(gone))) == 'number' and #gone == 100 then reply[4] = 1 end
+  return reply
+end
+
+local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
+if count ~= tonumber(ARGV[1]) then return latchReply(KEYS[1], count, remaining) end
+if remaining == 0 then return tellWaiters(count) end
+redis.call('HSET', KEYS[1], '+' .. ARGV[3], '')
+remaining = count + 1 - redis.call('HLEN', KEYS[1])
+if remaining > 0 then return latchReply(KEYS[1], count, remaining) end
+
+local lastsMs = redis.call('PTTL', KEYS[1])
+if lastsMs < 0 then lastsMs = tonumber(ARGV[2]) end
+local last = redis.pcall('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+lastsMs = math.max(1, lastsMs, (tonumber(last[2] or '') or 0) - now)
+-- The ids are not needed any more. A million of them would stop Redis for a third of a second in DEL; where an ACL forbids
+-- UNLINK they stay until the latch expires.
+redis.pcall('UNLINK', KEYS[1])
+redis.call('HSET', KEYS[1], 'count', ARGV[1], 'open', '1')
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', lastsMs))
+return tellWaiters(count)
+`;
+
+// include/passed-on.lua
+const passedOn = `
+local function passedOn(done)
+  return isCut and done + 2 or done
+end
+`;
+
+// downgrade.lua
+const downgradeScript = `
+local holder, token, mode = readHolder(KEYS[1])
+if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
+if holder ~= ARGV[1] or mode ~= 'write' then return 0 end
+local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
+redis.call('DEL', KEYS[1])
+local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read'), token, string.format('%.0f', leaseMs))
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)
+`;
+
+// exchange-claim.lua
+const exchangeClaimScript = `
+local function sealed(claim)
+  if not claim then return claim end
+  local owner, rest = string.match(claim, '^(%S*)(.*)$')
+  if owner == 'finished' or owner == 'returned' then return claim end
+  return redis.sha1hex(owner) .. rest
+end
+
+local standing = redis.call('GET', KEYS[1])
+if standing and standing == ARGV[4] then
+  -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
+  -- Redis lets a script begin with a deletion only.
+  local ttl = math.max(1, redis.call('PTTL', KEYS[1]))
+  standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
+  redis.call('DEL', KEYS[1])
+  redis.call('SET', KEYS[1], standing, 'PX', ttl)
+end
+if not standing and ARGV[10] == '1' then
+  local refusal, lateMs = judgeTick(KEYS[2], ARGV[6], ARGV[7], ARGV[8])
+  if refusal then return refusal .. ' ' .. string.format('%.0f', lateMs) end
+end
+local isOpen = not standing or standing == ARGV[2] or string.match(standing .. ' ', '^returned ')
+  or (ARGV[3] == '1' and standing ~= 'finished')
+if ARGV[1] ~= '' and isOpen then
+  if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[5])
+  return sealed(ARGV[1])
+end
+if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+return sealed(standing)
+`;
+
+// finish-tick.lua
+const finishTickScript = `
+local claim = redis.call('GET', KEYS[1])
+if claim and claim == ARGV[3] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+if claimant ~= ARGV[1] then return 0 end
+-- A run that another owner may have begun stays one.
+local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
+redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
+return 1
+`;
+
+// force-release.lua
+const forceReleaseScript = `
+local meant = tonumber(ARGV[1])
+local function isMeant(token)
+  return math.floor(token / 32) == math.floor(meant / 32)
+end
+
+local holder, token = readHolder(KEYS[1])
+if holder == false then
+  redis.call('LLEN', KEYS[1])
+  return redis.call('GET', KEYS[1])
+end
+local wasHeld, lock = 0, nil
+if holder == '' then
+  -- The one with this very token, or else the one whose leases count up to it.
+  local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
+  for index = 1, #entries, 2 do
+    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+$') or -1)
+    if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
+    if memberToken < nearest then owner, nearest = entries[index], memberToken end
+  end
+  if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
+elseif holder and isMeant(tonumber(token)) then
+  wasHeld = redis.call('DEL', KEYS[1])
+end
+if wasHeld == 0 then return 0 end
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)
+`;
+
+// guard.lua
+const guardScript = `
+local newest = redis.call('GET', KEYS[1])
+if newest then
+  if #newest > 16 or not string.find(newest, '^[1-9]%d*$') then
+    return redis.error_reply('WRONGTYPE The key holds something that is not a fencing token')
+  end
+  if tonumber(newest) > tonumber(ARGV[1]) then return { 'stale', newest } end
+end
+if ARGV[2] == '' then
+  redis.call('SET', KEYS[1], ARGV[1])
+else
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+local replies, key, value = { 'done' }, 1, 3
+for layout in string.gmatch(ARGV[3], '%a+') do
+  local command = {}
+  for i = 1, #layout do
+    if string.sub(layout, i, i) == 'k' then
+      key = key + 1
+      command[i] = KEYS[key]
+    else
+      value = value + 1
+      command[i] = ARGV[value]
+    end
+  end
+  local reply = redis.pcall(unpack(command))
+  if type(reply) == 'table' and reply.err then return { 'failed', #replies - 1, reply.err } end
+  replies[#replies + 1] = reply
+end
+return replies
+`;
+
+// inspect.lua
+const inspectScript = `
+-- What an owner id begins with.
+local function instanceOf(owner)
+  return string.match(owner, '^[^/]*')
+end
+
+local waiters = {}
+-- The places come first, each with its data before its owner; then their expiries.
+local members = redis.call('ZRANGE', KEYS[2], 0, -1)
+for index = 1, #members / 3 * 2, 2 do
+  local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
+  if mode and tonumber(expiry) > now then
+    local request = parseRequest(mode)
+    waiters[#waiters + 1] = instanceOf(members[index + 1])
+    waiters[#waiters + 1] = request.mode
+    waiters[#waiters + 1] = request.count
+  end
+end
+
+local holder, token, mode = readHolder(KEYS[1])
+if holder == nil then return { '', 0, 0, {}, waiters } end
+if not holder then
+  redis.call('LLEN', KEYS[1])
+  return redis.call('GET', KEYS[1])
+end
+local ttl = redis.call('PTTL', KEYS[1])
+if holder ~= '' then
+  local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1 }, waiters }
+end
+local holders, total, lastTtl = {}, 0, 0
+members = redis.call('HGETALL', KEYS[1])
+for index = 1, #members, 2 do
+  if members[index] == 'total' then total = tonumber(members[index + 1]) end
+  local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')
+  if permits and tonumber(expiry) > now then
+    lastTtl = math.max(lastTtl, expiry - now)
+    for _, value in ipairs({ instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits) }) do
+      holders[#holders + 1] = value
+    end
+  end
+end
+if #holders == 0 then return { '', 0, 0, {}, waiters } end
+return { mode, lastTtl, total, holders, waiters }
+`;
+
+// quarantine.lua
+const quarantineScript = `
+local info = redis.call('INFO')
+local upSeconds = string.match(info, 'uptime_in_seconds:(-?%d+)')
+if not upSeconds then return redis.error_reply('ERR INFO does not say uptime_in_seconds') end
+local clock = redis.call('TIME')
+local hasAll = redis.call('EXISTS', KEYS[1]) == 1 and string.find(info, 'aof_enabled:1', 1, true)
+return {
+  string.match(info, 'run_id:(%w+)') or '', tonumber(upSeconds), clock[1] * 1000 + math.floor(clock[2] / 1000), hasAll and 1 or 0,
+}
+`;
+
+// raise-token.lua
+const raiseTokenScript = `
+local owner, raised = ARGV[1], tonumber(ARGV[2])
+-- Read before anything is written: somebody else's key is a WRONGTYPE error.
+local holder, token, mode = readHolder(KEYS[1])
+local permits, expiry
+if holder == '' then
+  permits, token, expiry = findMember(KEYS[1], owner)
+  if permits then holder = owner end
+end
+local tick = math.floor(raised / 32)
+if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+if holder ~= owner then return 0 end
+if tonumber(token) >= raised then return 1 end
+if permits then
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry))
+elseif mode == 'exclusive' then
+  redis.call('SET', KEYS[1], owner .. ' ' .. ARGV[2], 'KEEPTTL')
+else
+  redis.call('HSET', KEYS[1], 'token', ARGV[2])
+end
+return 1
+`;
+
+// read-latch.lua
+const readLatchScript = `
+local count, remaining = readLatch(KEYS[1])
+if not count then return { tonumber(ARGV[1]), tonumber(ARGV[1]), 0 } end
+return latchReply(KEYS[1], count, remaining)
+`;
+
+// release.lua
+const releaseScript = `
+-- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
+    and redis.call('EXISTS', KEYS[2]) == 0 then
+  return redis.call('DEL', KEYS[1])
+end
+`;
+
+// release.lua
+const releaseScript2 = `
+if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
+  local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
+  if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+  -- A member, and nobody's lease is over: the others stay as they are.
+  if fields[2] and fields[4] and tonumber(fields[4]) > now then
+    local left = fields[3] - string.match(fields[2], '^%d+')
+    if left == 0 then return redis.call('DEL', KEYS[1]) end
+    redis.call('HDEL', KEYS[1], ARGV[1])
+    redis.call('HSET', KEYS[1], 'used', left)
+    return 1
+  end
+end
+`;
+
+// include/releasing.lua
+const releasing = `
+local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
+  local holder, _, _, fields = readHolder(lockKey, text)
+  -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
+  local isQueue, number = pcall(findPlace, queueKey, owner)
+  if isQueue and number then leaveQueue(queueKey, number, owner) end
+  -- Another owner's, or somebody else's key.
+  if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
+  local released, lock = 0, nil
+  -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
+  if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
+  if isQueue then lock = grantWaiting(lockKey, queueKey, fenceKey, lock) end
+  return released, true, lock
+end
+`;
+
+// release.lua
+const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text)))`;
+
+// renew.lua
+const renewScript = `
+-- An exclusive lock of this owner: nearly always, and no members whose time would have to be known.
+local text = redis.pcall('GET', KEYS[1])
+if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
+  local ttl = ARGV[3] == '1' and 0 or redis.call('PTTL', KEYS[1])
+  redis.call('PEXPIRE', KEYS[1], ttl < tonumber(ARGV[2]) and ARGV[2] or string.format('%.0f', ttl))
+  return 1
+end
+if not text then return 0 end
+`;
+
+// renew.lua
+const renewScript2 = `
+local holder = readHolder(KEYS[1], text)
+if holder == '' then return renewMember(KEYS[1], ARGV[1], ARGV[2], ARGV[3] == '1') and 1 or 0 end
+if holder ~= ARGV[1] then return 0 end
+if ARGV[3] == '1' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else lengthen(KEYS[1], ARGV[2]) end
+return 1
+`;
+
+// resize.lua
+const resizeScript = `
+local lock = readLock(KEYS[1])
+if not lock then return 1 end
+if lock.mode ~= 'semaphore' then return 0 end
+resize(KEYS[1], lock, tonumber(ARGV[1]))
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)
+`;
+
+// rotate.lua
+const rotateScript = `
+local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
+return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }
+`;
+
+// set-depth.lua
+const setDepthScript = `
+local holder, _, mode = readHolder(KEYS[1])
+if holder ~= ARGV[1] or mode == 'exclusive' then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+lengthen(KEYS[1], ARGV[3])
+return 1
+`;
+
+// transfer.lua
+const transferScript = `
+local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
+local holder, token, mode = readHolder(KEYS[1])
+if holder == heir then
+  lengthen(KEYS[1], leaseMs)
+  return tonumber(token)
+end
+if holder == '' then
+  local known = renewMember(KEYS[1], heir, leaseMs)
+  if known then return tonumber(known) end
+  local permits, standing = findMember(KEYS[1], owner)
+  if not permits then return 0 end
+  token = ARGV[4] ~= '' and ARGV[4] or standing
+  local lock = readMembers(KEYS[1])
+  if ARGV[5] ~= '1' or mode ~= 'read' then
+    redis.call('HDEL', KEYS[1], owner)
+    lock.used = lock.used - permits
+  end
+  addMember(KEYS[1], lock, heir, { mode = mode, count = tonumber(permits) }, token, leaseMs)
+  return tonumber(token)
+end
+-- One who shares what only one holds is mistaken: the others would be left with nothing.
+if holder ~= owner or ARGV[5] == '1' then return 0 end
+if ARGV[4] ~= '' then token = ARGV[4] end
+if mode == 'exclusive' then
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  redis.call('PEXPIRE', KEYS[1], leaseMs)
+  redis.call('SET', KEYS[1], heir .. ' ' .. token, 'PX', leaseMs)
+else
+  redis.call('HDEL', KEYS[1], owner)
+  redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
+  redis.call('PEXPIRE', KEYS[1], leaseMs)
+end
+return tonumber(token)
+`;
+
+// verify.lua
+const verifyScript = `
+local holder = readHolder(KEYS[1])
+if holder == '' then return findMember(KEYS[1], ARGV[1]) and 1 or 0 end
+return holder == ARGV[1] and 1 or 0
+`;
+
+// wait-for-latch.lua
+const waitForLatchScript = `
+-- Before anything is written: somebody else's key is a WRONGTYPE error.
+redis.call('ZCARD', KEYS[2])
+local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
+if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end
+
+-- First, so that the key never stands without expiry: where an ACL forbids it, it fails here.
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4]), ARGV[3]) == 1 then
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+  -- With each one that comes, some of those go whose process has died: more than come.
+  local oldest, gone = redis.call('ZRANGE', KEYS[2], 0, 15, 'WITHSCORES'), {}
+  for index = 1, #oldest, 2 do
+    if tonumber(oldest[index + 1]) <= now then gone[#gone + 1] = oldest[index] end
+  end
+  if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) end
+end
+return latchReply(KEYS[1], count, remaining)
+`;
+
+/** The text of each script. */
+export const SCRIPT_TEXTS = {
+  acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
+  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, claimTickScript].join('\n'),
+  countDown: [clock, latch, useLatch, countDownScript].join('\n'),
+  downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
+  exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
+  finishTick: [finishTickScript].join('\n'),
+  forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
+  guard: [guardScript].join('\n'),
+  inspect: [clock, holder, admission, inspectScript].join('\n'),
+  quarantine: [quarantineScript].join('\n'),
+  raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),
+  readLatch: [latch, readLatchScript].join('\n'),
+  release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
+  renew: [renewScript, clock, holder, lease, members, member, renewal, renewScript2].join('\n'),
+  resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
+  rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
+  setDepth: [holder, lease, setDepthScript].join('\n'),
+  transfer: [clock, holder, lease, members, member, renewal, transferScript].join('\n'),
+  verify: [clock, holder, member, verifyScript].join('\n'),
+  waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),
+} as const;

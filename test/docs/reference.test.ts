@@ -103,6 +103,16 @@ describe('the links of the guides', () => {
   }
 });
 
+it('the guides name no file that is not there', () => {
+  const missing = GUIDES.filter((guide) => guide !== 'CHANGELOG.md').flatMap((guide) =>
+    [...readGuide(guide).matchAll(/`((?:docs|lib|sample-app|scripts|test|tools)\/[\w./-]+)`/g)]
+      .map((match) => match[1]!)
+      .filter((path) => !path.includes('node_modules') && !existsSync(join(ROOT, path)))
+      .map((path) => `${guide}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
 describe('the ACL user of docs/operations/acl.md', () => {
   let admin: Redis;
   let store: RedisLockStore;

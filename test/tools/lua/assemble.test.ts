@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { assembleAll, linesOf, textOf } from '../../tools/lua/assemble.mjs';
-import { generate } from '../../tools/lua/generate.mjs';
+import { assembleAll, linesOf, textOf } from '../../../tools/lua/assemble.mjs';
+import { generate } from '../../../tools/lua/generate.mjs';
 
 let folder: string;
 

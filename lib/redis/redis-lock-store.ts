@@ -15,9 +15,8 @@ import {
 import { Inbox } from './inbox.js';
 import { ClusterKeys } from './cluster-keys.js';
 import { Keys, waitersOf } from './keys.js';
-import type { Connection, ScriptCall } from './connection/connection.js';
+import type { Connection } from './connection/connection.js';
 import { type ConnectionTerms, createConnection } from './create-connection.js';
-import { CHANGE, GRANT, ROTATION, TRANSFERRED } from './durability/durable-terms.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -34,7 +33,7 @@ import {
   VERIFY,
 } from './script/scripts.js';
 import { scanKeys } from './connection/scan-keys.js';
-import type { Script } from './script/script.js';
+import type { FlaggedScript } from './script/script.js';
 import {
   hasMore,
   type InspectReply,
@@ -60,14 +59,8 @@ export function createClientId(instanceId: string): string {
   return `${instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
 }
 
-/** How a script is run; see {@link ScriptCall}. */
-export type ScriptTerms<T> = Pick<ScriptCall<T>, 'lazily' | 'mayGrant' | 'durable'>;
-
 /** No owner: a release that only goes on granting. */
 const NOBODY = '';
-
-const LAZILY = { lazily: true };
-const PLAINLY = {};
 
 /** Locks on one Redis primary, each step one script. */
 export class RedisLockStore implements LockStore {
@@ -113,13 +106,13 @@ export class RedisLockStore implements LockStore {
   acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, owner } = contender;
     const args = [owner, requestOf(contender), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply, GRANT);
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
   }
 
   async rotate(leaving: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     const args = [leaving.owner, next.owner, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
     try {
-      return await this.run(ROTATE, this.#lockKeys(next.resource), args, readRotateReply, ROTATION);
+      return await this.run(ROTATE, this.#lockKeys(next.resource), args, readRotateReply);
     } catch (error) {
       if (!(error instanceof RestartQuarantineError)) throw error;
       return { released: await this.release(leaving), next: error };
@@ -127,16 +120,16 @@ export class RedisLockStore implements LockStore {
   }
 
   setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne, CHANGE);
+    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
   }
 
   renew({ resource, owner }: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne, CHANGE);
+    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne);
   }
 
   release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {
     const keys = this.#lockKeys(resource);
-    return this.run(RELEASE, keys, [owner], (reply) => this.#passedOn(keys, reply), lazily ? LAZILY : undefined);
+    return this.run(RELEASE, keys, [owner], (reply) => this.#passedOn(keys, reply), lazily);
   }
 
   verify({ resource, owner }: Ownership): Promise<boolean> {
@@ -145,23 +138,23 @@ export class RedisLockStore implements LockStore {
 
   downgrade({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
     const keys = this.#lockKeys(resource);
-    return this.run(DOWNGRADE, keys, [owner, leaseMs], (reply) => this.#passedOn(keys, reply), CHANGE);
+    return this.run(DOWNGRADE, keys, [owner, leaseMs], (reply) => this.#passedOn(keys, reply));
   }
 
   raiseToken({ resource, owner }: Ownership, fencingToken: number): Promise<boolean> {
     const lock = this.#keys.lock(resource);
-    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [owner, fencingToken], isOne, CHANGE);
+    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [owner, fencingToken], isOne);
   }
 
   transfer({ resource, owner }: Ownership, transfer: Transfer): Promise<number | null> {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [owner, to, leaseMs, fencingToken, share ? 1 : 0];
-    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null, TRANSFERRED);
+    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
   }
 
   resize(resource: string, total: number): Promise<boolean> {
     const keys = this.#lockKeys(resource);
-    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply), CHANGE);
+    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply));
   }
 
   fenceOf(resource: string): string {
@@ -227,13 +220,14 @@ export class RedisLockStore implements LockStore {
 
   /** Runs one script, and gives what is read from its reply. @throws LockStoreError */
   run<T>(
-    script: Script,
+    script: FlaggedScript<T>,
     keys: readonly string[],
     args: readonly (string | number)[],
     read: (reply: unknown) => T = (reply) => reply as T,
-    { lazily, mayGrant, durable }: ScriptTerms<T> = PLAINLY,
+    lazily?: boolean,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(closedStore());
+    const { mayGrant, durable } = script;
     return this.#connection.run({ script, keys, args, read, lazily, mayGrant, durable });
   }
 

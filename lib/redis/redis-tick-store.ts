@@ -2,7 +2,6 @@ import type { Ownership } from '../core/store/lock-store.js';
 import type { ClaimChange, TickClaims } from '../core/store/tick-claims.js';
 import { LAST_TICK_KEEP_MS, type TickDue } from '../core/store/tick-due.js';
 import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-store.js';
-import { ALWAYS, CLAIM } from './durability/durable-terms.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
@@ -19,8 +18,6 @@ export class RedisTickLedger implements TickLedger, TickClaims {
       CLAIM_TICK,
       [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
       [ownership.owner, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
-      undefined,
-      CLAIM,
     );
     switch (status) {
       case 'granted':
@@ -58,13 +55,7 @@ export class RedisTickLedger implements TickLedger, TickClaims {
   }
 
   async #end({ resource, tick }: Tick, { owner }: Ownership, keepMs: number, state: string): Promise<void> {
-    await this.store.run(
-      FINISH_TICK,
-      [this.store.keys.tick(resource, tick)],
-      [owner, keepMs, state],
-      undefined,
-      ALWAYS,
-    );
+    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [owner, keepMs, state]);
   }
 }
 

@@ -1,22 +1,6 @@
 import type { LockStoreError } from '../../core/store/lock-store.js';
-import type { DurableTerms } from '../durability/durability.js';
-import type { Script } from '../script/script.js';
+import type { ScriptCall } from '../script/script.js';
 import type { ServerConnection } from './server-connection.js';
-
-/** One script to run. */
-export interface ScriptCall<T> {
-  readonly script: Script;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number)[];
-  /** What to make of the reply. */
-  readonly read: (reply: unknown) => T;
-  /** Nobody waits for it: it leaves together with what is sent after it in the same tick. */
-  readonly lazily?: boolean | undefined;
-  /** It may grant a lock; its third key is the fence. */
-  readonly mayGrant?: boolean | undefined;
-  /** When what it did only counts once replicas have it, where that is wanted. */
-  readonly durable?: DurableTerms<T> | undefined;
-}
 
 /** What listens for messages: a `Redis`, or what moves from node to node of a cluster. */
 export interface Subscriber {

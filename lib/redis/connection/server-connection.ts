@@ -2,7 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { mendBrokenHandshake } from './ioredis-quirks.js';
 import { connectInRootContext } from './connect-in-root-context.js';
-import type { ScriptCall } from './connection.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
 import { ConnectionTrouble } from './connection-trouble.js';
 import type { Durability } from '../durability/durability.js';
 import { DurablePool } from '../durability/durable-pool.js';
@@ -10,7 +10,6 @@ import { isNotWritten, toStoreError } from '../script/failures.js';
 import { KeyOrder } from '../durability/key-order.js';
 import type { OwnClients } from './own-clients.js';
 import { reconnect } from './reconnect.js';
-import type { ScriptSender } from '../script/script-runner.js';
 import type { SentinelReasons } from './sentinel-trouble.js';
 
 export interface ServerTerms {

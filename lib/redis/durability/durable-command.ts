@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis';
 import { Deferred } from '../../core/util/deferred.js';
 import type { LockStoreError } from '../../core/store/lock-store.js';
-import type { ScriptCall } from '../connection/connection.js';
-import type { ScriptSender } from '../script/script-runner.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
 
 /** A script whose outcome counts only once replicas have it. */
 export class DurableCommand<T = unknown> {

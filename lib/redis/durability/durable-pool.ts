@@ -1,10 +1,9 @@
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import type { ScriptCall } from '../connection/connection.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from './durability.js';
 import { DurableCommand } from './durable-command.js';
 import { DurableConnection, type DurableConnectionListener } from './durable-connection.js';
-import type { ScriptSender } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 
 /** The real one, whatever a test makes of the process's later. */

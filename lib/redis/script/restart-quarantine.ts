@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { placeOf } from './address.js';
-import type { ScriptCall } from '../connection/connection.js';
+import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';
-import type { ScriptSender } from './script-runner.js';
 import { QUARANTINE } from './scripts.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };

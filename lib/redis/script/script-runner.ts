@@ -1,12 +1,6 @@
 import { Command, type Redis } from 'ioredis';
-import type { ScriptCall } from '../connection/connection.js';
 import { replyCode } from './failures.js';
-
-/** Sends scripts to a server. */
-export interface ScriptSender {
-  /** @param fail what to make of what ioredis rejects with */
-  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
-}
+import type { ScriptCall, ScriptSender } from './script.js';
 
 /**
  * To a node of a cluster that a slot is on its way to: once, it answers for it. With the text of the script, because ASKING counts

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { LockStoreError } from '../../core/store/lock-store.js';
 import { SCRIPT_TEXTS } from './scripts.generated.js';
 
 /** A Lua script that runs as one atomic step in Redis. */
@@ -10,7 +12,45 @@ export interface Script {
   readonly sha: string;
 }
 
-export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script {
+/** Which outcomes of a script count only once replicas have them, and what it may do. */
+export interface ScriptFlags<T> {
+  /** It may grant a lock; its third key is the fence. */
+  readonly mayGrant?: boolean | undefined;
+  /** Used only with the option `durability`. */
+  readonly durable?: DurableOutcome<T> | undefined;
+}
+
+export interface DurableOutcome<T> {
+  /** Whether the process relies on it. */
+  readonly isNeeded: (value: T) => boolean;
+  /** The value if too few replicas have it. Without this the command is rejected: its effect may get lost, or may not. */
+  readonly otherwise?: (value: T, error: LockStoreError) => T;
+}
+
+/** A script whose reply is read as `T`. */
+export interface FlaggedScript<T> extends Script, ScriptFlags<T> {}
+
+/** One script to run. */
+export interface ScriptCall<T> extends ScriptFlags<T> {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  /** What to make of the reply. */
+  readonly read: (reply: unknown) => T;
+  /** Nobody waits for it: it leaves together with what is sent after it in the same tick. */
+  readonly lazily?: boolean | undefined;
+}
+
+/** Sends scripts to a server. */
+export interface ScriptSender {
+  /** @param fail what to make of what ioredis rejects with */
+  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
+}
+
+/** @param name of its file in lua/, in camel case */
+export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script;
+export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T>): FlaggedScript<T>;
+export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags?: ScriptFlags<T>): FlaggedScript<T> {
   const lua = SCRIPT_TEXTS[name];
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex') };
+  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), ...flags };
 }

@@ -1,24 +1,58 @@
-import { defineScript } from './script.js';
+import type { AcquireReply, RotateReply } from '../../core/store/lock-store.js';
+import type { TickReply } from '../../core/store/tick-store.js';
+import { defineScript, type DurableOutcome } from './script.js';
 
-// Each script is a file in lua/, whose header tells its KEYS, ARGV and replies.
+// Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.
+//
+// `durable` marks what replicas must have: everything a process relies on to believe it holds a lock, until later, or in another
+// mode. A place in a queue needs no mark, because it is asked for again and again. A lost release leaves a lock without a holder
+// until it expires; a process that is granted the lock before that has waited for the release too, because replicas get
+// everything in order.
 
-export const ACQUIRE = defineScript('acquire');
-export const CLAIM_TICK = defineScript('claimTick');
-export const COUNT_DOWN = defineScript('countDown');
-export const DOWNGRADE = defineScript('downgrade');
-export const EXCHANGE_CLAIM = defineScript('exchangeClaim');
-export const FINISH_TICK = defineScript('finishTick');
+/** A lease begins anew, or is held in another mode. */
+const IF_DONE: DurableOutcome<boolean> = { isNeeded: (isDone) => isDone };
+
+export const ACQUIRE = defineScript<AcquireReply>('acquire', {
+  mayGrant: true,
+  durable: { isNeeded: ({ status }) => status === 'granted' },
+});
+
+/** The lock that is left is left in any case. */
+export const ROTATE = defineScript<RotateReply>('rotate', {
+  mayGrant: true,
+  durable: {
+    isNeeded: ({ next }) => 'status' in next && next.status === 'granted',
+    otherwise: ({ released }, error) => ({ released, next: error }),
+  },
+});
+
+export const DOWNGRADE = defineScript('downgrade', { durable: IF_DONE });
+export const RAISE_TOKEN = defineScript('raiseToken', { durable: IF_DONE });
+export const RENEW = defineScript('renew', { durable: IF_DONE });
+export const RESIZE = defineScript('resize', { durable: IF_DONE });
+export const SET_DEPTH = defineScript('setDepth', { durable: IF_DONE });
+
+export const TRANSFER = defineScript<number | null>('transfer', { durable: { isNeeded: (token) => token !== null } });
+
 export const FORCE_RELEASE = defineScript('forceRelease');
-export const GUARD = defineScript('guard');
 export const INSPECT = defineScript('inspect');
-export const QUARANTINE = defineScript('quarantine');
-export const RAISE_TOKEN = defineScript('raiseToken');
-export const READ_LATCH = defineScript('readLatch');
 export const RELEASE = defineScript('release');
-export const RENEW = defineScript('renew');
-export const RESIZE = defineScript('resize');
-export const ROTATE = defineScript('rotate');
-export const SET_DEPTH = defineScript('setDepth');
-export const TRANSFER = defineScript('transfer');
 export const VERIFY = defineScript('verify');
+
+/** A claim with the lock of its job. Without the lock it is claimed again before it runs. */
+export const CLAIM_TICK = defineScript<[TickReply['status'], number, number]>('claimTick', {
+  mayGrant: true,
+  durable: { isNeeded: ([status]) => status === 'granted' },
+});
+
+/** No process may run a tick again that has run. */
+export const FINISH_TICK = defineScript<unknown>('finishTick', { durable: { isNeeded: () => true } });
+
+export const EXCHANGE_CLAIM = defineScript('exchangeClaim');
+
+export const COUNT_DOWN = defineScript('countDown');
+export const READ_LATCH = defineScript('readLatch');
 export const WAIT_FOR_LATCH = defineScript('waitForLatch');
+
+export const GUARD = defineScript('guard');
+export const QUARANTINE = defineScript('quarantine');

@@ -5,11 +5,12 @@ import { parseAddress } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { ClusterTopology } from './cluster-topology.js';
-import type { Connection, ScriptCall } from '../connection/connection.js';
+import type { Connection } from '../connection/connection.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses, safeOptions } from '../connection/ioredis-options.js';
-import { ASKING, type ScriptSender } from '../script/script-runner.js';
+import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf } from './slot.js';
 

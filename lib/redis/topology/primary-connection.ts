@@ -2,13 +2,13 @@ import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../../core/store/lock-store.js';
 import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
 import { connectInRootContext } from '../connection/connect-in-root-context.js';
-import type { Connection, ScriptCall } from '../connection/connection.js';
+import type { Connection } from '../connection/connection.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { safeOptions } from '../connection/ioredis-options.js';
 import { reconnect } from '../connection/reconnect.js';
-import type { ScriptSender } from '../script/script-runner.js';
 import type { SentinelReasons } from '../connection/sentinel-trouble.js';
 import { ServerConnection } from '../connection/server-connection.js';
 

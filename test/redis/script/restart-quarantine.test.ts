@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
-import type { ScriptCall } from '../../../lib/redis/connection/connection.js';
+import type { ScriptCall, ScriptSender } from '../../../lib/redis/script/script.js';
 import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
-import type { ScriptSender } from '../../../lib/redis/script/script-runner.js';
 import { QUARANTINE, RELEASE } from '../../../lib/redis/script/scripts.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 

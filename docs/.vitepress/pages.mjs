@@ -19,7 +19,11 @@ export function isPage(file) {
 
 /** The rooms of docs/. Pages that are not named here follow, by their file names. */
 const ROOMS = [
-  { folder: 'guide', title: 'Guide', first: ['how-it-works', 'choosing-a-mode', 'waiting'] },
+  {
+    folder: 'guide',
+    title: 'Guide',
+    first: ['getting-started', 'lock-service', 'decorators', 'request-handlers', 'choosing-a-mode', 'waiting'],
+  },
   { folder: 'reference', title: 'Reference', first: ['module-options', 'lock-options', 'errors', 'events'] },
   { folder: 'operations', title: 'Operations', first: ['topologies', 'reliability'] },
   { folder: 'internals', title: 'Internals', first: ['architecture', 'protocol', 'glossary'] },

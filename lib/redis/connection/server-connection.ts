@@ -4,18 +4,14 @@ import { mendBrokenHandshake } from './ioredis-quirks.js';
 import { connectInRootContext } from './connect-in-root-context.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import { ConnectionTrouble } from './connection-trouble.js';
-import type { Durability } from '../durability/durability.js';
-import { DurablePool } from '../durability/durable-pool.js';
 import { isNotWritten, toStoreError } from '../script/failures.js';
-import { KeyOrder } from '../durability/key-order.js';
 import type { OwnClients } from './own-clients.js';
 import { reconnect } from './reconnect.js';
 import type { SentinelReasons } from './sentinel-trouble.js';
 
-export interface ServerTerms {
+export interface ServerOptions {
   /** Where its clients are counted. */
   readonly clients?: OwnClients | undefined;
-  readonly durability?: Durability | undefined;
   /**
    * Called when it says that it is a replica now: the connection is made anew, to find the primary. Not for a node of a cluster,
    * where others say who has the slot.
@@ -24,20 +20,15 @@ export interface ServerTerms {
   readonly reasonOfSentinel?: SentinelReasons;
 }
 
-/**
- * The connection for commands to one server, or to the primary that sentinels name, and those for commands that replicas have to
- * have. It connects anew by itself.
- */
+/** The connection for commands to one server, or to the primary that sentinels name. It connects anew by itself. */
 export class ServerConnection {
   readonly client: Redis;
   readonly #trouble: ConnectionTrouble;
-  readonly #durable: DurablePool | undefined;
-  readonly #order = new KeyOrder();
   readonly #listeners: (() => void)[] = [];
 
   /** @param model whose options say where the server is */
-  constructor(model: Redis, safeOptions: RedisOptions, terms: ServerTerms = {}) {
-    const { clients, durability, onDemoted, reasonOfSentinel } = terms;
+  constructor(model: Redis, safeOptions: RedisOptions, serverOptions: ServerOptions = {}) {
+    const { clients, onDemoted, reasonOfSentinel } = serverOptions;
     let isLeaving = false;
     const options: RedisOptions = {
       ...safeOptions,
@@ -56,29 +47,22 @@ export class ServerConnection {
     clients?.add(this.client);
     this.client.on('connect', () => (isLeaving = false));
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
-    this.client.on('ready', () => this.#announce());
-    if (!durability) return;
-    // The reply to a WAIT comes so much later.
-    const socketTimeout = (safeOptions.socketTimeout ?? 0) + durability.timeoutMs;
-    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients });
-    this.#durable = new DurablePool(open, durability, () => this.#announce());
+    this.client.on('ready', () => this.announce());
   }
 
   /** Begins to connect, and goes on trying by itself until it is closed. */
   connect(): void {
     // What goes wrong is kept, and told to whoever sends a command meanwhile.
     this.client.connect().catch(() => {});
-    this.#durable?.connect();
   }
 
   /** Another server is the primary now. */
   reconnect(): void {
     reconnect(this.client);
-    this.#durable?.reconnect();
   }
 
   get isConnected(): boolean {
-    return this.client.status === 'ready' && this.#durable?.isReady !== false;
+    return this.client.status === 'ready';
   }
 
   /** Calls back whenever there is a new connection. */
@@ -87,18 +71,13 @@ export class ServerConnection {
   }
 
   /**
-   * Runs one script. What replicas have to have goes on a connection of its own; commands of one lock keep their order all the same.
+   * Runs one script.
    *
    * @param fail what to make of what ioredis rejects with
    * @throws LockStoreError while there is no connection: the script was not sent
    */
   run<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
-    const client = this.ready();
-    const durable = this.#durable;
-    if (!durable) return scripts.run(client, call, fail);
-    return this.#order.run(call.keys[0]!, (executed) =>
-      call.durable ? durable.run(call, scripts, fail, executed) : scripts.run(client, call, fail),
-    );
+    return scripts.run(this.ready(), call, fail);
   }
 
   /** The client for commands. @throws LockStoreError while there is no connection: the command was not sent */
@@ -128,10 +107,10 @@ export class ServerConnection {
 
   close(): void {
     this.client.disconnect();
-    this.#durable?.close();
   }
 
-  #announce(): void {
+  /** Tells the listeners, if commands can be sent. */
+  protected announce(): void {
     if (this.isConnected) for (const listener of this.#listeners) listener();
   }
 }

@@ -49,7 +49,7 @@ export class ClusterConnection implements Connection {
       this.#servers.follow();
       this.subscriber.nodesChanged();
     });
-    this.#servers = new ClusterServers(this.#topology, options, { clients, durability });
+    this.#servers = new ClusterServers(this.#topology, options, clients, durability);
     const nodes = () => this.#topology.nodes('all');
     this.subscriber = new ClusterSubscriber(nodes, options, clients, reconnectPauses(leaseMs));
   }

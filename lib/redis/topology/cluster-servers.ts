@@ -2,7 +2,10 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { addressOf, parseAddress } from '../script/address.js';
 import type { ClusterTopology } from './cluster-topology.js';
-import { ServerConnection, type ServerTerms } from '../connection/server-connection.js';
+import type { OwnClients } from '../connection/own-clients.js';
+import type { ServerConnection } from '../connection/server-connection.js';
+import type { Durability } from '../durability/durability.js';
+import { openServer } from '../durability/durable-server.js';
 
 /** How long a node stays connected that has no slot: it may be about to get one, or have replies under way. */
 const GUEST_MS = 30_000;
@@ -19,7 +22,8 @@ export class ClusterServers {
   constructor(
     private readonly topology: ClusterTopology,
     private readonly options: RedisOptions,
-    private readonly terms: Pick<ServerTerms, 'clients' | 'durability'>,
+    private readonly clients: OwnClients,
+    private readonly durability?: Durability,
   ) {}
 
   get primaries(): ServerConnection[] {
@@ -65,7 +69,8 @@ export class ClusterServers {
   }
 
   #add(address: string, model: Redis): ServerConnection {
-    const server = new ServerConnection(model, { ...this.options, ...parseAddress(address) }, this.terms);
+    const options = { ...this.options, ...parseAddress(address) };
+    const server = openServer(model, options, { clients: this.clients }, this.durability);
     this.#servers.set(address, server);
     server.onConnected(() => {
       for (const listener of this.#listeners) listener();

@@ -10,7 +10,8 @@ import { PrimaryWatch } from './primary-watch.js';
 import { safeOptions } from '../connection/ioredis-options.js';
 import { reconnect } from '../connection/reconnect.js';
 import type { SentinelReasons } from '../connection/sentinel-trouble.js';
-import { ServerConnection } from '../connection/server-connection.js';
+import type { ServerConnection } from '../connection/server-connection.js';
+import { openServer } from '../durability/durable-server.js';
 
 /** The connections of one instance to one primary: one for commands, one that listens, and those for what replicas have to have. */
 export class RedisConnection implements Connection {
@@ -36,7 +37,7 @@ export class RedisConnection implements Connection {
     // Who listens on a replica counts as dead where a lock is passed on.
     const onDemoted = (): void => reconnect(this.subscriber);
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
-    this.#server = new ServerConnection(model, options, { clients, durability, onDemoted, reasonOfSentinel });
+    this.#server = openServer(model, options, { clients, onDemoted, reasonOfSentinel }, durability);
     this.subscriber = clients.add(model.duplicate(options));
     mendBrokenHandshake(this.subscriber);
     connectInRootContext(this.subscriber);

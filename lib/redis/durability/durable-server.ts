@@ -1,0 +1,60 @@
+import type { Redis, RedisOptions } from 'ioredis';
+import { ServerConnection, type ServerOptions } from '../connection/server-connection.js';
+import type { ScriptCall, ScriptSender } from '../script/script.js';
+import type { Durability } from './durability.js';
+import { DurablePool } from './durable-pool.js';
+import { KeyOrder } from './key-order.js';
+
+/** A server on which some commands count only once replicas have them. Those go on connections of their own. */
+class DurableServer extends ServerConnection {
+  readonly #pool: DurablePool;
+  readonly #order = new KeyOrder();
+
+  constructor(model: Redis, safeOptions: RedisOptions, options: ServerOptions, durability: Durability) {
+    super(model, safeOptions, options);
+    const { clients } = options;
+    // The reply to a WAIT comes so much later.
+    const socketTimeout = (safeOptions.socketTimeout ?? 0) + durability.timeoutMs;
+    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients });
+    this.#pool = new DurablePool(open, durability, () => this.announce());
+  }
+
+  override connect(): void {
+    super.connect();
+    this.#pool.connect();
+  }
+
+  override reconnect(): void {
+    super.reconnect();
+    this.#pool.reconnect();
+  }
+
+  override get isConnected(): boolean {
+    return super.isConnected && this.#pool.isReady;
+  }
+
+  /** Commands of one lock keep their order, although they leave by different connections. */
+  override run<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+    const client = this.ready();
+    return this.#order.run(call.keys[0]!, (executed) =>
+      call.durable ? this.#pool.run(call, scripts, fail, executed) : scripts.run(client, call, fail),
+    );
+  }
+
+  override close(): void {
+    super.close();
+    this.#pool.close();
+  }
+}
+
+/** @param model whose options say where the server is */
+export function openServer(
+  model: Redis,
+  safeOptions: RedisOptions,
+  options: ServerOptions,
+  durability?: Durability,
+): ServerConnection {
+  return durability
+    ? new DurableServer(model, safeOptions, options, durability)
+    : new ServerConnection(model, safeOptions, options);
+}

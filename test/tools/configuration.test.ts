@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseDocument } from 'yaml';
+import { root } from '../../scripts/setup.mjs';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .trim()
+  .split('\n')
+  .filter((path) => existsSync(join(root, path)));
+const among = (pattern: RegExp) => files.filter((path) => pattern.test(path));
+
+interface Step {
+  uses?: string;
+  run?: string;
+  with?: Record<string, unknown>;
+}
+interface Job {
+  'timeout-minutes'?: number;
+  permissions?: Record<string, string>;
+  steps: Step[];
+  strategy?: { matrix: { include: Record<string, unknown>[] } };
+}
+interface Workflow {
+  on: Record<string, unknown>;
+  permissions?: Record<string, string>;
+  jobs: Record<string, Job>;
+}
+interface IssueForm {
+  name: string;
+  description: string;
+  body: { type: string; id?: string; attributes: { label?: string; value?: string; options?: string[] } }[];
+}
+
+const workflowFiles = among(/^\.github\/workflows\//);
+const workflow = (path: string) => parseDocument(read(path)).toJS() as Workflow;
+const stepsOf = (path: string) => Object.values(workflow(path).jobs).flatMap(({ steps }) => steps);
+const manifest = JSON.parse(read('package.json')) as {
+  scripts: Record<string, string>;
+  engines: { node: string };
+  peerDependencies: Record<string, string>;
+};
+
+it.each(among(/\.ya?ml$/))('%s is YAML, without a key twice', (path) => {
+  const { errors, warnings } = parseDocument(read(path));
+  expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
+});
+
+it.each(among(/(^|\/)(package(-lock)?|renovate)\.json$/))('%s is JSON', (path) => {
+  expect(JSON.parse(read(path))).toEqual(expect.any(Object));
+});
+
+describe.each(workflowFiles)('%s', (path) => {
+  it('may only read, but for the jobs that say more', () => {
+    const { permissions, jobs } = workflow(path);
+    expect(permissions).toEqual({ contents: 'read' });
+    const rights = Object.entries(jobs).map(([name, job]) => [name, job.permissions] as const);
+    expect(Object.fromEntries(rights.filter(([, given]) => given !== undefined))).toEqual(
+      path.endsWith('/release.yml') ? { publish: { 'id-token': 'write' }, announce: { contents: 'write' } } : {},
+    );
+  });
+
+  it('runs no code of a pull request with the rights of the repository', () => {
+    expect(Object.keys(workflow(path).on)).not.toContain('pull_request_target');
+  });
+
+  it('ends each job after a time of its own', () => {
+    for (const job of Object.values(workflow(path).jobs)) expect(job['timeout-minutes']).toBeLessThanOrEqual(30);
+  });
+
+  it('takes actions by their commit, with the version beside it', () => {
+    const used = [...read(path).matchAll(/^\s*- uses: (.*)$/gm)].map(([, action]) => action);
+    expect(used).toHaveLength(stepsOf(path).filter(({ uses }) => uses !== undefined).length);
+    for (const action of used) expect(action).toMatch(/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it('leaves no token in a checkout', () => {
+    const checkouts = stepsOf(path).filter(({ uses }) => uses?.startsWith('actions/checkout@'));
+    for (const checkout of checkouts) expect(checkout.with).toMatchObject({ 'persist-credentials': false });
+  });
+
+  it('puts no expression into a shell, which would run what it holds', () => {
+    for (const { run } of stepsOf(path)) expect(run ?? '').not.toContain('${{');
+  });
+
+  it('runs commands that exist', () => {
+    const commands = stepsOf(path)
+      .flatMap(({ run }) => run ?? [])
+      .join('\n');
+    for (const [, script] of commands.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)) {
+      expect(Object.keys(manifest.scripts)).toContain(script);
+    }
+    const programs = [...commands.matchAll(/(?:^|\bnode )(\.ci\/\S+|tools\/\S+|scripts\/\S+)/gm)].map(
+      ([, program]) => program!,
+    );
+    expect(programs).not.toEqual([]);
+    for (const program of programs) expect(files).toContain(program);
+  });
+});
+
+describe('the versions of .github/workflows/ci.yml', () => {
+  const { jobs } = workflow('.github/workflows/ci.yml');
+  const rows = jobs['versions']!.strategy!.matrix.include;
+  const inRows = (name: string) => [...new Set(rows.map((row) => Number(row[name])))].toSorted((a, b) => a - b);
+  const majors = (range: string) => [...range.matchAll(/\^(\d+)\./g)].map(([, major]) => Number(major));
+
+  it.each([
+    ['nest', '@nestjs/core'],
+    ['schedule', '@nestjs/schedule'],
+    ['ioredis', 'ioredis'],
+  ])('%s: each major that is allowed as a peer', (name, peer) => {
+    expect(inRows(name)).toEqual(majors(manifest.peerDependencies[peer]!));
+  });
+
+  it('include the oldest Node, in full where everything runs', () => {
+    const oldest = manifest.engines.node.replace('>=', '');
+    expect(inRows('node')[0]).toBe(Number(oldest.split('.')[0]));
+    const [setup] = jobs['everything']!.steps.filter(({ uses }) => uses?.startsWith('actions/setup-node@'));
+    expect(String(setup!.with!['node-version'])).toBe(oldest);
+  });
+});
+
+describe.each(among(/^\.github\/ISSUE_TEMPLATE\/(?!config\.).*\.yml$/))('%s', (path) => {
+  const form = parseDocument(read(path)).toJS() as IssueForm;
+
+  it('is a form as GitHub takes it', () => {
+    expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) });
+    for (const { type, id, attributes } of form.body) {
+      expect(['markdown', 'textarea', 'input', 'dropdown', 'checkboxes']).toContain(type);
+      if (type === 'markdown') expect(attributes.value).toEqual(expect.any(String));
+      else expect({ id, label: attributes.label }).toEqual({ id: expect.any(String), label: expect.any(String) });
+      if (type === 'dropdown') expect(new Set(attributes.options).size).toBe(attributes.options!.length);
+    }
+  });
+
+  it('has no id and no label twice', () => {
+    const ids = form.body.flatMap(({ id }) => id ?? []);
+    const labels = form.body.flatMap(({ attributes }) => attributes.label ?? []);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(new Set(labels).size).toBe(labels.length);
+  });
+});
+
+it('asks in a bug report for versions, topology, options and the seed', () => {
+  const { body } = parseDocument(read('.github/ISSUE_TEMPLATE/bug_report.yml')).toJS() as IssueForm;
+  expect(body.map(({ id }) => id)).toEqual(expect.arrayContaining(['versions', 'topology', 'options', 'seed']));
+});
+
+describe('renovate.json', () => {
+  const { packageRules } = JSON.parse(read('renovate.json')) as { packageRules: Record<string, unknown>[] };
+
+  it('names files that exist', () => {
+    const named = packageRules.flatMap(({ matchFileNames }) => (matchFileNames as string[] | undefined) ?? []);
+    expect(named).not.toEqual([]);
+    for (const file of named) expect(files).toContain(file);
+  });
+
+  it('keeps the old versions of a peer allowed', () => {
+    const [rule] = packageRules.filter(({ matchDepTypes }) => String(matchDepTypes) === 'peerDependencies');
+    expect(rule).toMatchObject({ rangeStrategy: 'widen' });
+  });
+});

@@ -8,15 +8,29 @@ import { checkInteger, checkKnownOptions, describeValue } from './api/validation
 
 /** What `locks.list()` takes. */
 export interface ListOptions {
-  /** Only resources whose names begin like this. @default all of them */
+  /**
+   * Lists only the resources whose names begin with this.
+   *
+   * @allowed text
+   * @default all of them
+   */
   prefix?: string;
-  /** How many at most, 1 to 10,000. @default 100 */
+  /**
+   * How many resources to return at most.
+   *
+   * @allowed 1 to 10000
+   * @default 100
+   */
   limit?: number;
 }
 
 /** Which lease `locks.forceRelease()` ends. */
 export interface ForceReleaseOptions {
-  /** The token of the lease that is to end, as `inspect` or a log shows it. A lease that came after it is left alone. */
+  /**
+   * The token of the lease to end, as `inspect` or a log shows it. A later lease of the resource is left alone.
+   *
+   * @allowed a fencing token
+   */
   fencingToken: number;
 }
 

@@ -1,97 +1,27 @@
-import ts from 'typescript';
 import { checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
 import { checkLatch, checkLatchWait } from '../../lib/core/latch/countdown-latch.js';
-import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { InvalidLockOptionsError, LeaseLostError } from '../../lib/core/api/errors.js';
 import { checkLockOptions, LOCK_DEFAULTS } from '../../lib/core/api/lock-options.js';
 import { exponentialBackoff, fixedInterval } from '../../lib/core/api/retry.js';
+import { readTransferOptions } from '../../lib/core/api/transfer-options.js';
+import { checkSemaphoreOptions, readCount } from '../../lib/core/semaphore/semaphore-options.js';
+import { resolveSingletonRun } from '../../lib/core/singleton/singleton-run-options.js';
 import { resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
 import { readSemaphoreDecoration } from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import { resolveModuleOptions } from '../../lib/nest/module/module-options.js';
 import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
 import { SingletonTimeout } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
-import type { RedisLockModuleOptions } from '../../lib/index.js';
-import { GUIDES, type Table, tablesOf } from './guides.js';
-import { createSnippetProgram } from './snippet-program.js';
+import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
+import { generateReference } from '../../tools/docs/reference.mjs';
 
-/** The types whose properties the tables list, by the `<!-- options: ... -->` before a table. */
-const TYPES = `
-import type * as lock from 'nestjs-redis-lock';
-import type * as jobs from 'nestjs-redis-lock/schedule';
-export interface Types {
-  'RedisLockModuleOptions & RedisLockModuleExtras': Omit<lock.RedisLockModuleOptions, 'shutdown' | 'durability'> & lock.RedisLockModuleExtras;
-  durability: NonNullable<lock.RedisLockModuleOptions['durability']>;
-  shutdown: NonNullable<lock.RedisLockModuleOptions['shutdown']>;
-  LockOptions: lock.LockOptions;
-  fixedInterval: Parameters<typeof lock.fixedInterval>[0];
-  exponentialBackoff: NonNullable<Parameters<typeof lock.exponentialBackoff>[0]>;
-  DistributedLockOptions: Omit<lock.DistributedLockOptions, keyof lock.LockOptions>;
-  LeaderOnlyOptions: lock.LeaderOnlyOptions;
-  CampaignOptions: lock.CampaignOptions;
-  LatchOptions: lock.LatchOptions;
-  CountDownOptions: lock.CountDownOptions;
-  LatchWaitOptions: lock.LatchWaitOptions;
-  DistributedSemaphoreOptions: Omit<
-    lock.DistributedSemaphoreOptions & lock.SemaphoreOptions & lock.PermitOptions,
-    keyof lock.LockOptions | keyof lock.DecorationOptions
-  >;
-  SingletonJobOptions: jobs.SingletonJobOptions;
-  SingletonTickOptions: Omit<jobs.SingletonTickOptions, keyof jobs.SingletonJobOptions>;
-  SingletonTimeoutOptions: Omit<jobs.SingletonTimeoutOptions, keyof jobs.SingletonJobOptions>;
-}
-`;
+const { options: tables } = (await generateReference()).declarations;
+const MODULE = 'RedisLockModuleOptions & RedisLockModuleExtras';
+const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
+const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
+const SEMAPHORE = "Pick<DistributedSemaphoreOptions, 'key' | 'permits' | 'count'>";
 
-interface DocumentedOption {
-  readonly name: string;
-  readonly default: string;
-}
-
-/** What types and JSDoc say: the options of each type, with their `@default`. */
-function declaredOptions(): Map<string, DocumentedOption[]> {
-  const program = createSnippetProgram({ 'types.ts': TYPES });
-  const checker = program.getTypeChecker();
-  const source = program.getSourceFiles().find(({ fileName }) => fileName.endsWith('/types.ts'))!;
-  const [types] = source.statements.filter(ts.isInterfaceDeclaration);
-  const result = new Map<string, DocumentedOption[]>();
-  for (const group of checker.getTypeAtLocation(types!).getProperties()) {
-    const properties = checker.getTypeOfSymbol(group).getProperties();
-    result.set(
-      group.name,
-      properties.map((property) => ({ name: property.name, default: defaultOf(property, checker) })),
-    );
-  }
-  const moduleOptions = result.get('RedisLockModuleOptions & RedisLockModuleExtras')!;
-  for (const group of ['shutdown', 'durability']) {
-    for (const option of result.get(group)!) moduleOptions.push({ ...option, name: `${group}.${option.name}` });
-    result.delete(group);
-  }
-  return result;
-}
-
-function defaultOf(property: ts.Symbol, checker: ts.TypeChecker): string {
-  const tag = property.getJsDocTags(checker).find(({ name }) => name === 'default');
-  if (tag) return ts.displayPartsToString(tag.text);
-  return property.flags & ts.SymbolFlags.Optional ? 'none' : 'required';
-}
-
-const tables = new Map<string, Table>(
-  GUIDES.filter((path) => path.startsWith('docs/reference/'))
-    .flatMap(tablesOf)
-    .flatMap((table) => (table.note ? [[table.note.replace('options: ', ''), table] as const] : [])),
-);
-const plain = (cell: string): string => cell.replace(/`/g, '');
-
-describe('the options tables of the guides', () => {
-  const declared = declaredOptions();
-
-  it.each([...declared])('name every option of %s, with the default of its JSDoc', (type, options) => {
-    const rows = tables.get(type)!.rows.map(([name, , value]) => ({ name: plain(name!), default: plain(value!) }));
-    expect(rows.toSorted(byName)).toEqual(options.toSorted(byName));
-  });
-
-  it('name no other types', () => {
-    expect([...tables.keys()].toSorted()).toEqual([...declared.keys()].toSorted());
-  });
-
+describe('the options of the reference', () => {
   it('have the defaults that the library uses', () => {
     const { defaults, drainMs, keyPrefix, observers } = resolveModuleOptions({ connection: 'memory:' });
     const job = resolveJobOptions({}, 'x', TICK_OPTION_NAMES);
@@ -99,60 +29,79 @@ describe('the options tables of the guides', () => {
     expect(defaults).toEqual(LOCK_DEFAULTS);
     expect(observers).toEqual([]);
     for (const [option, value] of Object.entries(used)) {
-      expect([option, defaultIn('RedisLockModuleOptions & RedisLockModuleExtras', option)]).toEqual([
-        option,
-        String(value),
-      ]);
+      expect([option, defaultIn(MODULE, option)]).toEqual([option, String(value)]);
     }
     const { permits } = readSemaphoreDecoration({ key: 'x', permits: 3 }, 'x');
-    expect(defaultIn('DistributedSemaphoreOptions', 'count')).toBe(String(permits!.count));
+    expect(defaultIn(SEMAPHORE, 'count')).toBe(String(permits!.count));
     expect(defaultIn('SingletonJobOptions', 'overlap')).toBe(`'${job.overlap}'`);
-    expect(defaultIn('SingletonTickOptions', 'onCrash')).toBe(`'${job.onCrash}'`);
-    expect(defaultIn('SingletonTickOptions', 'maxClockSkewMs')).toBe(String(job.maxClockSkewMs));
+    expect(defaultIn(TICK, 'onCrash')).toBe(`'${job.onCrash}'`);
+    expect(defaultIn(TICK, 'maxClockSkewMs')).toBe(String(job.maxClockSkewMs));
   });
+
+  let locks: RedisLockService;
+  beforeAll(async () => {
+    locks = await createLockService(resolveModuleOptions({ connection: 'memory:' }));
+  });
+  afterAll(() => locks.beforeApplicationShutdown());
+
+  /** A lease so short may be over before it is adopted: that is not about the option. */
+  async function adopt(options: AdoptOptions): Promise<void> {
+    const lease = await locks.acquire(`transferred-${++transferred}`);
+    const adopted = locks.adopt(await lease.transfer(), options);
+    await adopted.then(
+      (adoptedLease) => adoptedLease.release(),
+      (error: unknown) => {
+        if (!(error instanceof LeaseLostError)) throw error;
+      },
+    );
+  }
+  let transferred = 0;
 
   /** How each type checks one option. */
   const checks: Record<string, (option: string, value: unknown) => unknown> = {
-    'RedisLockModuleOptions & RedisLockModuleExtras': (option, value) =>
-      resolveModuleOptions({
-        connection: 'memory:',
-        ...moduleOption(option, value),
-      } as RedisLockModuleOptions),
+    [MODULE]: (option, value) =>
+      resolveModuleOptions({ connection: 'memory:', ...moduleOption(option, value) } as RedisLockModuleOptions),
     LockOptions: (option, value) => checkLockOptions({ [option]: value }),
-    fixedInterval: (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
-    exponentialBackoff: (option, value) => exponentialBackoff({ [option]: value }),
-    LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
+    'Parameters<typeof fixedInterval>[0]': (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
+    'Parameters<typeof exponentialBackoff>[0]': (option, value) => exponentialBackoff({ [option]: value }),
+    SemaphoreOptions: (option, value) => checkSemaphoreOptions({ [option]: value } as never, 'x'),
+    'Omit<PermitOptions, keyof LockOptions>': (option, value) => readCount({ [option]: value }, 1_000_000),
+    TransferOptions: (option, value) => readTransferOptions({ [option]: value }, 1_000),
+    "Pick<AdoptOptions, 'leaseMs'>": (option, value) => adopt({ [option]: value }),
     CampaignOptions: (option, value) => checkCampaignOptions({ [option]: value }),
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
-    DistributedSemaphoreOptions: (option, value) =>
-      readSemaphoreDecoration({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
+    ListOptions: (option, value) => locks.list({ [option]: value }),
+    LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
+    [SEMAPHORE]: (option, value) => readSemaphoreDecoration({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
-    SingletonTickOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
-    SingletonTimeoutOptions: (option, value) => SingletonTimeout(1, { [option]: value }),
+    [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
+    [TIMEOUT]: (option, value) => SingletonTimeout(1, { [option]: value }),
+    SingletonRunOptions: (option, value) =>
+      resolveSingletonRun(
+        { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, [option]: value },
+        LOCK_DEFAULTS,
+      ),
   };
 
-  const ranges = [...tables].flatMap(([type, { rows }]) =>
-    rows.flatMap(([name, allowed]) => {
-      const range = parseRange(allowed!);
-      return range ? [[type, plain(name!), range] as const] : [];
+  const ranges = [...tables].flatMap(([type, options]) =>
+    options.flatMap(({ name, allowed }) => {
+      const range = parseRange(allowed);
+      return range ? [[type, name, range] as const] : [];
     }),
   );
 
-  it.each(ranges)('%s: %s takes its range and nothing outside of it', (type, option, [min, max]) => {
-    const check = (value: number) => () => checks[type]!(option, value);
-    expect(check(min)).not.toThrow();
-    expect(check(min - 1)).toThrow(InvalidLockOptionsError);
-    expect(check(max)).not.toThrow();
-    if (max < Number.MAX_SAFE_INTEGER) expect(check(max + 1)).toThrow(InvalidLockOptionsError);
+  it.each(ranges)('%s: %s takes its range and nothing outside of it', async (type, option, [min, max]) => {
+    const check = async (value: number) => checks[type]!(option, value);
+    await check(min);
+    await expect(check(min - 1)).rejects.toThrow(InvalidLockOptionsError);
+    await check(max);
+    if (max < Number.MAX_SAFE_INTEGER) await expect(check(max + 1)).rejects.toThrow(InvalidLockOptionsError);
   });
 
-  it('gives ranges for every duration', () => {
-    const durations = [...tables].flatMap(([type, { rows }]) =>
-      rows
-        .map(([name]) => plain(name!))
-        .filter((name) => name.endsWith('Ms'))
-        .map((name) => [type, name]),
+  it('have ranges for every duration', () => {
+    const durations = [...tables].flatMap(([type, options]) =>
+      options.filter(({ name }) => name.endsWith('Ms')).map(({ name }) => [type, name]),
     );
     expect(ranges.map(([type, name]) => [type, name])).toEqual(expect.arrayContaining(durations));
   });
@@ -167,12 +116,8 @@ function moduleOption(option: string, value: unknown): object {
   return { leaseMs: 60_000, attemptTimeoutMs: 60_000, durability: { replicas: 1, [name]: value } };
 }
 
-function byName(a: DocumentedOption, b: DocumentedOption): number {
-  return a.name < b.name ? -1 : 1;
-}
-
 function defaultIn(type: string, option: string): string {
-  return plain(tables.get(type)!.rows.find(([name]) => plain(name!) === option)![2]!);
+  return tables.get(type)!.find(({ name }) => name === option)!.default;
 }
 
 /** `50 ms to 24 h`, `0 ms and more`, `1 to 10`. Not lengths of texts. */

@@ -1,71 +1,87 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { Redis } from 'ioredis';
-import ts from 'typescript';
+import * as lock from '../../lib/index.js';
+import { LockError, type LockEvent } from '../../lib/index.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
-import { blocksOf, GUIDES, readGuide, ROOT, tablesOf } from './guides.js';
-import { createSnippetProgram } from './snippet-program.js';
+import { readDeclarations } from '../../tools/docs/declarations.mjs';
+import { gapsIn, generateReference } from '../../tools/docs/reference.mjs';
+import { blocksOf, GUIDES, readGuide, ROOT } from './guides.js';
 
-const TYPES = `
-import type * as lock from 'nestjs-redis-lock';
-type Errors = { [K in keyof typeof lock]: (typeof lock)[K] extends abstract new (...args: never[]) => infer E ? E extends lock.LockError ? E : never : never };
-export type Codes = { [K in keyof Errors as [Errors[K]] extends [never] ? never : K extends 'LockError' ? never : K]: Errors[K]['code'] };
-export type Events = { [E in lock.LockEvent as E['type']]: keyof Omit<E, 'type'> };
-export interface Types { codes: Codes; events: { [E in lock.LockEvent as E['type']]: E } }
-`;
+const { pages, declarations, gaps } = await generateReference();
 
-/** The codes of the error classes by class, and the fields of the events by type. */
-function declared(): { codes: Record<string, string>; events: Record<string, string[]> } {
-  const program = createSnippetProgram({ 'types.ts': TYPES });
-  const checker = program.getTypeChecker();
-  const source = program.getSourceFiles().find(({ fileName }) => fileName.endsWith('/types.ts'))!;
-  const types = checker.getTypeAtLocation(source.statements.find(ts.isInterfaceDeclaration)!);
-  const membersOf = (name: string): [string, ts.Type][] =>
-    checker
-      .getTypeOfSymbol(types.getProperty(name)!)
-      .getProperties()
-      .map((property) => [property.name, checker.getTypeOfSymbol(property)]);
-  return {
-    codes: Object.fromEntries(membersOf('codes').map(([name, type]) => [name, (type as ts.StringLiteralType).value])),
-    events: Object.fromEntries(
-      membersOf('events').map(([name, type]) => [
-        name,
-        type
-          .getProperties()
-          .map((field) => field.name)
-          .filter((field) => field !== 'type'),
-      ]),
-    ),
-  };
-}
+type ErrorClass = new (...args: unknown[]) => LockError;
 
-function tableWith(path: string, ...header: string[]): readonly (readonly string[])[] {
-  const table = tablesOf(path).find((candidate) => header.every((cell, index) => candidate.header[index] === cell));
-  return table!.rows;
-}
+describe('the generated reference', () => {
+  it.each(pages.map(({ path, text, fresh }) => [path.replace(ROOT, ''), text, fresh]))(
+    '%s is what the declarations say: else run `npm run docs:reference`',
+    (_path, text, fresh) => expect(text).toBe(fresh),
+  );
 
-const plain = (cell: string): string => cell.replace(/`/g, '');
+  it('has every option, error and event of the public types, and says something of each', () => {
+    expect(gaps).toEqual([]);
+  });
 
-describe('the reference', () => {
-  const { codes, events } = declared();
-
-  it('lists every error with its code', () => {
-    const listed = tableWith('docs/reference/errors.md', '`code`', 'Class').map(([code, name]) => [
-      plain(name!),
-      plain(code!),
+  it('would not pass over an option, an error or an event', () => {
+    const option = { name: 'waitMs', allowed: '', default: '', text: '', see: [] };
+    const error = { name: 'LockBusyError', code: 'LOCK_BUSY', fields: [], text: 'Busy', remedy: '', see: [] };
+    const event = { type: 'acquired', fields: [], text: '' };
+    const found = { options: new Map([['X', [option]]]), errors: [error], events: [event], uncovered: ['Y.leaseMs'] };
+    expect(gapsIn(found, [{ kind: 'options' }, { kind: 'errors' }])).toEqual([
+      'no page lists the events',
+      'no table has the option Y.leaseMs',
+      'X waitMs says nothing of "allowed"',
+      'X waitMs says nothing of "default"',
+      'X waitMs says nothing of "text"',
+      'the error LockBusyError says nothing of "remedy"',
+      'the event acquired says nothing of "text"',
     ]);
-    expect(Object.fromEntries(listed)).toEqual(codes);
+  });
+
+  it('notices a public option that no table lists', () => {
+    const { uncovered } = readDeclarations(["Omit<LockOptions, 'cohort'>"]);
+    expect(uncovered).toContain('LockOptions.cohort');
+    expect(uncovered).toContain('RedisLockModuleOptions.connection');
+    expect(uncovered).not.toContain('LockOptions.leaseMs');
+  });
+
+  it('lists every error class with the code of its instances', () => {
+    const classes = Object.entries(lock as Record<string, unknown>).filter(
+      (entry): entry is [string, ErrorClass] =>
+        typeof entry[1] === 'function' && entry[1].prototype instanceof LockError,
+    );
+    const codes = classes.map(([name, Class]) => [name, new Class('x', 'shutdown', 1, 1, 'x').code]);
+    expect(codes.length).toBeGreaterThan(10);
+    expect(Object.fromEntries(declarations.errors.map(({ name, code }) => [name, code]))).toEqual(
+      Object.fromEntries(codes),
+    );
   });
 
   it('lists every event with its fields', () => {
-    const listed = tableWith('docs/reference/events.md', '`type`', 'With').map(([type, fields]) => [
-      plain(type!),
-      /`(.*?)`/.exec(fields!)![1]!.split(', '),
-    ]);
-    expect(Object.fromEntries(listed)).toEqual(events);
+    // The compiler wants each type of event here.
+    const types: Record<LockEvent['type'], string> = {
+      acquired: 'resource mode fencingToken waitedMs attempts',
+      notAcquired: 'resource error',
+      released: 'resource fencingToken heldMs',
+      lost: 'resource fencingToken reason',
+      leaked: 'resource fencingToken heldMs callSite isRenewed',
+      transferred: 'resource fencingToken',
+      releasedAfterLoss: 'resource fencingToken',
+      releaseFailed: 'resource fencingToken error',
+      renewalFailed: 'resource fencingToken error',
+      tickStarted: 'job tick rerun',
+      tickFinished: 'job tick ranMs',
+      tickSkipped: 'job tick reason lateMs clockBehindMs',
+      tickFailed: 'job tick error',
+      elected: 'leadership resource fencingToken',
+      demoted: 'leadership resource fencingToken reason ledMs',
+      campaignFailed: 'leadership resource error',
+      callbackFailed: 'leadership resource callback error',
+    };
+    expect(Object.fromEntries(declarations.events.map(({ type, fields }) => [type, fields.join(' ')]))).toEqual(types);
   });
 });
 

@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 
-await run(TYPEDOC, '--options', join(ROOT, 'tools/docs/typedoc.json'));
+await run(TYPEDOC, '--options', join(ROOT, 'tools/docs/typedoc.mjs'));
 if (values.dev) await run(VITEPRESS, 'dev', 'docs', '--port', values.port);
 else {
   await run(VITEPRESS, 'build', 'docs');

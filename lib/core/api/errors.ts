@@ -5,9 +5,9 @@ export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
 /** Why a lease ended before it was released. */
 export type LeaseLossReason =
-  /** A fixed lease reached its end (`watchdog: false`). */
+  /** A fixed lease (`watchdog: false`) reached its end. */
   | 'expired'
-  /** Redis says that somebody else, or nobody, holds the lock. */
+  /** Redis says that another holder has the lock, or that it is free. */
   | 'takenOver'
   /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
   | 'notRenewed'
@@ -15,11 +15,11 @@ export type LeaseLossReason =
   | 'maxHold'
   /** The application shut down and the work did not end within `drainMs`. */
   | 'shutdown'
-  /** Not lost but used after it was released. */
+  /** Not lost: the lease was used after it was released. */
   | 'released'
-  /** Not lost but used after it was handed on. */
+  /** Not lost: the lease was used after it was transferred. */
   | 'transferred'
-  /** Not lost but adopted before, by another call of `adopt()` with the same text, which holds it. */
+  /** Not lost: another call of `adopt()` with the same text has adopted the lease, and holds it. */
   | 'adopted';
 
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
@@ -44,7 +44,11 @@ export abstract class LockError extends Error {
   }
 }
 
-/** Somebody else holds the resource, and the call did not wait or ran out of attempts. */
+/**
+ * Another holder has the resource, and the call did not wait (`waitMs` is 0) or its retry strategy gave up.
+ *
+ * @remedy Set `waitMs`, or answer "try again later".
+ */
 export class LockBusyError extends LockError {
   override readonly code = 'LOCK_BUSY';
   readonly lastAttempt: AttemptOutcome = 'busy';
@@ -65,8 +69,11 @@ export class LockBusyError extends LockError {
 }
 
 /**
- * `waitMs` is over, and as far as was known at that moment the resource was held. Where Redis could not be asked at the end, it is
- * a {@link LockUnavailableError}, also when it was held before.
+ * The resource was not free within `waitMs`. If Redis could not be asked at the end of the wait, the error is a
+ * {@link LockUnavailableError} instead, even if the resource was held before.
+ *
+ * @remedy Raise `waitMs`, do less under the lock, or answer "try again later".
+ * @see docs/guide/waiting.md#what-ended-the-wait
  */
 export class LockTimeoutError extends LockError {
   override readonly code = 'LOCK_TIMEOUT';
@@ -92,7 +99,11 @@ export class LockTimeoutError extends LockError {
   }
 }
 
-/** As many as `maxWaiters` allows wait for the resource already. */
+/**
+ * As many calls or processes as `maxWaiters` allows already wait for the resource.
+ *
+ * @remedy Do less under the lock, accept less work, or raise `maxWaiters`.
+ */
 export class LockQueueFullError extends LockError {
   override readonly code = 'LOCK_QUEUE_FULL';
 
@@ -113,7 +124,7 @@ export class LockQueueFullError extends LockError {
   }
 }
 
-/** The caller's AbortSignal ended the wait. `cause` is the signal's reason. */
+/** The caller's `signal` ended the wait. `cause` is its reason. @remedy Nothing: the caller asked for it. */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';
 
@@ -134,7 +145,12 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
 };
 
-/** The lease ended while the work still ran. Somebody else may hold the resource now: stop, and write nothing more. */
+/**
+ * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the
+ * resource now.
+ *
+ * @remedy Stop, and write nothing more. If the process stands still for longer than `leaseMs`, raise `leaseMs`.
+ */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
 
@@ -149,8 +165,10 @@ export class LeaseLostError extends LockError {
 }
 
 /**
- * Two callers state different things about one resource: one takes it for a lock and the other for a semaphore, or they
- * state different numbers of permits, or different counts for one latch. Nothing was changed, and waiting would not help.
+ * Two callers use one resource for different things: a lock and a semaphore, different numbers of permits, or
+ * different counts for one latch. Nothing was changed, and waiting would not help.
+ *
+ * @remedy State the same everywhere, use another name, or `resize` the semaphore.
  */
 export class LockModeMismatchError extends LockError {
   override readonly code = 'LOCK_MODE_MISMATCH';
@@ -161,7 +179,10 @@ export class LockModeMismatchError extends LockError {
 }
 
 /**
- * Redis cannot be reached, did not answer, or refuses. The cause says which. After a wait: it was so when the wait ended.
+ * Redis cannot be reached, did not answer, or refused; after a wait, this was so when the wait ended. `cause` says
+ * which.
+ *
+ * @remedy Look at `cause`: it names the reason, such as a wrong password or a missing permission.
  */
 export class LockUnavailableError extends LockError {
   override readonly code = 'LOCK_UNAVAILABLE';
@@ -178,7 +199,7 @@ export class LockUnavailableError extends LockError {
   }
 }
 
-/** The application is shutting down and takes no new locks. */
+/** The application is shutting down and takes no new locks. @remedy Nothing: another instance does the work. */
 export class LockShutdownError extends LockError {
   override readonly code = 'LOCK_SHUTDOWN';
 
@@ -187,7 +208,12 @@ export class LockShutdownError extends LockError {
   }
 }
 
-/** An option or a resource name that cannot be right. Thrown before anything is sent to Redis. */
+/**
+ * An option or a resource name cannot be right. Thrown at boot, when a class is defined, or at the call, before
+ * anything is sent to Redis.
+ *
+ * @remedy Correct the option that `option` names.
+ */
 export class InvalidLockOptionsError extends LockError {
   override readonly code = 'INVALID_LOCK_OPTIONS';
 
@@ -202,12 +228,20 @@ export class InvalidLockOptionsError extends LockError {
 }
 
 /**
- * A name of a resource that is empty, too long, or no well-formed text. Such a name is mostly made from what a client sent; one that
- * is written in a decorator is refused when the class is defined.
+ * The name of a resource is empty, too long, reserved (`cron:…`, `leader:…`), or not well-formed text. Mostly such a
+ * name was made from what a client sent; a name in a decorator is refused when the class is defined. It extends
+ * `InvalidLockOptionsError`.
+ *
+ * @remedy Answer 400, or check the input before.
  */
 export class InvalidResourceError extends InvalidLockOptionsError {}
 
-/** A decorated method was called on an object that Nest did not make, or without the module. */
+/**
+ * A decorated method was called on an object that Nest did not make, in its constructor, or without the module.
+ *
+ * @remedy Make the object a provider; in a test, use `Test.createTestingModule`.
+ * @see docs/guide/testing.md
+ */
 export class LockModuleMissingError extends LockError {
   override readonly code = 'LOCK_MODULE_MISSING';
 }

@@ -5,14 +5,17 @@ import type { NotLeaderReason } from './not-leader-error.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
+  /** A lease begins. */
   | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
+  /** A call to acquire failed. A busy `tryAcquire` counts as well. */
   | { type: 'notAcquired'; resource: string; error: LockError }
+  /** A lease ended as it should. */
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
-  /** The lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
+  /** A lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
   | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
   /**
-   * Nothing in this process refers to a lease any more that was not released, so nothing can release it. `callSite`: where it was
-   * acquired, if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
+   * A lease was not released, and nothing in this process refers to it any more. `callSite` is where it was acquired,
+   * if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
    */
   | {
       type: 'leaked';
@@ -22,22 +25,30 @@ export type LockEvent =
       callSite: string | undefined;
       isRenewed: boolean;
     }
-  /** A lease was handed on: whoever adopts it goes on with the same token. */
+  /** A lease was transferred: the process that adopts it goes on with the same token. */
   | { type: 'transferred'; resource: string; fencingToken: number }
-  /** A lease that was lost before was released: whoever holds the resource now was not touched. */
+  /** A lost lease was released. The current holder of the resource was not touched. */
   | { type: 'releasedAfterLoss'; resource: string; fencingToken: number }
-  /** A release was not confirmed in time. It is sent again in the background until the lease has expired by itself. */
+  /**
+   * A release was not confirmed in time. It is sent again until the lock has expired by itself, unless Redis refuses
+   * it.
+   */
   | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
-  /** A renewal was not confirmed. It is tried again until the deadline of the lease. */
+  /** A renewal was not confirmed. It is tried again until the lease ends. */
   | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
-  /** A singleton job started here. `rerun`: the run was granted to another instance before, which did not finish it. */
+  /**
+   * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
+   * finish it.
+   */
   | { type: 'tickStarted'; job: string; tick: string; rerun: boolean }
+  /** A singleton job has ended on this instance. */
   | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
   /**
-   * A tick of a singleton job does not run here: another instance has it (`claimed`), the run before it has not ended
-   * (`overlap`), it is too late for it, or a later tick of the job was claimed (`late`), or it is due further ahead than clocks may
-   * differ (`early`). `lateMs`: by how much it is late by Redis's clock, below 0 where it is early. `clockBehindMs`: by how much
-   * this process's clock is behind Redis's, where that is more than `maxClockSkewMs`; below 0 where it is ahead.
+   * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
+   * not ended. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further
+   * ahead than clocks may differ. `lateMs` is how late it is by the clock of Redis, below 0 if it is early.
+   * `clockBehindMs` is how far the clock of this process is behind that of Redis, if that is more than
+   * `maxClockSkewMs`, and below 0 if it is ahead.
    */
   | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' }
   | {
@@ -48,11 +59,13 @@ export type LockEvent =
       lateMs: number;
       clockBehindMs?: number;
     }
-  /** A tick could not be claimed because Redis did not answer in time, or refused. */
+  /** A tick could not be claimed: Redis did not answer in time, or refused. */
   | { type: 'tickFailed'; job: string; tick: string; error: LockError }
-  /** This instance leads. `leadership`: its name, as `campaign` was given it; `resource`: its lock, `leader:<name>`. */
+  /** This instance leads. `leadership` is the name given to `campaign`, `resource` is its lock, `leader:<name>`. */
   | { type: 'elected'; leadership: string; resource: string; fencingToken: number }
-  /** It leads no more: its lease was lost, or it steps down, and then the lease is held until its work has ended. */
+  /**
+   * This instance leads no more: its lease was lost, or it steps down and holds the lease until its work has ended.
+   */
   | {
       type: 'demoted';
       leadership: string;
@@ -61,9 +74,9 @@ export type LockEvent =
       reason: LeaseLossReason | NotLeaderReason;
       ledMs: number;
     }
-  /** Redis refuses a candidate. It stands again after a pause, which grows to half a minute. */
+  /** Redis refused a candidate. It campaigns again after a pause, which grows to half a minute. */
   | { type: 'campaignFailed'; leadership: string; resource: string; error: LockError }
-  /** A callback of a campaign threw, or rejected. */
+  /** `onElected` or `onDemoted` threw, or rejected. */
   | {
       type: 'callbackFailed';
       leadership: string;

@@ -1,6 +1,10 @@
 import { LockError, quoteResource } from './errors.js';
 
-/** A later holder has written already: this one's lease is over, and what it wanted to write was made from what is no more. */
+/**
+ * `fence.guard` refused a write: a later holder has come with a larger token. Nothing was executed.
+ *
+ * @remedy Drop the result. To try again, acquire the lock anew and start from what is stored now.
+ */
 export class StaleFencingTokenError extends LockError {
   override readonly code = 'STALE_FENCING_TOKEN';
 
@@ -21,7 +25,11 @@ export class StaleFencingTokenError extends LockError {
   }
 }
 
-/** A command that a guard let through failed in Redis. Those before it were executed, those after it were not. */
+/**
+ * A command under `fence.guard` failed in Redis. The commands before it were executed, those after it were not.
+ *
+ * @remedy Correct the command, and write all of them again with the same token.
+ */
 export class FencedCommandError extends LockError {
   override readonly code = 'FENCED_COMMAND_FAILED';
 

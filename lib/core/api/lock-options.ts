@@ -32,52 +32,97 @@ export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
 /** What one call to acquire may choose. Whatever is left out is the module's default. */
 export interface LockOptions {
-  /** @default 'exclusive' */
+  /**
+   * Which other leases a lock may be held beside, and whether the async context that holds it may lock it again.
+   * `@ReadLock` and `@WriteLock` set it.
+   *
+   * @default 'exclusive'
+   * @see docs/guide/choosing-a-mode.md
+   */
   mode?: AcquireMode;
-  /** How long Redis keeps the lock without a renewal, in milliseconds: 50 to 24 h. @default 30000 */
+  /**
+   * How long Redis keeps the lock without a renewal. When its holder dies, the others wait for this long.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
+   */
   leaseMs?: number;
   /**
-   * How long to wait for a busy resource, in milliseconds, 0 and more. 0: at once or `LockBusyError`. `Infinity`: until it
-   * is granted. @default 10000
+   * How long to wait for a busy resource. With 0, the call fails at once with `LockBusyError`. With `Infinity`, it
+   * waits until it is granted. `tryAcquire` ignores it.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default 10000
    */
   waitMs?: number;
   /**
-   * `true` renews the lease at a third of `leaseMs` until it is released; `false` gives a fixed lease that ends after
-   * `leaseMs`. @default true
+   * `true` renews the lease at a third of `leaseMs` until it is released. `false` makes a fixed lease that ends after
+   * `leaseMs`.
+   *
+   * @default true
    */
   watchdog?: boolean;
-  /** The watchdog keeps the lease no longer than this, in milliseconds, 50 and more; then it is lost. @default no limit */
+  /**
+   * The watchdog keeps the lease no longer than this; then the lease is lost.
+   *
+   * @allowed 50 ms and more
+   * @default no limit
+   */
   maxHoldMs?: number;
   /**
-   * How long one command may take, in milliseconds, 10 to 60000, before the attempt counts as timed out. For so long a release,
-   * or what else is asked of a lease, is also sent again where it certainly was not executed. @default 1000
+   * How long one command may take before the attempt counts as timed out. Releases and other requests about a lease
+   * are retried for this long while it is certain that Redis did not execute them.
+   *
+   * @allowed 10 ms to 60 s
+   * @default 1000
    */
   attemptTimeoutMs?: number;
   /**
-   * How many leases may follow one another inside this process, without a word to Redis, before those who wait in other
-   * processes get their turn: 0 to 31. 0: strict turns, one lease for each process that waits. @default 31
+   * How many leases in a row may stay inside this process, without a command to Redis, while other processes wait.
+   * With 0, the processes take strict turns: one lease for each process that waits.
+   *
+   * @allowed 0 to 31
+   * @default 31
+   * @see docs/guide/waiting.md
    */
   cohort?: number;
   /**
-   * Such a run of leases ends after this time as well, in milliseconds, 0 and more: a lease that ends later than this after
-   * the run began is the last of it. @default 10
+   * A row of leases that stays inside this process also ends after this time: a lease that ends later than this after
+   * the row began is the last one of the row.
+   *
+   * @allowed 0 ms and more
+   * @default 10
    */
   cohortMs?: number;
   /**
-   * How many may wait for a resource, 1 and more: as many calls in this process, and as many processes in the queue in
-   * Redis. One more is a `LockQueueFullError`. @default 10000
+   * How many calls of this process, and how many processes, may wait for one resource. One more fails with
+   * `LockQueueFullError`.
+   *
+   * @allowed 1 and more
+   * @default 10000
    */
   maxWaiters?: number;
   /**
-   * `true`: a release does not wait for the answer of Redis, which halves the time that a short lock takes. Commands keep
-   * their order, so the next acquire of this process comes after it. A release that fails is told to the observers only, and
-   * one right before `process.exit()` is lost.
+   * `true`: a release does not wait for the answer of Redis, which halves the time that a short lock takes. Commands
+   * keep their order, so the next acquire of this process comes after the release. A release that fails is reported
+   * to the observers only, and a release right before `process.exit()` is lost.
+   *
    * @default false
+   * @see docs/guide/waiting.md#not-waiting-for-the-release
    */
   backgroundRelease?: boolean;
-  /** Polls by this strategy in place of waiting in the queue. Not used where `waitMs` is 0. */
+  /**
+   * Polls by this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
+   * `tryAcquire` and calls with `waitMs: 0` ignore it.
+   *
+   * @default none
+   */
   retry?: RetryStrategy;
-  /** Gives up waiting (`LockAbortedError`). It does not touch a lease that was granted. */
+  /**
+   * Ends the wait with `LockAbortedError` when it aborts. A lease that was already granted is not touched.
+   *
+   * @default none
+   */
   signal?: AbortSignal;
 }
 

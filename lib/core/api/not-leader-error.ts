@@ -20,7 +20,12 @@ const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
   shutdown: 'the application is shutting down. End this work: another instance leads next',
 };
 
-/** This instance does not lead: the reason of a term's `signal` when it steps down. Until the work ends nobody else leads. */
+/**
+ * This instance does not lead. It is the reason of a term's `signal` when the instance steps down, and
+ * `whenElected()` of an ended campaign rejects with it. Until the work of the term ends, no other instance leads.
+ *
+ * @remedy End the work: another instance leads next.
+ */
 export class NotLeaderError extends LockError {
   override readonly code = 'NOT_LEADER';
 

@@ -1,6 +1,13 @@
 import { LockError, quoteResource } from './errors.js';
 
-/** This async context already holds the resource, in a way that the call can never be granted or must not end. */
+/**
+ * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
+ * wants to write, or too few permits are left. Or the call would transfer or downgrade a lease that outer entries
+ * still use.
+ *
+ * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
+ * the start.
+ */
 export class LockReentryError extends LockError {
   override readonly code = 'LOCK_REENTRY';
 

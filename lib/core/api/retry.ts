@@ -30,9 +30,14 @@ const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
  * @throws InvalidLockOptionsError when an option is out of range
  */
 export function fixedInterval(options: {
-  /** Milliseconds between attempts, 1 to 24 h. */
+  /** The pause between attempts. @allowed 1 ms to 24 h */
   intervalMs: number;
-  /** How many attempts in all. @default Infinity */
+  /**
+   * How many attempts are made in all; then the call fails with `LockBusyError`.
+   *
+   * @allowed 1 and more
+   * @default Infinity
+   */
   maxAttempts?: number;
 }): RetryStrategy {
   checkKnownOptions('fixedInterval', options, ['intervalMs', 'maxAttempts']);
@@ -50,15 +55,35 @@ export function fixedInterval(options: {
  */
 export function exponentialBackoff(
   options: {
-    /** The first pause in milliseconds, before jitter. @default 25 */
+    /**
+     * The first pause, before jitter.
+     *
+     * @allowed 1 ms to 24 h
+     * @default 25
+     */
     initialMs?: number;
-    /** The longest pause in milliseconds, before jitter. @default 2000 */
+    /**
+     * The longest pause, before jitter.
+     *
+     * @allowed 1 ms to 24 h
+     * @default 2000
+     */
     maxMs?: number;
-    /** What the pause is multiplied by each time, 1 to 10. @default 2 */
+    /**
+     * What the pause is multiplied by each time.
+     *
+     * @allowed 1 to 10
+     * @default 2
+     */
     factor?: number;
-    /** `false` pauses for exactly the computed time. @default true */
+    /** `true`: each pause is a random part of the computed one, so that callers spread out. @default true */
     jitter?: boolean;
-    /** How many attempts in all. @default Infinity */
+    /**
+     * How many attempts are made in all; then the call fails with `LockBusyError`.
+     *
+     * @allowed 1 and more
+     * @default Infinity
+     */
     maxAttempts?: number;
   } = {},
 ): RetryStrategy {

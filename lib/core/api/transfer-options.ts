@@ -3,7 +3,12 @@ import { checkInteger, checkKnownOptions } from './validation.js';
 
 /** What `lease.transfer()` takes. */
 export interface TransferOptions {
-  /** How long the lease waits to be adopted, in milliseconds: 50 to 24 h. Then it ends. @default the lease's own */
+  /**
+   * How long the lease waits to be adopted. Then it ends.
+   *
+   * @allowed 50 ms to 24 h
+   * @default the lease's own
+   */
   leaseMs?: number;
 }
 

@@ -7,24 +7,35 @@ import { checkInteger, checkKnownOptions, describeValue } from '../api/validatio
 /** How a latch is made. */
 export interface LatchOptions {
   /**
-   * How long the latch lives in Redis, in milliseconds from its creation: 1 s to 30 days. Whoever counts down or waits first
-   * creates it, and what that one says counts. @default 86400000
+   * How long the latch lives in Redis from its creation. The first call that counts down or waits creates it, and its
+   * value counts.
+   *
+   * @allowed 1 s to 720 h
+   * @default 86400000
    */
   ttlMs?: number;
 }
 
 export interface CountDownOptions {
   /**
-   * What is counted: a non-empty string of at most 512 bytes. The same id counts once for one latch, whatever process it comes
-   * from, so a job that is run again may count again. @default a new one for each call
+   * What is counted. One id counts once for a latch, whichever process sends it, so a job that runs again may count
+   * again.
+   *
+   * @allowed a non-empty string of at most 512 bytes
+   * @default a new one for each call
    */
   id?: string;
 }
 
 export interface LatchWaitOptions {
-  /** How long to wait, in milliseconds; 0 only looks, `Infinity` never gives up. @default that of the module */
+  /**
+   * How long to wait. With 0, the call only looks, and does not create the latch. With `Infinity`, it never gives up.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default that of the module
+   */
   waitMs?: number;
-  /** Gives up waiting (`LockAbortedError`). */
+  /** Ends the wait with `LockAbortedError` when it aborts. @default none */
   signal?: AbortSignal;
 }
 

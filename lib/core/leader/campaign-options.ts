@@ -5,13 +5,17 @@ import { checkFunction, checkKnownOptions } from '../api/validation.js';
 /** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
   /**
-   * Called when this instance is elected; at once where it leads already. May last as long as the term: it should end when
-   * `term.signal` aborts.
+   * Called with the term when this instance is elected, or at once if it leads already. It may last as long as the
+   * term, and should end when `term.signal` aborts.
+   *
+   * @default none
    */
   onElected?: (term: Term) => unknown;
   /**
-   * Called once for each term, when it ends. While it runs, also when it is async, this instance is not elected again, and
-   * where the lease was not lost nobody else is.
+   * Called with the reason and the term, once for each term, when it ends. While it runs, also when it is async, this
+   * instance is not elected again. Unless the lease was lost, no other instance is elected either.
+   *
+   * @default none
    */
   onDemoted?: (reason: DemotionReason, term: Term) => unknown;
 }
@@ -19,11 +23,14 @@ export interface CampaignCallbacks {
 /** What one call to `campaign` may choose. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
-   * The lease of the leadership, in milliseconds: 50 to 24 h. It is renewed while this instance leads; so long nobody leads
-   * when it dies. The same on every instance. @default 30000
+   * The lease of the leadership, which is renewed while this instance leads. When the leader dies, nobody leads for
+   * this long. Every instance must state the same value.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
    */
   leaseMs?: number;
-  /** Resigns when it aborts. */
+  /** Resigns when it aborts. @default none */
   signal?: AbortSignal;
 }
 

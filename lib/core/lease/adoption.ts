@@ -19,7 +19,12 @@ export interface AdoptOptions extends Pick<
   LockOptions,
   'waitMs' | 'watchdog' | 'maxHoldMs' | 'attemptTimeoutMs' | 'backgroundRelease'
 > {
-  /** How long Redis keeps the lock without a renewal, in milliseconds: 50 to 24 h. @default that of the lease handed on */
+  /**
+   * How long Redis keeps the lock without a renewal.
+   *
+   * @allowed 50 ms to 24 h
+   * @default that of the transferred lease
+   */
   leaseMs?: number;
 }
 

@@ -7,13 +7,18 @@ export const MAX_PERMITS = 1_000_000;
 
 /** What a semaphore is. */
 export interface SemaphoreOptions {
-  /** How many permits there are for the whole fleet, 1 to 1,000,000. Everybody who uses the semaphore states the same. */
+  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
   permits: number;
 }
 
 /** What one call to a semaphore may choose. Whatever is left out is the module's default. */
 export interface PermitOptions extends Omit<LockOptions, 'mode'> {
-  /** How many permits it takes, all or none: 1 and more, and no more than there are. @default 1 */
+  /**
+   * How many permits the call takes, all or none; no more than there are.
+   *
+   * @allowed 1 to 1000000
+   * @default 1
+   */
   count?: number;
 }
 

@@ -23,20 +23,38 @@ export interface TickTime {
 
 /** How the ticks of one singleton job run. */
 export interface SingletonRunOptions {
-  /** Which job; the same name on every instance. Its runs hold the resource `cron:<job>`. */
+  /**
+   * The name of the job: the same on every instance. Its runs hold the resource `cron:<job>`.
+   *
+   * @allowed 1 to 200 characters
+   */
   readonly job: string;
-  /** Which tick of it; the same text on every instance. */
+  /** Which tick of the job: the same text on every instance. @allowed text */
   readonly tick: string;
+  /**
+   * What happens to a tick that comes while an earlier run has not ended, on any instance. `'skip'` drops it;
+   * `'wait'` runs it after that.
+   */
   readonly overlap: 'skip' | 'wait';
+  /**
+   * What happens to a run that does not finish because its process dies. `'skip'` leaves it unfinished; `'retry'`
+   * lets another instance run the tick again, within a lease.
+   */
   readonly onCrash: 'skip' | 'retry';
-  /** How long a claim is remembered, in milliseconds. With `onCrash: 'retry'` no less than two leases. */
+  /** How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. @allowed 1 ms and more */
   readonly keepMs: number;
   /**
-   * For a tick that is a time: Redis's clock decides whether it may still start, and no tick of the job starts that is older
-   * than the last one that was claimed. A claim is then remembered for as long as that needs. @default any text is a tick
+   * For a tick that is a time: the clock of Redis decides whether it may still start, and no tick starts that is
+   * older than the last claimed tick of the job. The claim is then remembered for as long as that takes.
+   *
+   * @default none
    */
   readonly due?: TickTime | undefined;
-  /** `waitMs` is how long the claim itself is tried while Redis does not answer. */
+  /**
+   * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer.
+   *
+   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
+   */
   readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
 }
 

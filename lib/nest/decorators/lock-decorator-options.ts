@@ -18,7 +18,13 @@ import {
 /** What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with. */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
   extends DecorationOptions, Omit<LockOptions, 'mode' | 'signal'> {
-  /** The resource or resources, or a function that gives them. */
+  /**
+   * The resource or resources, or a function that returns them. The function is called with the arguments of the
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` refuses a
+   * missing id.
+   *
+   * @allowed a name, an array of names, or a function that returns either
+   */
   key: ResourceNames | ((...args: A) => ResourceNames);
 }
 

@@ -20,14 +20,29 @@ export type OnBusy =
 
 /** What every decorator takes that runs a method under a lock or a semaphore. */
 export interface DecorationOptions {
-  /** With `'skip'` the default of `waitMs` is 0: who does not care to run does not care to wait. @default 'throw' */
+  /**
+   * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
+   * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
+   * it is set. A function: it returns what the function returns.
+   *
+   * @allowed `'throw'`, `'skip'`, a function
+   * @default 'throw'
+   */
   onBusy?: OnBusy;
   /**
-   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the method's own result
-   * stands. `'throw'`: the call also rejects with `LeaseLostError`, once the method has ended. @default 'abort'
+   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
+   * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
+   * that was given the signal failed with its own `AbortError`.
+   *
+   * @default 'abort'
    */
   onLost?: 'abort' | 'throw';
-  /** The `name` of the lock service. @default the default one */
+  /**
+   * The `name` of the lock service to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
   lockService?: string;
 }
 

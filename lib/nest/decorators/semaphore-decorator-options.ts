@@ -19,9 +19,14 @@ import {
 /** What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with. */
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
   extends DecorationOptions, Omit<PermitOptions, 'signal'> {
-  /** The name of the semaphore, or a function that gives it. */
+  /**
+   * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes.
+   *
+   * @allowed a name, or a function that returns one
+   */
   key: string | ((...args: A) => string);
-  /** How many permits there are for the whole fleet, 1 to 1,000,000. Everybody who uses the semaphore states the same. */
+  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
   permits: number;
 }
 

@@ -6,21 +6,34 @@ import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/val
 /** What `@LeaderOnly` takes in place of a name. */
 export interface LeaderOnlyOptions {
   /**
-   * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock is
-   * `leader:<name>`, so the name may have 505 bytes.
+   * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock
+   * is `leader:<name>`.
+   *
+   * @allowed text of 1 to 505 bytes
    */
   name: string;
   /**
-   * The lease of the leadership, in milliseconds: 50 to 24 h. So long nobody leads when the leader dies. One for all methods
-   * of a name. @default 30000
+   * The lease of the leadership. When the leader dies, nobody leads for this long. All methods with one name share
+   * one value.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
    */
   leaseMs?: number;
   /**
-   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the method's own result
-   * stands. `'throw'`: the call also rejects with `LeaseLostError`, once the method has ended. @default 'abort'
+   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
+   * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
+   * that was given the signal failed with its own `AbortError`.
+   *
+   * @default 'abort'
    */
   onLost?: 'abort' | 'throw';
-  /** The `name` of the lock service. @default the default one */
+  /**
+   * The `name` of the lock service to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
   lockService?: string;
 }
 

@@ -25,50 +25,88 @@ export const DEFAULT_KEY_PREFIX = 'lock';
 /** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
   /**
-   * Where Redis is: a URL, the path of a socket, ioredis options, or an ioredis client of yours. A client is duplicated, never changed or
-   * closed. `'memory:'` keeps the locks in this process, for tests without a Redis. Either this or `quorum` is required. @default none
+   * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
+   * process, for tests without a Redis. Either this or `quorum` is required.
+   *
+   * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
+   * `'memory:'`
+   * @default none
+   * @see docs/operations/topologies.md
+   * @see docs/guide/testing.md
    */
   connection?: RedisConnectionOption;
   /**
-   * What every key and channel in Redis begins with. Applications with the same prefix on the same Redis share their
-   * locks. @default 'lock'
+   * What every key and channel in Redis begins with, after the `keyPrefix` of a client of yours. Applications with
+   * the same prefix on the same Redis share their locks.
+   *
+   * @allowed 1 to 100 characters, no braces, no white space
+   * @default 'lock'
    */
   keyPrefix?: string;
   /**
-   * How this process is called where holders are shown: 1 to 100 of `A-Z a-z 0-9 _ . : @ -`, different for each process.
+   * The name of this process where holders are shown. It must differ between processes.
+   *
+   * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default host name, process id and six random characters
    */
   instanceId?: string;
   /**
-   * A lock counts as held, and a renewal as made, only when so many replicas of the Redis have it: then a fail-over to one of them
-   * does not lose it. Ignored with `'memory:'`. @default none
+   * Counts a lock as held, and a renewal as made, only when enough replicas of Redis have it. Then a fail-over to one
+   * of them does not lose it. `'memory:'` ignores it.
+   *
+   * @default none
    */
   durability?: {
-    /** How many, 1 to 5: enough that every replica that may be made the primary has it. */
+    /**
+     * How many replicas must have a grant before it counts: enough that every replica that may become the primary has
+     * it.
+     *
+     * @allowed 1 to 5
+     * @see docs/operations/topologies.md#durability-of-a-grant
+     */
     replicas: number;
     /**
-     * How long to wait for them, in milliseconds: 1 to 10000. Less than `attemptTimeoutMs`, and than a third of `leaseMs`.
+     * How long to wait for the replicas: less than `attemptTimeoutMs`, and less than a third of `leaseMs`.
+     *
+     * @allowed 1 ms to 10 s
      * @default 50
      */
     timeoutMs?: number;
   };
   /**
-   * The longest lease that anybody takes, in milliseconds: `leaseMs` to 24 h. After Redis has restarted without its data no lock is
-   * granted for so long, because earlier leases may still be trusted. 0: it goes on at once. Ignored with `'memory:'`.
-   * @default none; leaseMs for each node of a quorum of two or more
+   * The longest lease that any application takes, so at least `leaseMs`. After Redis has restarted without its data,
+   * no lock is granted for this long, because earlier leases may still be trusted. With 0, locks are granted at once.
+   * `'memory:'` ignores it.
+   *
+   * @allowed 50 ms to 24 h
+   * @default none; `leaseMs` for each node of a quorum of two or more
    */
   restartQuarantineMs?: number;
-  /** Called with everything that happens to a lock. Losses and failures are logged in any case. @default none */
+  /**
+   * Called with everything that happens to a lock. Losses and failures are logged in any case.
+   *
+   * @allowed functions
+   * @default none
+   * @see docs/reference/events.md
+   */
   observers?: readonly LockObserver[];
   /**
-   * What becomes of a lease that was not released and that nothing in the process refers to any more, as the garbage collector finds.
-   * In any case one warning and the event `leaked`. `'warn'`: it is renewed as long as the process lives, as one may want it to be.
-   * `'expire'`: it is renewed no more, ends with its lease, and is `lost`. @default 'warn'
+   * What happens to a lease that was not released and that nothing in the process refers to any more. In both cases
+   * there is one warning and the event `leaked`. `'warn'` renews it as long as the process lives. `'expire'` renews
+   * it no more: it ends, and is `lost`. A leak is not noticed if the `signal` of the lease was read.
+   *
+   * @default 'warn'
    */
   onLeak?: OnLeak;
   /** What happens when the application shuts down. */
   shutdown?: {
-    /** How long running work may hold its locks, in milliseconds: 0 to 1 h. @default 10000 */
+    /**
+     * How long running work may hold its locks when the application shuts down.
+     *
+     * @allowed 0 ms to 1 h
+     * @default 10000
+     * @see docs/reference/shutdown.md
+     */
     drainMs?: number;
   };
 }
@@ -76,7 +114,10 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
 /** Which registration it is; not part of what an asynchronous factory gives, because Nest needs it before that. */
 export interface RedisLockModuleExtras {
   /**
-   * Registers a second, independent lock service, injected by `@InjectRedisLock(name)`: 1 to 100 characters.
+   * Registers a second, independent lock service, injected by `@InjectRedisLock(name)`. Each name may be registered
+   * once in an application.
+   *
+   * @allowed 1 to 100 characters
    * @default the default one
    */
   name?: string;

@@ -6,15 +6,25 @@ import type { RedisConnectionOption } from '../../redis/connection/connection-op
 /** The options of a module whose locks are on several independent primaries. */
 export interface QuorumOptions {
   /**
-   * In place of `connection`: 1 to 9 independent primaries, each as `connection` would name it. A lock is held by the votes of a
-   * majority of them. All instances state the same ones. @default none
+   * Several independent primaries instead of one `connection`. A lock is held by the votes of a majority of them. All
+   * instances must state the same ones.
+   *
+   * @allowed 1 to 9 connections
+   * @default none
+   * @see docs/guide/quorum.md
    */
   quorum?: readonly RedisConnectionOption[];
-  /** With `quorum`: fencing tokens grow whatever minority of nodes has failed, for one more round trip a lease. @default false */
+  /**
+   * With `quorum`: fencing tokens grow whatever minority of nodes has failed, for one more round trip per lease.
+   *
+   * @default false
+   */
   fencing?: boolean;
   /**
-   * With `quorum`: how long one node may take to answer before the others decide without it, in milliseconds, 10 to 60000.
-   * @default leaseMs / 100, within 50 and 500
+   * With `quorum`: how long one node may take to answer before the others decide without it.
+   *
+   * @allowed 10 ms to 60 s
+   * @default `leaseMs` / 100, within 50 and 500
    */
   nodeTimeoutMs?: number;
 }

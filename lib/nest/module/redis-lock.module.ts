@@ -30,11 +30,34 @@ export interface RedisLockOptionsFactory {
 
 /** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
 export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
-  /** The providers that `useFactory` is called with. */
+  /**
+   * The providers that `useFactory` is called with.
+   *
+   * @allowed provider tokens
+   * @default none
+   */
   inject?: FactoryProvider['inject'];
   // The parameters are whatever `inject` names.
+  /**
+   * Returns the options of the module. Its parameters are what `inject` names.
+   *
+   * @allowed a function
+   * @default none
+   */
   useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
+  /**
+   * A class that Nest instantiates for the module, and whose `createRedisLockOptions()` returns its options.
+   *
+   * @allowed a class that implements `RedisLockOptionsFactory`
+   * @default none
+   */
   useClass?: Type<RedisLockOptionsFactory>;
+  /**
+   * A provider that exists already, and whose `createRedisLockOptions()` returns the options of the module.
+   *
+   * @allowed a class that implements `RedisLockOptionsFactory`
+   * @default none
+   */
   useExisting?: Type<RedisLockOptionsFactory>;
 }
 

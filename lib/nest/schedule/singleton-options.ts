@@ -9,40 +9,67 @@ export interface SingletonJobOptions extends Pick<
   LockOptions,
   'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
 > {
-  /** The job's name: the same on every instance, and no other job's. @default class and method */
+  /**
+   * The name of the job: the same on every instance, and different from that of any other job.
+   *
+   * @allowed 1 to 200 characters
+   * @default class and method
+   */
   name?: string;
   /**
-   * A tick that comes while an earlier run has not ended, on any instance: `'skip'` drops it, `'wait'` runs it after
-   * that. @default 'skip'
+   * What happens to a tick that comes while an earlier run has not ended, on any instance. `'skip'` drops it;
+   * `'wait'` runs it after that.
+   *
+   * @default 'skip'
    */
   overlap?: 'skip' | 'wait';
-  /** The `name` of the lock service. @default the default one */
+  /**
+   * The `name` of the lock service to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
   lockService?: string;
   /**
-   * The lease of a run, in milliseconds: 50 to 24 h. It is renewed while the job runs; so long the next run waits when the
-   * runner dies. @default 30000
+   * The lease of a run. It is renewed while the job runs, so it may be much shorter than the run. When the process
+   * dies, the next run waits for this long.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
    */
   leaseMs?: number;
   /**
-   * How long a tick is tried to be claimed while Redis does not answer, in milliseconds, 0 and more, or `Infinity`.
+   * How long to keep trying to claim a tick while Redis does not answer.
+   *
+   * @allowed 0 ms and more, or `Infinity`
    * @default 10000
    */
   waitMs?: number;
-  /** The lock of a run is kept no longer than this, in milliseconds, 50 and more; then it is lost. @default no limit */
+  /**
+   * The lock of a run is kept no longer than this; then it is lost.
+   *
+   * @allowed 50 ms and more
+   * @default no limit
+   */
   maxHoldMs?: number;
 }
 
 /** What `@SingletonCron` may choose besides. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * A run that does not finish because its process dies: `'skip'` leaves it at that, `'retry'` lets another instance run
-   * the tick again, within a lease. @default 'skip'
+   * What happens to a run that does not finish because its process dies. `'skip'` leaves it unfinished; `'retry'`
+   * lets another instance run the tick again, within a lease.
+   *
+   * @default 'skip'
    */
   onCrash?: 'skip' | 'retry';
   /**
-   * How far the clock of an instance may be from the clock of Redis, in milliseconds: 1 s to 24 h. A tick that is due further
-   * ahead than this by Redis's clock is refused. One that was due longer ago than this and `waitMs` (of which an hour counts at
-   * most) is skipped as late. @default 600000
+   * How far the clock of an instance may be from the clock of Redis. A tick that is due further ahead than this, by
+   * the clock of Redis, is refused. A tick that was due longer ago than this and `waitMs` together (of `waitMs`, at
+   * most an hour counts) is skipped as late.
+   *
+   * @allowed 1 s to 24 h
+   * @default 600000
    */
   maxClockSkewMs?: number;
 }

@@ -6,8 +6,11 @@ import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from '.
 /** What `@SingletonTimeout` takes besides the time-out. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
   /**
-   * For so long after a run no other instance runs it, in milliseconds: 1 s to 24 h. Longer than a deployment takes, and
-   * shorter than the time between two. @default 600000
+   * After a run, no other instance runs the job for this long: longer than a deployment takes, and shorter than the
+   * time between two deployments.
+   *
+   * @allowed 1 s to 24 h
+   * @default 600000
    */
   onceWithinMs?: number;
 }

@@ -5,8 +5,10 @@ import { describeValue } from '../../core/api/validation.js';
 /** The nodes of a Redis Cluster, and options for ioredis beside them. */
 export interface ClusterConnectionOptions extends ClusterOptions {
   /**
-   * Some of its nodes, from which the others are found: URLs, or host and port. User, password and TLS of the first one are
-   * those of all, unless `redisOptions` says otherwise.
+   * Some nodes of the cluster, from which the others are found. The user, the password and the TLS settings of the
+   * first node apply to all nodes, unless `redisOptions` says otherwise.
+   *
+   * @allowed URLs, or objects with `host` and `port`
    */
   cluster: readonly ClusterNode[];
 }

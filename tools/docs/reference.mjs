@@ -1,0 +1,130 @@
+// npm run docs:reference   writes the tables of docs/reference anew, from the declarations of lib/
+//
+// A table stands between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`, `events`
+// and `reasons`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
+// `@see docs/guide/waiting.md#an-anchor`.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import GithubSlugger from 'github-slugger';
+import { format, resolveConfig } from 'prettier';
+import { readDeclarations, ROOT } from './declarations.mjs';
+
+const FOLDER = join(ROOT, 'docs/reference');
+const TABLE = /<!-- generated: (options|errors|events|reasons) ?(.*?) -->\n[^]*?<!-- end -->/g;
+
+/** The pages as they should be, and what the declarations leave out. */
+export async function generateReference() {
+  const pages = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => ({ path: join(FOLDER, name), text: readFileSync(join(FOLDER, name), 'utf8') }));
+  const tables = pages.flatMap(({ text }) => [...text.matchAll(TABLE)].map(([, kind, query]) => ({ kind, query })));
+  const declarations = readDeclarations(tables.flatMap(({ kind, query }) => (kind === 'options' ? [query] : [])));
+  const renderers = {
+    options: (query) => optionsTable(declarations.options.get(query)),
+    errors: () => errorsTable(declarations.errors),
+    events: () => eventsTable(declarations.events),
+    reasons: (query) => table(['`reason`', 'When'], declarations.reasonsOf(query).map(reasonRow)),
+  };
+  const generated = await Promise.all(
+    pages.map(async ({ path, text }) => {
+      const fresh = text.replace(TABLE, (_, kind, query) => {
+        const marker = `<!-- generated: ${[kind, query].filter(Boolean).join(' ')} -->`;
+        return [marker, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
+      });
+      return { path, text, fresh: await format(fresh, { ...(await resolveConfig(path)), filepath: path }) };
+    }),
+  );
+  return { pages: generated, declarations, gaps: gapsIn(declarations, tables) };
+}
+
+/** @returns {string[]} what a reader would miss */
+export function gapsIn({ options, errors, events, uncovered }, tables) {
+  const kinds = new Set(tables.map(({ kind }) => kind));
+  const lacking = (owner, name, item, fields) =>
+    fields.filter((field) => item[field] === '').map((field) => `${owner} ${name} says nothing of "${field}"`);
+  return [
+    ...['errors', 'events'].filter((kind) => !kinds.has(kind)).map((kind) => `no page lists the ${kind}`),
+    ...uncovered.map((option) => `no table has the option ${option}`),
+    ...[...options].flatMap(([query, list]) =>
+      list.flatMap((option) => lacking(query, option.name, option, ['allowed', 'default', 'text'])),
+    ),
+    ...errors.flatMap((error) => lacking('the error', error.name, error, ['text', 'remedy'])),
+    ...events.flatMap((event) => lacking('the event', event.type, event, ['text'])),
+  ];
+}
+
+function optionsTable(options) {
+  return table(
+    ['Option', 'Allowed', 'Default', 'What'],
+    options.map((option) => [
+      code(option.name),
+      option.allowed,
+      isLiteral(option.default) ? code(option.default) : option.default,
+      withLinks(option),
+    ]),
+  );
+}
+
+function errorsTable(errors) {
+  return table(
+    ['`code`', 'Class', 'With', 'When', 'What to do'],
+    errors.map((error) => [
+      code(error.code),
+      code(error.name),
+      error.fields.map(code).join(', '),
+      withLinks(error),
+      error.remedy,
+    ]),
+  );
+}
+
+function eventsTable(events) {
+  return table(
+    ['`type`', 'With', 'When'],
+    events.map(({ type, fields, text }) => [code(type), fields.map(code).join(', '), text]),
+  );
+}
+
+function reasonRow({ name, text }) {
+  return [code(`'${name}'`), text];
+}
+
+function table(header, rows) {
+  const lines = [header, header.map(() => '---'), ...rows.map((row) => row.map((cell) => cell.replace(/\|/g, '\\|')))];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function code(text) {
+  return `\`${text}\``;
+}
+
+function isLiteral(value) {
+  return /^('.*'|[\d.]+|true|false|Infinity)$/.test(value);
+}
+
+function withLinks({ text, see }) {
+  const links = see.filter((page) => page.startsWith('docs/')).map(linkTo);
+  return links.length === 0 ? text : `${text} See ${links.join(', ')}.`;
+}
+
+/** Named by the heading that it leads to. */
+function linkTo(page) {
+  const [file, anchor] = page.split('#');
+  const slugger = new GithubSlugger();
+  const headings = [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
+  const heading = anchor === undefined ? headings[0] : headings.find((text) => slugger.slug(text) === anchor);
+  if (heading === undefined) throw new Error(`@see ${page}: there is no such heading`);
+  return `[${heading}](${relative(FOLDER, join(ROOT, file))}${anchor === undefined ? '' : `#${anchor}`})`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const { pages, gaps } = await generateReference();
+  for (const { path, text, fresh } of pages) {
+    if (text === fresh) continue;
+    writeFileSync(path, fresh);
+    console.log(`${relative(ROOT, path)} is new`);
+  }
+  for (const gap of gaps) console.error(gap);
+  process.exitCode = gaps.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,33 @@
+import { OptionDefaults } from 'typedoc';
+
+/** The API reference of the site. */
+export default {
+  entryPoints: ['../../lib/index.ts', '../../lib/schedule.ts'],
+  tsconfig: '../../tsconfig.esm.json',
+  plugin: ['typedoc-plugin-markdown', 'typedoc-vitepress-theme'],
+  out: '../../site/api',
+  docsRoot: '../../site',
+  readme: 'none',
+  name: 'API',
+  disableSources: true,
+  excludePrivate: true,
+  excludeInternal: true,
+  githubPages: false,
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  parametersFormat: 'table',
+  propertiesFormat: 'table',
+  interfacePropertiesFormat: 'table',
+  sidebar: {
+    autoConfiguration: true,
+    format: 'vitepress',
+    pretty: false,
+  },
+  validation: {
+    notExported: false,
+    invalidLink: true,
+  },
+  treatValidationWarningsAsErrors: true,
+  // Ours are explained in reference.mjs.
+  blockTags: [...OptionDefaults.blockTags, '@allowed', '@remedy'],
+};

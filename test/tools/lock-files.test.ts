@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { root } from '../../scripts/setup.mjs';
+
+type Dependencies = Record<string, string>;
+interface Manifest {
+  dependencies?: Dependencies;
+  devDependencies?: Dependencies;
+}
+interface Lock {
+  lockfileVersion: number;
+  packages: Record<string, Manifest & { version?: string; resolved?: string; integrity?: string; link?: boolean }>;
+}
+
+const read = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T;
+
+/** Each folder with dependencies of its own: the project, and the stacks whose versions clash with those of the project. */
+const stacks = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package.json'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .trim()
+  .split('\n')
+  .filter((path) => existsSync(join(root, path)))
+  .map((path) => [dirname(path), read<Manifest>(path)] as const)
+  .filter(([, { dependencies, devDependencies }]) => dependencies !== undefined || devDependencies !== undefined);
+
+it('finds the project and the stacks', () => {
+  expect(stacks.map(([folder]) => folder)).toEqual(
+    expect.arrayContaining(['.', 'tools/bench', 'test/package/consumers/nest11-cjs-jest']),
+  );
+});
+
+describe.each(stacks)('the lock file of %s', (folder, { dependencies, devDependencies }) => {
+  const lock = () => read<Lock>(join(folder, 'package-lock.json'));
+
+  it('is of this package.json', () => {
+    const locked = lock().packages['']!;
+    expect({ ...locked.dependencies }).toEqual({ ...dependencies });
+    expect({ ...locked.devDependencies }).toEqual({ ...devDependencies });
+  });
+
+  it('has each package with its hash, from the public registry', () => {
+    const { '': _project, ...packages } = lock().packages;
+    for (const [path, { version, integrity, resolved }] of Object.entries(packages)) {
+      expect({ path, version, integrity }).toEqual({
+        path,
+        version: expect.any(String),
+        integrity: expect.stringMatching(/^sha512-/),
+      });
+      expect(resolved ?? 'https://registry.npmjs.org/').toMatch(/^https:\/\/registry\.npmjs\.org\//);
+    }
+  });
+});

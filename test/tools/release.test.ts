@@ -1,3 +1,8 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root } from '../../scripts/setup.mjs';
 import { readRelease } from '../../tools/release/read-release.mjs';
 
 const CHANGELOG = `# Changelog
@@ -87,4 +92,54 @@ describe('what a tag releases', () => {
       expect(() => release(inRepository(url))).toThrow('has to name the repository');
     },
   );
+});
+
+describe('tools/release/check.mjs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'release-check-'));
+  const output = join(folder, 'output');
+  const repository = { url: 'git+https://github.com/shop/locks.git' };
+
+  beforeEach(() => {
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ version: '1.2.3', repository }));
+    writeFileSync(
+      join(folder, 'package-lock.json'),
+      JSON.stringify({ version: '1.2.3', packages: { '': { version: '1.2.3' } } }),
+    );
+    writeFileSync(join(folder, 'CHANGELOG.md'), CHANGELOG);
+    writeFileSync(output, 'before=1\n');
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const check = (args: string[], env = {}) =>
+    spawnSync(process.execPath, [join(root, 'tools/release/check.mjs'), ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { GITHUB_OUTPUT: output, GITHUB_REPOSITORY: 'shop/locks', ...env },
+    });
+
+  it('leaves the notes in a file and the dist-tag for the next job', () => {
+    expect(check(['v1.2.3', 'notes.md'])).toMatchObject({
+      status: 0,
+      stdout: '1.2.3 can be published as latest\n',
+      stderr: '',
+    });
+    expect(readFileSync(join(folder, 'notes.md'), 'utf8')).toBe('### Fixed\n\n- A window.\n\n- A roof.\n');
+    expect(readFileSync(output, 'utf8')).toBe('before=1\ndist-tag=latest\n');
+  });
+
+  it('fails with one line where something disagrees, and leaves nothing', () => {
+    expect(check(['v1.2.4', 'none.md'])).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: 'The tag is v1.2.4, but package.json has the version 1.2.3.\n',
+    });
+    expect(check(['v1.2.3'], { GITHUB_REPOSITORY: 'shop/fork' }).status).toBe(1);
+    expect(readFileSync(output, 'utf8')).toBe('before=1\n');
+    expect(() => readFileSync(join(folder, 'none.md'))).toThrow('ENOENT');
+  });
+
+  it('fails without a tag', () => {
+    expect(check([]).status).toBe(2);
+  });
 });

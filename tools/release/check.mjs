@@ -1,10 +1,10 @@
 // node tools/release/check.mjs v1.2.3 [notes.md]
-//   Fails unless the tag, package.json, package-lock.json and CHANGELOG.md agree. Writes the section of the changelog
+//   Run it in the root of the project. Fails unless the tag, package.json, package-lock.json and CHANGELOG.md agree. Writes the section of the changelog
 //   to the file, and the dist-tag of npm to $GITHUB_OUTPUT.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { readRelease } from './read-release.mjs';
 
-const read = (name) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+const read = (name) => readFileSync(name, 'utf8');
 
 const [tag, notesFile] = process.argv.slice(2);
 if (tag === undefined) {

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { Acquisition } from './lease/lease-factory.js';
+import { LeaseFactory } from './lease/lease-factory.js';
 import { ActiveHolds } from './holding/active-holds.js';
 import { Alarms } from './util/alarms.js';
 import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './lease/adoption.js';
@@ -7,16 +7,16 @@ import type { CampaignOptions } from './leader/campaign-options.js';
 import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
-import { Contention } from './acquiring/local-queues.js';
+import { LocalQueues } from './acquiring/local-queues.js';
 import { LockBusyError, LockUnavailableError } from './api/errors.js';
 import { LockReentryError } from './api/reentry-error.js';
 import { type LockObserver, LockObservers } from './api/events.js';
-import type { HeldLease } from './lease/single-lease.js';
+import type { SingleLease } from './lease/single-lease.js';
 import type { Grant } from './holding/hold.js';
 import type { Leadership } from './leader/leadership.js';
 import type { Lease } from './api/lease.js';
 import { Leaks, type OnLeak, type Origin } from './lease/leaks.js';
-import type { LeaseWorkings } from './lease/lease-deps.js';
+import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
 import {
   LOCK_DEFAULTS,
@@ -36,7 +36,7 @@ import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaph
 import { decodeLeases } from './lease/transfer-text.js';
 import { checkKnownOptions } from './api/validation.js';
 import { Watchdog } from './holding/watchdog.js';
-import { Withdrawals } from './store/orphan-releases.js';
+import { OrphanReleases } from './store/orphan-releases.js';
 import { quote } from './util/quoted.js';
 
 export interface LockClientOptions {
@@ -61,17 +61,17 @@ export class LockClient {
   readonly alarms: Alarms;
   readonly defaults: LockDefaults;
   /** Where acquisitions are given up that may have succeeded unnoticed. */
-  readonly withdrawals: Withdrawals;
+  readonly orphanReleases: OrphanReleases;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
   /** What is held and waited for anywhere. */
   readonly operators: OperatorsView;
-  readonly #acquisition: Acquisition;
+  readonly #leaseFactory: LeaseFactory;
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
   /** Those of a call that gives none. */
   readonly #plainOptions: ResolvedLockOptions;
-  readonly #workings: LeaseWorkings;
+  readonly #deps: LeaseDeps;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
@@ -88,24 +88,35 @@ export class LockClient {
       const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
       observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
     });
-    const withdrawals = new Withdrawals(store, clock, this.alarms);
-    this.withdrawals = withdrawals;
+    const orphanReleases = new OrphanReleases(store, clock, this.alarms);
+    this.orphanReleases = orphanReleases;
     const context = new LockContext();
     const active = new ActiveHolds();
     // Every poller listens to it; Node would take more than ten for a leak.
     setMaxListeners(0, this.#closing.signal);
     const { alarms } = this;
     const closing = this.#closing.signal;
-    const lineWorkings = { store, clock, random, alarms, withdrawals, closing };
-    const contention = new Contention(lineWorkings);
+    const localQueueDeps = { store, clock, random, alarms, orphanReleases, closing };
+    const localQueues = new LocalQueues(localQueueDeps);
     const newOwner = () => this.newOwner();
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
-    const shared = { store, contention, clock, alarms, observers, watchdog, withdrawals, active, context, newOwner };
-    this.#workings = { ...shared, leaks, limit: this.defaults };
-    const acquisition = (this.#acquisition = new Acquisition(this.#workings, closing));
-    this.#adoption = new Adoption(lineWorkings, acquisition);
-    this.operators = new OperatorsView(store, contention, alarms, this.defaults.attemptTimeoutMs);
-    const acquire = (resource: string, lock: ResolvedLockOptions) => acquisition.acquireOne(resource, lock);
+    const shared = {
+      store,
+      localQueues,
+      clock,
+      alarms,
+      observers,
+      watchdog,
+      orphanReleases,
+      active,
+      context,
+      newOwner,
+    };
+    this.#deps = { ...shared, leaks, limit: this.defaults };
+    const leaseFactory = (this.#leaseFactory = new LeaseFactory(this.#deps, closing));
+    this.#adoption = new Adoption(localQueueDeps, leaseFactory);
+    this.operators = new OperatorsView(store, localQueues, alarms, this.defaults.attemptTimeoutMs);
+    const acquire = (resource: string, lock: ResolvedLockOptions) => leaseFactory.acquireOne(resource, lock);
     this.#campaigns = new Campaigns({ clock, random, observers, context, acquire }, this.defaults, closing);
   }
 
@@ -114,8 +125,8 @@ export class LockClient {
   }
 
   /** Takes charge of a lock that the store has granted. */
-  hold(grant: Grant, options: ResolvedLockOptions): HeldLease {
-    return this.#acquisition.hold(grant, options);
+  hold(grant: Grant, options: ResolvedLockOptions): SingleLease {
+    return this.#leaseFactory.hold(grant, options);
   }
 
   /** Aborts when the shutdown begins. */
@@ -129,14 +140,14 @@ export class LockClient {
    * @param below the function that the user has called
    */
   origin(below: (...args: never[]) => unknown): Origin {
-    return this.#workings.leaks.origin(below);
+    return this.#deps.leaks.origin(below);
   }
 
-  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<HeldLease | CompositeLease> {
+  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
     // Not async: on the way to Redis every promise counts.
     try {
       const names = checkResources(resource, 'acquire');
-      return this.#acquisition.acquire(
+      return this.#leaseFactory.acquire(
         names,
         options ? resolveLockOptions(options, this.defaults) : this.#plainOptions,
         origin,
@@ -150,11 +161,11 @@ export class LockClient {
     resource: ResourceNames,
     options?: LockOptions,
     origin?: Origin,
-  ): Promise<HeldLease | CompositeLease | null> {
+  ): Promise<SingleLease | CompositeLease | null> {
     const names = checkResources(resource, 'tryAcquire');
     const resolved = { ...resolveLockOptions(options, this.defaults), waitMs: 0, retry: undefined };
     try {
-      return await this.#acquisition.acquire(names, resolved, origin);
+      return await this.#leaseFactory.acquire(names, resolved, origin);
     } catch (error) {
       // Held by this very context: busy, as for everybody else. Nothing waits, so nothing waits for itself.
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
@@ -172,9 +183,9 @@ export class LockClient {
    *
    * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
    */
-  async runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T> {
+  async runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
-      return await this.#workings.context.run(lease, () => {
+      return await this.#deps.context.run(lease, () => {
         // The process may have stood still since it was granted.
         lease.assertHeld();
         return work(lease.bind());
@@ -194,7 +205,7 @@ export class LockClient {
   }
 
   current(resource?: string): Lease | undefined {
-    return this.#workings.context.lease(resource);
+    return this.#deps.context.lease(resource);
   }
 
   inspect(resource: string): Promise<LockState> {
@@ -207,7 +218,7 @@ export class LockClient {
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#store.noSemaphores);
     return new Semaphore(name, permits, {
-      acquire: (each, resolved, origin) => this.#acquisition.acquire([each], resolved, origin),
+      acquire: (each, resolved, origin) => this.#leaseFactory.acquire([each], resolved, origin),
       origin: (below) => this.origin(below),
       resolve: (lock, request) => resolveLockOptions(lock, this.defaults, request),
       runUnder: (lease, work) => this.runUnder(lease, work),
@@ -216,12 +227,12 @@ export class LockClient {
     });
   }
 
-  async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<HeldLease | CompositeLease> {
+  async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
     const parts = decodeLeases(text);
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
-    return origin ? this.#workings.leaks.track(lease, origin) : lease;
+    return origin ? this.#deps.leaks.track(lease, origin) : lease;
   }
 
   /**
@@ -233,12 +244,12 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { active, leaks, watchdog, withdrawals } = this.#workings;
+    const { active, leaks, watchdog, orphanReleases } = this.#deps;
     this.#closing.abort();
     await active.whenEmpty(this.clock, drainMs);
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(this.clock, SHUTDOWN_GRACE_MS);
-    await withdrawals.settle(this.defaults.attemptTimeoutMs);
+    await orphanReleases.settle(this.defaults.attemptTimeoutMs);
     watchdog.stop();
     leaks.stop();
     this.alarms.stop();

@@ -1,6 +1,6 @@
 import type { Alarms } from './util/alarms.js';
 import { ask } from './store/ask.js';
-import type { Contention } from './acquiring/local-queues.js';
+import type { LocalQueues } from './acquiring/local-queues.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import type { LockState, LockStore } from './store/lock-store.js';
 import { checkResource } from './api/resource.js';
@@ -41,7 +41,7 @@ const MAX_LIMIT = 10_000;
 export class OperatorsView {
   constructor(
     private readonly store: LockStore,
-    private readonly contention: Contention,
+    private readonly localQueues: LocalQueues,
     private readonly alarms: Alarms,
     private readonly attemptTimeoutMs: number,
   ) {}
@@ -50,7 +50,7 @@ export class OperatorsView {
     const name = checkResource(resource, 'inspect');
     const state = await this.#ask(() => this.store.inspect(name), 'inspect', name);
     const { instanceId } = this.store;
-    const first = this.contention.firstWaiting(name);
+    const first = this.localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
     // Behind a holder of this process: they join the queue when it releases.
     const waiter = { instanceId, mode: first.mode, ...(first.permits && { permits: first.permits.count }) };
@@ -88,7 +88,7 @@ export class OperatorsView {
     }
     checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
     // Before it is sent: what it ends may be held here, and the next one in memory would get a smaller token than whoever is granted then.
-    this.contention.doubt(name);
+    this.localQueues.doubt(name);
     return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }
 

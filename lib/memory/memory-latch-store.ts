@@ -1,12 +1,12 @@
-import type { InMemoryLockStore } from './memory-lock-store.js';
-import type { InMemoryLatch, InMemoryServer } from './memory-server.js';
-import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/store/latch-store.js';
+import type { MemoryLockStore } from './memory-lock-store.js';
+import type { MemoryLatch, MemoryServer } from './memory-server.js';
+import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 
 /** Latches in the memory of **one process**, for tests without Redis; on the server of the lock store, and closed with it. */
-export class InMemoryLatchStore implements LatchStore {
-  constructor(private readonly store: InMemoryLockStore) {}
+export class MemoryLatchStore implements LatchStore {
+  constructor(private readonly store: MemoryLockStore) {}
 
-  async countDown(terms: LatchTerms, id: string): Promise<LatchState> {
+  async countDown(terms: LatchSpec, id: string): Promise<LatchState> {
     const server = this.store.connected();
     const latch = existing(server, terms);
     if (latch.count === terms.count && !latch.isOpen) {
@@ -16,7 +16,7 @@ export class InMemoryLatchStore implements LatchStore {
     return stateOf(server, terms, latch);
   }
 
-  async wait(terms: LatchTerms, placeMs: number): Promise<LatchState> {
+  async wait(terms: LatchSpec, placeMs: number): Promise<LatchState> {
     const server = this.store.connected();
     const latch = existing(server, terms);
     if (latch.count === terms.count && !latch.isOpen) {
@@ -27,7 +27,7 @@ export class InMemoryLatchStore implements LatchStore {
     return stateOf(server, terms, latch);
   }
 
-  async read(terms: LatchTerms): Promise<LatchState> {
+  async read(terms: LatchSpec): Promise<LatchState> {
     const server = this.store.connected();
     return stateOf(server, terms, server.latches.get(terms.name) ?? created(terms));
   }
@@ -39,18 +39,18 @@ export class InMemoryLatchStore implements LatchStore {
   }
 }
 
-function created({ count }: LatchTerms): InMemoryLatch {
+function created({ count }: LatchSpec): MemoryLatch {
   return { count, ids: new Set(), isOpen: false };
 }
 
-function existing(server: InMemoryServer, terms: LatchTerms): InMemoryLatch {
+function existing(server: MemoryServer, terms: LatchSpec): MemoryLatch {
   let latch = server.latches.get(terms.name);
   if (latch === undefined) server.latches.set(terms.name, (latch = created(terms)), terms.ttlMs);
   return latch;
 }
 
 /** Those who count as waiting find it at least until they would not count as that any more. */
-function open(server: InMemoryServer, name: string, latch: InMemoryLatch): void {
+function open(server: MemoryServer, name: string, latch: MemoryLatch): void {
   const now = server.clock.now();
   let ttlMs = server.latches.ttlMs(name);
   for (const [clientId, expiresAt] of server.latchWaiters.get(name) ?? []) {
@@ -64,7 +64,7 @@ function open(server: InMemoryServer, name: string, latch: InMemoryLatch): void 
   server.latches.set(name, latch, ttlMs);
 }
 
-function stateOf(server: InMemoryServer, { name }: LatchTerms, latch: InMemoryLatch): LatchState {
+function stateOf(server: MemoryServer, { name }: LatchSpec, latch: MemoryLatch): LatchState {
   const remaining = latch.isOpen ? 0 : latch.count - latch.ids.size;
   return { count: latch.count, remaining, ttlMs: server.latches.ttlMs(name) };
 }

@@ -1,6 +1,6 @@
 import { tickOf } from '../core/store/fencing-token.js';
-import type { InMemoryLock, InMemoryMember } from './memory-lock.js';
-import { InMemoryServer } from './memory-server.js';
+import type { MemoryLock, MemoryMember } from './memory-lock.js';
+import { MemoryServer } from './memory-server.js';
 import { readState } from './memory-state.js';
 import type { LatchListener } from '../core/store/latch-store.js';
 import {
@@ -9,18 +9,18 @@ import {
   type GrantListener,
   type LockState,
   type LockStore,
-  type Ownership,
+  type LockOwner,
   type Queueing,
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
 
-export interface InMemoryLockStoreOptions {
+export interface MemoryLockStoreOptions {
   /** Must differ between the stores of one server. */
   readonly instanceId: string;
   /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */
-  readonly server?: InMemoryServer;
-  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  readonly server?: MemoryServer;
+  /** What its id ids begin with; the same for one client's stores on several servers. @default one of its own */
   readonly clientId?: string;
 }
 
@@ -31,16 +31,16 @@ let clients = 0;
  * tests of an application that should run without Redis. It protects nothing from another process: never use it where an
  * application has several instances.
  */
-export class InMemoryLockStore implements LockStore {
+export class MemoryLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  readonly #server: InMemoryServer;
+  readonly #server: MemoryServer;
   readonly #listeners: GrantListener[] = [];
   readonly #latchListeners: LatchListener[] = [];
   readonly #closeInbox: () => void;
   #isClosed = false;
 
-  constructor({ instanceId, server = new InMemoryServer(), clientId }: InMemoryLockStoreOptions) {
+  constructor({ instanceId, server = new MemoryServer(), clientId }: MemoryLockStoreOptions) {
     this.instanceId = instanceId;
     this.clientId = clientId ?? `${instanceId}/${++clients}`;
     this.#server = server;
@@ -54,37 +54,37 @@ export class InMemoryLockStore implements LockStore {
     });
   }
 
-  async acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  async acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     return this.#acquire(contender, leaseMs, queueing);
   }
 
-  async rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+  async rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     return { released: this.#release(owner), next: this.#acquire(contender, leaseMs, queueing) };
   }
 
-  async setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+  async setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
     const held = this.#held(ownership);
     if (held?.lock.mode !== 'reentrant' && held?.lock.mode !== 'write') return false;
     held.lock.lengthen({ ...held.member, depth }, leaseMs);
     return true;
   }
 
-  async renew(ownership: Ownership, leaseMs: number, exactly = false): Promise<boolean> {
+  async renew(ownership: LockOwner, leaseMs: number, exactly = false): Promise<boolean> {
     const held = this.#held(ownership);
     if (exactly) held?.lock.put(held.member, leaseMs);
     else held?.lock.lengthen(held.member, leaseMs);
     return held !== undefined;
   }
 
-  async release(ownership: Ownership): Promise<boolean> {
+  async release(ownership: LockOwner): Promise<boolean> {
     return this.#release(ownership);
   }
 
-  async verify(ownership: Ownership): Promise<boolean> {
+  async verify(ownership: LockOwner): Promise<boolean> {
     return this.#held(ownership) !== undefined;
   }
 
-  async downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+  async downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
     const held = this.#held(ownership);
     if (held?.lock.mode !== 'write' && held?.lock.mode !== 'read') return false;
     const { lock, member } = held;
@@ -95,15 +95,15 @@ export class InMemoryLockStore implements LockStore {
     return true;
   }
 
-  async raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+  async raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
     const held = this.#held(ownership);
     this.connected().raiseTick(tickOf(fencingToken));
     if (held && held.member.fencingToken < fencingToken) held.lock.replace({ ...held.member, fencingToken });
     return held !== undefined;
   }
 
-  async transfer(ownership: Ownership, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
-    const heir = this.#held({ ...ownership, owner: to });
+  async transfer(ownership: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
+    const heir = this.#held({ ...ownership, id: to });
     if (heir) {
       // The command was sent again.
       heir.lock.lengthen(heir.member, leaseMs);
@@ -113,7 +113,7 @@ export class InMemoryLockStore implements LockStore {
     if (!held) return null;
     const { lock, member } = held;
     if (share && !lock.isShared) return null;
-    if (!share || lock.mode !== 'read') lock.remove(ownership.owner);
+    if (!share || lock.mode !== 'read') lock.remove(ownership.id);
     const token = fencingToken ?? member.fencingToken;
     lock.put({ ...member, owner: to, fencingToken: token, depth: 1 }, leaseMs);
     return token;
@@ -157,7 +157,7 @@ export class InMemoryLockStore implements LockStore {
   }
 
   /** Its server. @throws LockStoreError when this store is closed */
-  connected(): InMemoryServer {
+  connected(): MemoryServer {
     if (this.#isClosed) throw closedStore();
     return this.#server;
   }
@@ -175,9 +175,9 @@ export class InMemoryLockStore implements LockStore {
     this.#closeInbox();
   }
 
-  #acquire(contender: Ownership, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+  #acquire(contender: LockOwner, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
     const server = this.connected();
-    const { resource, owner, mode, permits } = contender;
+    const { resource, id: owner, mode, permits } = contender;
     const { locks, queues, clock } = server;
     const held = this.#held(contender);
     if (held) {
@@ -212,7 +212,7 @@ export class InMemoryLockStore implements LockStore {
     return { status: 'queued', ttlMs };
   }
 
-  #release({ resource, owner }: Ownership): boolean {
+  #release({ resource, id: owner }: LockOwner): boolean {
     const server = this.connected();
     server.queues.leave(resource, owner);
     const left = server.locks.remove(resource, owner);
@@ -221,8 +221,8 @@ export class InMemoryLockStore implements LockStore {
     return left !== undefined;
   }
 
-  /** What this owner holds, alone or with others. */
-  #held({ resource, owner }: Ownership): { lock: InMemoryLock; member: InMemoryMember } | undefined {
+  /** What this id holds, alone or with others. */
+  #held({ resource, id: owner }: LockOwner): { lock: MemoryLock; member: MemoryMember } | undefined {
     const lock = this.connected().locks.get(resource);
     const member = lock?.member(owner);
     return lock && member && { lock, member };

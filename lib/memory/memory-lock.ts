@@ -11,7 +11,7 @@ export interface LockRequest {
 }
 
 /** One who holds a lock, alone or among others. */
-export interface InMemoryMember {
+export interface MemoryMember {
   readonly owner: string;
   readonly fencingToken: number;
   readonly depth: number;
@@ -26,8 +26,8 @@ const ONE: PermitRequest = { count: 1, total: 1, isResized: false };
  * A lock in use, and the rules of who may share it. Each of its members has a lease of its own and is gone when that is
  * over; without members the lock is free.
  */
-export class InMemoryLock {
-  readonly #members: ExpiringMap<InMemoryMember>;
+export class MemoryLock {
+  readonly #members: ExpiringMap<MemoryMember>;
   #mode: LockMode;
   #total: number;
   #isResized: boolean;
@@ -103,26 +103,26 @@ export class InMemoryLock {
   }
 
   /** In the order of their tokens. */
-  members(): InMemoryMember[] {
+  members(): MemoryMember[] {
     return this.#members.values().sort((one, other) => one.fencingToken - other.fencingToken);
   }
 
-  member(owner: string): InMemoryMember | undefined {
+  member(owner: string): MemoryMember | undefined {
     return this.#members.get(owner);
   }
 
   /** The member is as given from now on, and its lease lasts this long. */
-  put(member: InMemoryMember, leaseMs: number): void {
+  put(member: MemoryMember, leaseMs: number): void {
     this.#members.set(member.owner, member, leaseMs);
   }
 
   /** The member is as given from now on, and its lease ends when it would have. */
-  replace(member: InMemoryMember): void {
+  replace(member: MemoryMember): void {
     this.#members.replace(member.owner, member);
   }
 
   /** The member is as given from now on, and its lease lasts at least this much longer. */
-  lengthen(member: InMemoryMember, leaseMs: number): void {
+  lengthen(member: MemoryMember, leaseMs: number): void {
     this.#members.lengthen(member.owner, member, leaseMs);
   }
 

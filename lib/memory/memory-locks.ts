@@ -1,16 +1,16 @@
 import type { Clock } from '../core/util/clock.js';
-import { InMemoryLock, type LockRequest } from './memory-lock.js';
+import { MemoryLock, type LockRequest } from './memory-lock.js';
 
 /** So many locks are looked at for each that comes: more than come, so that none is forgotten forever. */
 const SWEPT_AT_ONCE = 2;
 
 /** The locks in use, by resource. One whose holders have all died is gone. */
-export class InMemoryLocks {
-  readonly #locks = new Map<string, InMemoryLock>();
+export class MemoryLocks {
+  readonly #locks = new Map<string, MemoryLock>();
 
   constructor(private readonly clock: Clock) {}
 
-  get(resource: string): InMemoryLock | undefined {
+  get(resource: string): MemoryLock | undefined {
     const lock = this.#locks.get(resource);
     if (!lock?.isFree) return lock;
     this.#locks.delete(resource);
@@ -18,11 +18,11 @@ export class InMemoryLocks {
   }
 
   /** The lock in use, or the one that was left this moment, or a new one, for a request that may have it. */
-  open(resource: string, request: LockRequest, left?: InMemoryLock): InMemoryLock {
+  open(resource: string, request: LockRequest, left?: MemoryLock): MemoryLock {
     let lock = this.get(resource);
     if (lock === undefined) {
       this.#sweep();
-      lock = left ?? new InMemoryLock(request, this.clock);
+      lock = left ?? new MemoryLock(request, this.clock);
       this.#locks.set(resource, lock);
     }
     return lock;
@@ -33,7 +33,7 @@ export class InMemoryLocks {
   }
 
   /** Removes a member, if it is one. Gives the lock that it has left. */
-  remove(resource: string, owner: string): InMemoryLock | undefined {
+  remove(resource: string, owner: string): MemoryLock | undefined {
     const lock = this.get(resource);
     if (lock?.member(owner) === undefined) return undefined;
     lock.remove(owner);

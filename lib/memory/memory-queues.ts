@@ -3,7 +3,7 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import type { LockRequest } from './memory-lock.js';
 
 /** One who waits for a resource. */
-export interface InMemoryWaiter extends LockRequest {
+export interface MemoryWaiter extends LockRequest {
   readonly owner: string;
   /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
   readonly expiresAt: number;
@@ -13,12 +13,12 @@ export interface InMemoryWaiter extends LockRequest {
 
 interface Queue {
   /** By owner, in the order they came: a map keeps the place of an entry that is written again. */
-  readonly waiters: Map<string, InMemoryWaiter>;
+  readonly waiters: Map<string, MemoryWaiter>;
   lastsUntil: number;
 }
 
 /** For each resource, who waits for it, first come first. A queue is gone when the time of its last waiter is over. */
-export class InMemoryQueues {
+export class MemoryQueues {
   readonly #queues: ExpiringMap<Queue>;
 
   constructor(private readonly clock: Clock) {
@@ -26,7 +26,7 @@ export class InMemoryQueues {
   }
 
   /** It goes to the end, and those who died are dropped; or it stays where it stands and is written anew. */
-  join(resource: string, waiter: InMemoryWaiter): void {
+  join(resource: string, waiter: MemoryWaiter): void {
     if (!this.has(resource, waiter.owner)) this.#dropExpired(resource);
     const queue = this.#queues.get(resource) ?? { waiters: new Map(), lastsUntil: waiter.expiresAt };
     queue.waiters.set(waiter.owner, waiter);
@@ -41,7 +41,7 @@ export class InMemoryQueues {
   }
 
   /** The first who is alive. Those before it are dropped. */
-  first(resource: string): InMemoryWaiter | undefined {
+  first(resource: string): MemoryWaiter | undefined {
     for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) {
       if (this.#isAlive(waiter)) return waiter;
       this.leave(resource, waiter.owner);
@@ -60,7 +60,7 @@ export class InMemoryQueues {
   }
 
   /** Those who are alive, the first one first. */
-  alive(resource: string): InMemoryWaiter[] {
+  alive(resource: string): MemoryWaiter[] {
     const waiters = [...(this.#queues.get(resource)?.waiters.values() ?? [])];
     return waiters.filter((waiter) => this.#isAlive(waiter));
   }
@@ -81,7 +81,7 @@ export class InMemoryQueues {
     }
   }
 
-  #isAlive({ expiresAt }: InMemoryWaiter): boolean {
+  #isAlive({ expiresAt }: MemoryWaiter): boolean {
     return expiresAt > this.clock.now();
   }
 }

@@ -1,14 +1,14 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import { TOKENS_PER_TICK } from '../core/store/fencing-token.js';
-import type { InMemoryLock } from './memory-lock.js';
-import { InMemoryLocks } from './memory-locks.js';
-import { InMemoryQueues } from './memory-queues.js';
-import type { Ownership, PushedGrant } from '../core/store/lock-store.js';
+import type { MemoryLock } from './memory-lock.js';
+import { MemoryLocks } from './memory-locks.js';
+import { MemoryQueues } from './memory-queues.js';
+import type { LockOwner, PushedGrant } from '../core/store/lock-store.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
 /** A latch as the in-memory server keeps it. */
-export interface InMemoryLatch {
+export interface MemoryLatch {
   readonly count: number;
   /** What was counted; none any more once it is open. */
   readonly ids: Set<string>;
@@ -16,7 +16,7 @@ export interface InMemoryLatch {
 }
 
 /** What a client is told. */
-export interface InMemoryInbox {
+export interface MemoryInbox {
   granted(grant: PushedGrant): void;
   latchOpened(name: string, count: number): void;
 }
@@ -29,32 +29,32 @@ const TICKS_PER_MS = 100;
  * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them and
  * they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
  */
-export class InMemoryServer {
-  readonly locks: InMemoryLocks;
+export class MemoryServer {
+  readonly locks: MemoryLocks;
   /** The claim of each tick of each job, as in Redis; see the script claim-tick. */
   readonly claims: ExpiringMap<string>;
   /** The last tick that was claimed, by the lock of its job: its time. */
   readonly lastTicks: ExpiringMap<number>;
-  readonly latches: ExpiringMap<InMemoryLatch>;
+  readonly latches: ExpiringMap<MemoryLatch>;
   /** By latch, and until when they count as that by client. */
   readonly latchWaiters: ExpiringMap<Map<string, number>>;
-  readonly queues: InMemoryQueues;
+  readonly queues: MemoryQueues;
   /** By client. */
-  readonly #inboxes = new Map<string, InMemoryInbox>();
+  readonly #inboxes = new Map<string, MemoryInbox>();
   #lastTick = 0;
 
   constructor(readonly clock: Clock = SYSTEM_CLOCK) {
-    this.locks = new InMemoryLocks(clock);
+    this.locks = new MemoryLocks(clock);
     this.claims = new ExpiringMap(clock);
     this.lastTicks = new ExpiringMap(clock);
     this.latches = new ExpiringMap(clock);
     this.latchWaiters = new ExpiringMap(clock);
-    this.queues = new InMemoryQueues(clock);
+    this.queues = new MemoryQueues(clock);
   }
 
   /** Makes it the holder, or one more of them, with a new fencing token, which it gives. Whoever asks knows that it may. */
-  take(request: Ownership, leaseMs: number, left?: InMemoryLock): number {
-    const { resource, owner, permits } = request;
+  take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
+    const { resource, id: owner, permits } = request;
     const fencingToken = this.#mintToken();
     const lock = this.locks.open(resource, request, left);
     lock.heed(request);
@@ -68,7 +68,7 @@ export class InMemoryServer {
    * by the reply, so they end before it. `left`: the lock that the last one has left this moment; how many permits a semaphore
    * has still counts for whoever is next.
    */
-  grantWaiting(resource: string, asking?: string, left?: InMemoryLock): void {
+  grantWaiting(resource: string, asking?: string, left?: MemoryLock): void {
     const last = left?.mode === 'semaphore' ? left : undefined;
     for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
       const { owner, expiresAt, sentAt } = next;
@@ -79,7 +79,7 @@ export class InMemoryServer {
       this.queues.leave(resource, owner);
       const inbox = this.#inboxes.get(clientOf(owner));
       if (isMismatch || inbox === undefined) continue;
-      const fencingToken = this.take({ ...next, resource }, expiresAt - this.clock.now(), last);
+      const fencingToken = this.take({ ...next, id: owner, resource }, expiresAt - this.clock.now(), last);
       // Later, as a message over a connection would: nobody is called back inside his own call.
       const isFor = (other: string): boolean => other === owner;
       queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
@@ -102,7 +102,7 @@ export class InMemoryServer {
   }
 
   /** Opens the inbox of a client; gives the function that closes it. */
-  openInbox(clientId: string, inbox: InMemoryInbox): () => void {
+  openInbox(clientId: string, inbox: MemoryInbox): () => void {
     this.#inboxes.set(clientId, inbox);
     return () => void this.#inboxes.delete(clientId);
   }

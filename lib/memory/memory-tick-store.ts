@@ -1,5 +1,5 @@
-import { InMemoryServer } from './memory-server.js';
-import type { Ownership } from '../core/store/lock-store.js';
+import { MemoryServer } from './memory-server.js';
+import type { LockOwner } from '../core/store/lock-store.js';
 import {
   type ClaimChange,
   claimText,
@@ -9,22 +9,22 @@ import {
   RETURNED,
   returnedFrom,
   RUNS,
-  type TickClaims,
+  type TickNode,
 } from '../core/store/tick-claims.js';
 import { type DueRefusal, LAST_TICK_KEEP_MS, refusalOf, type TickDue } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-store.js';
+import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
 
 /**
  * Claims of ticks in the memory of **one process**, for tests without Redis. Give it the server of the lock store: the
  * claim of a tick takes the job's lock there in the same step.
  */
-export class InMemoryTickLedger implements TickLedger, TickClaims {
-  constructor(private readonly server: InMemoryServer = new InMemoryServer()) {}
+export class MemoryTickStore implements TickStore, TickNode {
+  constructor(private readonly server: MemoryServer = new MemoryServer()) {}
 
   async claim(tick: Tick, { ownership, leaseMs, keepMs, overlap, takeOver, due }: TickClaim): Promise<TickReply> {
     const { claims, locks } = this.server;
     const { resource } = tick;
-    const { owner } = ownership;
+    const { id: owner } = ownership;
     const key = claimKey(tick);
     const claim = claims.get(key);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
@@ -62,17 +62,17 @@ export class InMemoryTickLedger implements TickLedger, TickClaims {
       return { status: 'claimed', ttlMs };
     }
     claims.set(key, granted, keepMs);
-    const run: Ownership = { resource, owner, mode: 'exclusive' };
+    const run: LockOwner = { resource, id: owner, mode: 'exclusive' };
     return { status: 'granted', fencingToken: this.server.take(run, leaseMs), rerun };
   }
 
-  async finish(tick: Tick, { owner }: Ownership, keepMs: number): Promise<void> {
+  async finish(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
     const { claims } = this.server;
     const key = claimKey(tick);
     if (readClaim(claims.get(key)).claimant === owner) claims.set(key, FINISHED, keepMs);
   }
 
-  async giveBack(tick: Tick, { owner }: Ownership, keepMs: number): Promise<void> {
+  async giveBack(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
     const { claims } = this.server;
     const key = claimKey(tick);
     const claim = claims.get(key);

@@ -3,7 +3,7 @@ import { LockStoreError } from '../core/store/lock-store.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
 /** Who counts the votes. The index is that of the node. */
-export interface BallotListener<T> {
+export interface BroadcastListener<T> {
   answered(index: number, answer: T): void;
   /** It will not answer, or has not in time. */
   failed(index: number, error: LockStoreError): void;
@@ -17,7 +17,7 @@ export interface BallotListener<T> {
 const LATE_MS = 5;
 
 /** One command to all nodes at once. None of them is waited for longer than a moment, and each is heard out all the same. */
-export class Ballot<T> implements Alarm {
+export class Broadcast<T> implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   /** What each node has answered. */
@@ -30,7 +30,7 @@ export class Ballot<T> implements Alarm {
   constructor(
     readonly nodes: readonly QuorumNode[],
     private readonly timing: QuorumTiming,
-    private readonly listener: BallotListener<T>,
+    private readonly listener: BroadcastListener<T>,
   ) {
     this.answers = nodes.map(() => undefined);
     this.failures = nodes.map(() => undefined);

@@ -1,7 +1,7 @@
 import {
   type AcquireReply,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
   type PushedGrant,
   type Queueing,
 } from '../core/store/lock-store.js';
@@ -12,40 +12,40 @@ import type { QuorumVote } from './vote.js';
 export class QuorumSeat {
   vote: QuorumVote | undefined;
   /** What is to be handed back there in the same step, until that was answered. */
-  leaving: Ownership | undefined;
+  leaving: LockOwner | undefined;
   /** Whether it may be held, or waited for, there. */
   isTaken = false;
   #isLeaving = false;
-  #refused: Ownership | undefined;
+  #refused: LockOwner | undefined;
   /** How many questions may still be executed that were asked under the name it has. */
   #unanswered = 0;
   /** The largest token that a message has named, for the name it has. */
   #heardToken = 0;
   #isOver = false;
-  #ownership: Ownership;
+  #ownership: LockOwner;
 
   /** @param newName one that nobody ever had: what is known to it by another name cannot be freed or held by this one */
   constructor(
     readonly node: QuorumNode,
-    ownership: Ownership,
-    private readonly newName: () => Ownership,
+    ownership: LockOwner,
+    private readonly newName: () => LockOwner,
   ) {
     this.#ownership = ownership;
   }
 
   /** What it is called there. */
-  get ownership(): Ownership {
+  get ownership(): LockOwner {
     return this.#ownership;
   }
 
   /** Stands in the queue, or holds, as something else from now on. */
-  set mode(mode: Ownership['mode']) {
+  set mode(mode: LockOwner['mode']) {
     this.#ownership = { ...this.#ownership, mode };
   }
 
   /** Whether this is what it is called there now. */
-  isCalled({ owner }: Ownership): boolean {
-    return owner === this.#ownership.owner;
+  isCalled({ id: owner }: LockOwner): boolean {
+    return owner === this.#ownership.id;
   }
 
   /** @param stamp when the command was sent that this is the answer to */
@@ -60,7 +60,7 @@ export class QuorumSeat {
 
   /** Whether a grant is for the name it has there now. */
   mayHear(grant: PushedGrant): boolean {
-    return grant.isFor(this.#ownership.owner);
+    return grant.isFor(this.#ownership.id);
   }
 
   /**
@@ -82,7 +82,7 @@ export class QuorumSeat {
   }
 
   /** A question has been executed that was asked under this name, or never will be. */
-  answered(name: Ownership): void {
+  answered(name: LockOwner): void {
     if (!this.#isOver && this.isCalled(name)) this.#unanswered--;
     else this.node.answered(name);
   }
@@ -121,7 +121,7 @@ export class QuorumSeat {
    *
    * @returns the name it had
    */
-  rename(leaseMs: number): Ownership {
+  rename(leaseMs: number): LockOwner {
     const before = this.#ownership;
     this.#depart(leaseMs);
     this.#ownership = this.newName();
@@ -151,8 +151,8 @@ export class QuorumSeat {
    * Something was granted that is not wanted any more. Where the release is under way that was sent after it, that one has freed it; but
    * commands may overtake one another.
    */
-  refuse(name: Ownership, leaseMs: number): void {
-    if (this.#isLeaving && name.owner === this.#ownership.owner) this.#refused = name;
+  refuse(name: LockOwner, leaseMs: number): void {
+    if (this.#isLeaving && name.id === this.#ownership.id) this.#refused = name;
     else this.node.withdraw(name, leaseMs);
   }
 
@@ -180,7 +180,7 @@ export class QuorumSeat {
   }
 }
 
-/** What an owner is called in a later attempt. In the first one it has the name that other processes know as well. */
+/** What an id is called in a later attempt. In the first one it has the name that other processes know as well. */
 export function nameOf(owner: string, attempt: number): string {
   return `${owner}.${attempt}`;
 }

@@ -2,7 +2,7 @@ import {
   type AcquireReply,
   asStoreError,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
   type PushedGrant,
   type Queueing,
 } from '../core/store/lock-store.js';
@@ -13,10 +13,10 @@ import { QuorumRound, type RoundListener } from './round.js';
 import { nameOf, QuorumSeat } from './candidate-at-node.js';
 import { decide, enoughToDeny } from './majority.js';
 import { type QuorumVote, stampOf, tokenOf } from './vote.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 
 /**
- * One owner id at all nodes: it contends for their votes, and holds the lock while a majority of them is its own. Where the
+ * One id id at all nodes: it contends for their votes, and holds the lock while a majority of them is its own. Where the
  * votes are split, whoever has too few hands them on, node by node, to those who are next there, after a pause that is
  * random, and longer the more votes it has: votes gather where most of them are. It keeps its place in all other queues.
  */
@@ -41,22 +41,22 @@ export class QuorumContender {
   #roundMs = 1;
 
   constructor(
-    readonly ownership: Ownership,
-    private readonly workings: QuorumWorkings,
+    readonly ownership: LockOwner,
+    private readonly deps: QuorumDeps,
     /** Whether it was forgotten: releases of what it had may still be on their way, which must not free what it gets now. */
     isBack = false,
   ) {
-    const newName = () => ({ ...ownership, owner: nameOf(ownership.owner, workings.newAttempt()) });
+    const newName = () => ({ ...ownership, id: nameOf(ownership.id, deps.newAttempt()) });
     const name = isBack ? newName() : ownership;
-    this.seats = workings.nodes.map((node) => new QuorumSeat(node, name, newName));
-    this.touchedAt = workings.clock.now();
+    this.seats = deps.nodes.map((node) => new QuorumSeat(node, name, newName));
+    this.touchedAt = deps.clock.now();
     this.#listener = {
       answered: ({ names, sentAt }, index, reply) => this.#heed(index, names[index]!, sentAt, reply),
       failed: (round, index, error) => this.#missed(index, round, error),
       counted: () => this.#look(),
       late: () => this.#heard(),
     };
-    this.#patience = new QuorumPatience(workings.alarms, workings.random, () => this.#yield());
+    this.#patience = new QuorumPatience(deps.alarms, deps.random, () => this.#yield());
   }
 
   get votes(): number {
@@ -65,7 +65,7 @@ export class QuorumContender {
 
   /** Those that cannot have ended since they were given. */
   get #standing(): QuorumVote[] {
-    const endedBefore = this.workings.clock.now() - this.leaseMs;
+    const endedBefore = this.deps.clock.now() - this.leaseMs;
     const standing: QuorumVote[] = [];
     for (const { vote } of this.seats) if (vote && vote.stamp > endedBefore) standing.push(vote);
     return standing;
@@ -84,7 +84,7 @@ export class QuorumContender {
   acquire(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
     this.touch(leaseMs);
     this.#queueing = queueing;
-    const round = new QuorumRound(this.seats, queueing, this.workings, this.#listener);
+    const round = new QuorumRound(this.seats, queueing, this.deps, this.#listener);
     this.#rounds.add(round);
     round.send(leaseMs, left);
     return round.reply.promise;
@@ -100,8 +100,8 @@ export class QuorumContender {
   }
 
   /** It holds what it was given elsewhere. */
-  static adopt(ownership: Ownership, leaseMs: number, workings: QuorumWorkings): QuorumContender {
-    const adopted = new QuorumContender(ownership, workings);
+  static adopt(ownership: LockOwner, leaseMs: number, deps: QuorumDeps): QuorumContender {
+    const adopted = new QuorumContender(ownership, deps);
     adopted.#state = 'held';
     adopted.touch(leaseMs);
     for (const seat of adopted.seats) seat.isTaken = true;
@@ -110,7 +110,7 @@ export class QuorumContender {
 
   touch(leaseMs: number): void {
     this.leaseMs = leaseMs;
-    this.touchedAt = this.workings.clock.now();
+    this.touchedAt = this.deps.clock.now();
   }
 
   /** A node does not have it any more while a majority has: it asks for the vote, and waits for it there. */
@@ -154,7 +154,7 @@ export class QuorumContender {
   #ask(index: number, maxWaiters: number): void {
     const seat = this.seats[index]!;
     const name = seat.ownership;
-    const sentAt = this.workings.clock.now();
+    const sentAt = this.deps.clock.now();
     seat.node.ask(
       () => seat.ask(this.leaseMs, { sentAt, maxWaiters }),
       (reply) => {
@@ -165,7 +165,7 @@ export class QuorumContender {
     );
   }
 
-  #heed(index: number, name: Ownership, stamp: number, reply: AcquireReply): void {
+  #heed(index: number, name: LockOwner, stamp: number, reply: AcquireReply): void {
     const seat = this.seats[index]!;
     seat.answered(name);
     if (!this.isOver && seat.isCalled(name)) seat.heed(reply, stamp);
@@ -179,7 +179,7 @@ export class QuorumContender {
   }
 
   /** What has failed like this will not be executed, unless that is not known. What was not sent was not counted. */
-  #settle(seat: QuorumSeat, name: Ownership, error: LockStoreError): void {
+  #settle(seat: QuorumSeat, name: LockOwner, error: LockStoreError): void {
     if (error.failure !== 'unknown' && !(error instanceof NotAskedError)) seat.answered(name);
   }
 
@@ -191,7 +191,7 @@ export class QuorumContender {
 
   /** Whether anything is decided now. */
   #look(): void {
-    const { majority } = this.workings;
+    const { majority } = this.deps;
     if (this.#state === 'contending') this.#win();
     if (this.#rounds.size === 0) return;
     for (const round of this.#rounds) {
@@ -210,7 +210,7 @@ export class QuorumContender {
   #mayWin(round: QuorumRound): boolean {
     const votes =
       this.#state === 'held' ? round.granted + round.countOpen() : this.votes + round.countOpen(({ vote }) => !vote);
-    return votes >= this.workings.majority;
+    return votes >= this.deps.majority;
   }
 
   /** It was granted once, and did not know before that lease was over. Others may have held the lock since. */
@@ -220,14 +220,14 @@ export class QuorumContender {
   }
 
   #win(): void {
-    const { majority, nodes, fencing } = this.workings;
+    const { majority, nodes, fencing } = this.deps;
     const votes = this.#standing;
     if (votes.length < majority) return;
     const stamp = stampOf(votes, majority);
     const fencingToken = tokenOf(votes, majority, this.fencingToken);
     if (!fencing) return this.#conclude(stamp, fencingToken);
     this.#state = 'raising';
-    const written = decide(nodes, this.workings, {
+    const written = decide(nodes, this.deps, {
       send: ({ store }, index) => store.raiseToken(this.seats[index]!.ownership, fencingToken),
       enoughNos: enoughToDeny(nodes.length),
     });
@@ -243,15 +243,15 @@ export class QuorumContender {
   #conclude(stamp: number, fencingToken: number): void {
     if (this.isOver) return;
     this.#state = 'held';
-    this.#heldSince = this.workings.clock.now();
+    this.#heldSince = this.deps.clock.now();
     this.fencingToken = fencingToken;
     this.#patience.end();
     const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
     for (const round of answered) this.#answer(round, { status: 'granted', fencingToken });
-    const { resource, owner } = this.ownership;
+    const { resource, id: owner } = this.ownership;
     if (answered.length > 0) return this.#look();
     const isFor = (other: string): boolean => other === owner;
-    this.workings.granted({ resource, fencingToken, sentAt: stamp, isFor });
+    this.deps.granted({ resource, fencingToken, sentAt: stamp, isFor });
     this.#look();
   }
 
@@ -269,7 +269,7 @@ export class QuorumContender {
 
   #answer(round: QuorumRound, reply: AcquireReply): void {
     this.#rounds.delete(round);
-    this.#roundMs = Math.max(1, this.workings.clock.now() - round.beganAt);
+    this.#roundMs = Math.max(1, this.deps.clock.now() - round.beganAt);
     round.reply.resolve(reply);
   }
 

@@ -1,8 +1,8 @@
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { Ownership } from '../core/store/lock-store.js';
+import type { LockOwner } from '../core/store/lock-store.js';
 import { QuorumContender } from './candidate.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 
 /** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
 const SWEPT_AT_ONCE = 2;
@@ -14,8 +14,8 @@ export class QuorumContenders {
   /** Those of whom nothing was heard for so long, as when the process stood still, and who may ask again. */
   readonly #forgotten: ExpiringMap<true>;
 
-  constructor(private readonly workings: QuorumWorkings) {
-    this.#forgotten = new ExpiringMap(workings.clock);
+  constructor(private readonly deps: QuorumDeps) {
+    this.#forgotten = new ExpiringMap(deps.clock);
   }
 
   get size(): number {
@@ -31,20 +31,20 @@ export class QuorumContenders {
     return this.#byResource.get(resource) ?? NONE;
   }
 
-  open(ownership: Ownership): QuorumContender {
-    const contender = this.#contenders.get(ownership.owner);
+  open(ownership: LockOwner): QuorumContender {
+    const contender = this.#contenders.get(ownership.id);
     if (contender && !contender.isOver) return contender;
-    const isBack = contender !== undefined || this.#forgotten.get(ownership.owner) !== undefined;
-    return this.#add(new QuorumContender(ownership, this.workings, isBack));
+    const isBack = contender !== undefined || this.#forgotten.get(ownership.id) !== undefined;
+    return this.#add(new QuorumContender(ownership, this.deps, isBack));
   }
 
   /** One that holds what it was given elsewhere. */
-  adopt(ownership: Ownership, leaseMs: number): QuorumContender {
-    return this.#add(QuorumContender.adopt(ownership, leaseMs, this.workings));
+  adopt(ownership: LockOwner, leaseMs: number): QuorumContender {
+    return this.#add(QuorumContender.adopt(ownership, leaseMs, this.deps));
   }
 
   #add(contender: QuorumContender): QuorumContender {
-    const { resource, owner } = contender.ownership;
+    const { resource, id: owner } = contender.ownership;
     this.#sweep();
     this.delete(owner);
     this.#contenders.set(owner, contender);
@@ -65,7 +65,7 @@ export class QuorumContenders {
   }
 
   #sweep(): void {
-    const now = this.workings.clock.now();
+    const now = this.deps.clock.now();
     for (let swept = 0; swept < SWEPT_AT_ONCE; swept++) {
       const [oldest] = this.#contenders;
       if (oldest === undefined) return;
@@ -79,10 +79,10 @@ export class QuorumContenders {
 
   #forget(contender: QuorumContender): void {
     contender.end(true);
-    this.delete(contender.ownership.owner);
+    this.delete(contender.ownership.id);
     // As long as anything is released again and again that it may have had.
     const keepMs = 2 * Math.max(contender.leaseMs, LOCK_DEFAULTS.leaseMs);
-    this.#forgotten.set(contender.ownership.owner, true, keepMs);
+    this.#forgotten.set(contender.ownership.id, true, keepMs);
   }
 }
 

@@ -3,7 +3,7 @@ import type { QuorumNode, QuorumTiming } from './node.js';
 import type { Random } from '../core/util/random.js';
 
 /** What all that happens at a quorum has in common. */
-export interface QuorumWorkings extends QuorumTiming {
+export interface QuorumDeps extends QuorumTiming {
   readonly nodes: readonly QuorumNode[];
   readonly majority: number;
   readonly random: Random;

@@ -1,6 +1,6 @@
 import { Deferred } from '../core/util/deferred.js';
 import { LockStoreError, type StoreFailure } from '../core/store/lock-store.js';
-import { Ballot } from './broadcast.js';
+import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
 /** How many of so many nodes have to agree: any two majorities have a node in common. */
@@ -41,7 +41,7 @@ export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, quest
   const verdict = new Deferred<boolean>();
   let yes = 0;
   let nos = 0;
-  const ballot = new Ballot<boolean>(nodes, timing, {
+  const broadcast = new Broadcast<boolean>(nodes, timing, {
     answered: (index, isYes) => {
       if (isYes) yes++;
       else nos++;
@@ -52,15 +52,15 @@ export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, quest
     counted: () => {
       if (yes >= majority) verdict.resolve(true);
       else if (nos >= enoughNos) verdict.resolve(false);
-      else if (yes + ballot.pending < majority && nos + ballot.pending < enoughNos) {
+      else if (yes + broadcast.pending < majority && nos + broadcast.pending < enoughNos) {
         const unknown = nodes.length - yes - nos;
         if (inDoubt && unknown < majority) verdict.resolve(true);
-        else if (!inDoubt || ballot.pending === 0)
-          verdict.reject(quorumError(ballot, majority, yes, (isYes) => (isYes ? undefined : no)));
+        else if (!inDoubt || broadcast.pending === 0)
+          verdict.reject(quorumError(broadcast, majority, yes, (isYes) => (isYes ? undefined : no)));
       }
     },
   });
-  ballot.send(send);
+  broadcast.send(send);
   return verdict.promise;
 }
 
@@ -71,7 +71,7 @@ export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, quest
  * @param describe what a node has answered that is no vote; nothing for a vote
  */
 export function quorumError<T>(
-  { nodes, answers, failures }: Ballot<T>,
+  { nodes, answers, failures }: Broadcast<T>,
   majority: number,
   got: number,
   describe: (answer: T) => string | undefined,

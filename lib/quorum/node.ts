@@ -4,10 +4,10 @@ import {
   asStoreError,
   type LockStore,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
   type PushedGrant,
 } from '../core/store/lock-store.js';
-import { Withdrawals } from '../core/store/orphan-releases.js';
+import { OrphanReleases } from '../core/store/orphan-releases.js';
 
 /** A store that votes, and how it is called in messages. */
 export interface QuorumMember {
@@ -31,7 +31,7 @@ export class QuorumNode {
   readonly name: string;
   readonly store: LockStore;
   /** What may be held there and is not wanted: released again and again until the node answers. */
-  readonly #withdrawals: Withdrawals;
+  readonly #orphanReleases: OrphanReleases;
   /** When the oldest command was sent since which nothing was heard. */
   #unansweredSince: number | undefined;
   #askedAt = -Infinity;
@@ -42,9 +42,9 @@ export class QuorumNode {
   ) {
     this.name = name;
     this.store = store;
-    const release = (ownership: Ownership): Promise<boolean> =>
+    const release = (ownership: LockOwner): Promise<boolean> =>
       new Promise((resolve, reject) => this.ask(() => store.release(ownership), resolve, reject));
-    this.#withdrawals = new Withdrawals({ release }, timing.clock, timing.alarms);
+    this.#orphanReleases = new OrphanReleases({ release }, timing.clock, timing.alarms);
   }
 
   /** Sends a command. What does not answer would only pile up what it was asked: then it is not sent. */
@@ -81,32 +81,32 @@ export class QuorumNode {
   }
 
   /** Releases what this owner may have here, in the background, until it is known or its time is over. */
-  withdraw(ownership: Ownership, leaseMs: number): void {
-    this.#withdrawals.again(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
+  withdraw(ownership: LockOwner, leaseMs: number): void {
+    this.#orphanReleases.again(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
   }
 
   /** The owner waits no more, and so many of its questions may still be executed here. */
-  expectLate(ownership: Ownership, leaseMs: number, unanswered: number): void {
-    this.#withdrawals.expectLate(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
+  expectLate(ownership: LockOwner, leaseMs: number, unanswered: number): void {
+    this.#orphanReleases.expectLate(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
   }
 
   /** One question is answered of an owner that waits no more. */
-  answered(ownership: Ownership): void {
-    this.#withdrawals.answered(ownership);
+  answered(ownership: LockOwner): void {
+    this.#orphanReleases.answered(ownership);
   }
 
   /** A message says that somebody was granted something here who does not wait for it. */
   hear(grant: PushedGrant): void {
-    this.#withdrawals.hear(grant, () => false);
+    this.#orphanReleases.hear(grant, () => false);
   }
 
   /** How many releases are not answered yet. */
   get withdrawing(): number {
-    return this.#withdrawals.size;
+    return this.#orphanReleases.size;
   }
 
   async close(): Promise<void> {
-    await this.#withdrawals.settle(this.timing.timeoutMs);
+    await this.#orphanReleases.settle(this.timing.timeoutMs);
     await this.store.close();
   }
 }

@@ -1,7 +1,7 @@
 import { tickOf } from '../core/store/fencing-token.js';
 import { Deferred } from '../core/util/deferred.js';
 import { type LockHolder, type LockState, LockStoreError } from '../core/store/lock-store.js';
-import { Ballot } from './broadcast.js';
+import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 import { majorityOf, quorumError } from './majority.js';
 
@@ -81,16 +81,16 @@ export async function askAll<T>(
   send: (node: QuorumNode, index: number) => Promise<T>,
 ): Promise<readonly (T | undefined)[]> {
   const done = new Deferred<void>();
-  const ballot = new Ballot<T>(nodes, timing, {
+  const broadcast = new Broadcast<T>(nodes, timing, {
     answered: () => {},
     failed: () => {},
-    counted: () => ballot.pending === 0 && done.resolve(),
+    counted: () => broadcast.pending === 0 && done.resolve(),
   });
-  ballot.send(send);
+  broadcast.send(send);
   await done.promise;
-  const got = answered(ballot.answers).length;
-  if (got < majorityOf(nodes.length)) throw quorumError(ballot, majorityOf(nodes.length), got, () => undefined);
-  return ballot.answers;
+  const got = answered(broadcast.answers).length;
+  if (got < majorityOf(nodes.length)) throw quorumError(broadcast, majorityOf(nodes.length), got, () => undefined);
+  return broadcast.answers;
 }
 
 function answered<T>(answers: readonly (T | undefined)[]): T[] {

@@ -7,7 +7,7 @@ import {
   type LockStore,
   LockStoreError,
   asStoreError,
-  type Ownership,
+  type LockOwner,
   type PushedGrant,
   type Queueing,
   type RotateReply,
@@ -15,7 +15,7 @@ import {
 } from '../core/store/lock-store.js';
 import { pause } from '../core/util/pause.js';
 import type { QuorumContender } from './candidate.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 import { QuorumContenders } from './candidates.js';
 import { type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
 import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './operators.js';
@@ -54,7 +54,7 @@ export class QuorumLockStore implements LockStore {
   readonly clientId: string;
   readonly noSemaphores = NO_SEMAPHORES;
   readonly nodes: readonly QuorumNode[];
-  readonly #workings: QuorumWorkings;
+  readonly #deps: QuorumDeps;
   readonly #contenders: QuorumContenders;
   readonly #listeners: GrantListener[] = [];
 
@@ -67,8 +67,8 @@ export class QuorumLockStore implements LockStore {
     const granted = (grant: PushedGrant) => this.#listeners.forEach((listener) => listener.granted(grant));
     let attempts = 0;
     const newAttempt = () => ++attempts;
-    this.#workings = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
-    this.#contenders = new QuorumContenders(this.#workings);
+    this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
+    this.#contenders = new QuorumContenders(this.#deps);
     this.nodes.forEach((node, index) => {
       node.store.listen({
         granted: (grant) => this.#hear(index, grant),
@@ -78,7 +78,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   get timing(): QuorumTiming {
-    return this.#workings;
+    return this.#deps;
   }
 
   /** How many owners it keeps in mind. */
@@ -88,10 +88,10 @@ export class QuorumLockStore implements LockStore {
 
   /** How many commands have a time-out that still runs, and contenders a pause. */
   get alarms(): number {
-    return this.#workings.alarms.size;
+    return this.#deps.alarms.size;
   }
 
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     if (contender.mode === 'semaphore') return Promise.reject(semaphoreRefused());
     const candidate = this.#contenders.open(contender);
     return queueing ? candidate.acquire(leaseMs, queueing) : this.#acquireNow(candidate, leaseMs);
@@ -99,7 +99,7 @@ export class QuorumLockStore implements LockStore {
 
   /** Nobody wakes one who does not wait: where some votes were to be had but too few, it asks once more, after a random pause. */
   async #acquireNow(candidate: QuorumContender, leaseMs: number): Promise<AcquireReply> {
-    const { clock, random, timeoutMs } = this.#workings;
+    const { clock, random, timeoutMs } = this.#deps;
     for (let tries = 1; ; tries++) {
       const reply = await candidate.acquire(leaseMs, undefined);
       const isSplit = reply.status === 'busy' && candidate.lostVotes > 0 && candidate.roundMs < timeoutMs / 2;
@@ -109,15 +109,15 @@ export class QuorumLockStore implements LockStore {
     }
   }
 
-  async rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+  async rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     if (contender.mode === 'semaphore') throw semaphoreRefused();
-    const leaving = this.#contenders.get(owner.owner);
+    const leaving = this.#contenders.get(owner.id);
     const candidate = this.#contenders.open(contender);
     candidate.seats.forEach((seat, index) => {
       seat.leaving ??= leaving?.seats[index]?.ownership ?? owner;
     });
     leaving?.end();
-    this.#contenders.delete(owner.owner);
+    this.#contenders.delete(owner.id);
     let nos = 0;
     const heed = (wasHeld: boolean): void => void (wasHeld || nos++);
     const next = await candidate.acquire(leaseMs, queueing, heed).catch((error: unknown) => {
@@ -129,48 +129,48 @@ export class QuorumLockStore implements LockStore {
     return { released: nos < enoughToDeny(this.nodes.length), next };
   }
 
-  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
-    this.#contenders.get(ownership.owner)?.touch(leaseMs);
+  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    this.#contenders.get(ownership.id)?.touch(leaseMs);
     return this.#decide(ownership, ({ store }, name) => store.setDepth(name, depth, leaseMs));
   }
 
-  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const holder = this.#contenders.get(ownership.owner) ?? this.#contenders.adopt(ownership, leaseMs);
-    return renewAtNodes(holder, leaseMs, exactly, this.#workings);
+  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    const holder = this.#contenders.get(ownership.id) ?? this.#contenders.adopt(ownership, leaseMs);
+    return renewAtNodes(holder, leaseMs, exactly, this.#deps);
   }
 
-  async release(ownership: Ownership, lazily?: boolean): Promise<boolean> {
-    const contender = this.#contenders.get(ownership.owner);
-    const wasHeld = await releaseAtNodes(ownership, contender, lazily, this.#workings);
-    this.#contenders.delete(ownership.owner);
+  async release(ownership: LockOwner, lazily?: boolean): Promise<boolean> {
+    const contender = this.#contenders.get(ownership.id);
+    const wasHeld = await releaseAtNodes(ownership, contender, lazily, this.#deps);
+    this.#contenders.delete(ownership.id);
     return wasHeld;
   }
 
-  /** Releases what this owner may have, in the background. It may ask again: it has another name at the nodes then. */
-  abandon({ owner }: Ownership): void {
+  /** Releases what this id may have, in the background. It may ask again: it has another name at the nodes then. */
+  abandon({ id: owner }: LockOwner): void {
     this.#contenders.get(owner)?.abandon();
   }
 
-  verify(ownership: Ownership): Promise<boolean> {
+  verify(ownership: LockOwner): Promise<boolean> {
     return this.#decide(ownership, ({ store }, name) => store.verify(name));
   }
 
-  async downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+  async downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
     const isReader = await this.#decide(ownership, ({ store }, name) => store.downgrade(name, leaseMs));
-    if (isReader) for (const seat of this.#contenders.get(ownership.owner)?.seats ?? []) seat.mode = 'read';
+    if (isReader) for (const seat of this.#contenders.get(ownership.id)?.seats ?? []) seat.mode = 'read';
     return isReader;
   }
 
-  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
     return this.#decide(ownership, ({ store }, name) => store.raiseToken(name, fencingToken));
   }
 
-  async transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
-    const holder = this.#contenders.get(ownership.owner);
-    const token = await transferAtNodes(ownership, transfer, holder, this.#workings);
+  async transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
+    const holder = this.#contenders.get(ownership.id);
+    const token = await transferAtNodes(ownership, transfer, holder, this.#deps);
     if (token !== null && !transfer.share) {
       holder?.end();
-      this.#contenders.delete(ownership.owner);
+      this.#contenders.delete(ownership.id);
     }
     return token;
   }
@@ -189,15 +189,15 @@ export class QuorumLockStore implements LockStore {
   }
 
   inspect(resource: string): Promise<LockState> {
-    return inspectNodes(this.nodes, this.#workings, resource);
+    return inspectNodes(this.nodes, this.#deps, resource);
   }
 
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
-    return listOnNodes(this.nodes, this.#workings, prefix, limit, signal);
+    return listOnNodes(this.nodes, this.#deps, prefix, limit, signal);
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return forceReleaseOnNodes(this.nodes, this.#workings, resource, fencingToken);
+    return forceReleaseOnNodes(this.nodes, this.#deps, resource, fencingToken);
   }
 
   listen(listener: GrantListener): void {
@@ -206,13 +206,13 @@ export class QuorumLockStore implements LockStore {
 
   async close(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.close()));
-    this.#workings.alarms.stop();
+    this.#deps.alarms.stop();
   }
 
-  /** Asks each node about its own name of this owner. */
-  #decide(ownership: Ownership, send: (node: QuorumNode, name: Ownership) => Promise<boolean>): Promise<boolean> {
-    const seats = this.#contenders.get(ownership.owner)?.seats;
-    return decide(this.nodes, this.#workings, {
+  /** Asks each node about its own name of this id. */
+  #decide(ownership: LockOwner, send: (node: QuorumNode, name: LockOwner) => Promise<boolean>): Promise<boolean> {
+    const seats = this.#contenders.get(ownership.id)?.seats;
+    return decide(this.nodes, this.#deps, {
       send: (node, index) => send(node, seats?.[index]?.ownership ?? ownership),
     });
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/util/clock.js';
-import { LockStoreError, type Ownership } from '../core/store/lock-store.js';
+import { LockStoreError, type LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/pause.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './operators.js';
@@ -15,10 +15,10 @@ import {
   RETURNED,
   returnedFrom,
   RUNS,
-  type TickClaims,
+  type TickNode,
 } from '../core/store/tick-claims.js';
 import type { DueRefusal } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-store.js';
+import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
 
 /** How often a claim looks again for what others are just about to write, and the first of the pauses in between. */
 const MOST_LOOKS = 4;
@@ -31,7 +31,7 @@ type Standing = readonly (string | null | undefined)[];
 
 /** What stands at each node for a tick, taken apart. */
 interface Sight {
-  /** Claims of this owner, of other owners, and those that were given back. */
+  /** Claims of this id, of other owners, and those that were given back. */
   readonly mine: readonly string[];
   readonly others: readonly string[];
   readonly returned: readonly string[];
@@ -50,13 +50,13 @@ interface Sight {
  * common, and that node accepts a tick only once (see {@link windowMs}): so no tick starts twice. A tick that a majority refuses is
  * not written anywhere.
  */
-export class QuorumTickLedger implements TickLedger {
+export class QuorumTickStore implements TickStore {
   readonly #majority: number;
 
   /** @param claims those of the store's nodes, in their order */
   constructor(
     private readonly store: QuorumLockStore,
-    private readonly claims: readonly TickClaims[],
+    private readonly claims: readonly TickNode[],
     private readonly clock: Clock,
     private readonly random: Random,
   ) {
@@ -74,7 +74,7 @@ export class QuorumTickLedger implements TickLedger {
       }
       const { ttlMs } = lock;
       // Whoever watches keeps the claim in memory, however long the run takes.
-      const { owner } = ownership;
+      const { id: owner } = ownership;
       const look = takeOver === 'nothing' ? { owner, due, isJudged: true } : { owner, keepMs };
       const { mine, others, returned, isFinished, open, refusal } = see(await this.#exchange(tick, look), ownership);
       if (isFinished) return { status: 'finished' };
@@ -93,15 +93,20 @@ export class QuorumTickLedger implements TickLedger {
     }
   }
 
-  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     return this.#end(tick, ownership, keepMs, () => FINISHED);
   }
 
-  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     return this.#end(tick, ownership, keepMs, returnedFrom);
   }
 
-  async #end(tick: Tick, { owner }: Ownership, keepMs: number, stateAfter: (text: string) => string): Promise<void> {
+  async #end(
+    tick: Tick,
+    { id: owner }: LockOwner,
+    keepMs: number,
+    stateAfter: (text: string) => string,
+  ): Promise<void> {
     const standing = await this.#exchange(tick, { owner });
     await this.#each(tick, (index) => {
       const text = standing[index];
@@ -112,7 +117,7 @@ export class QuorumTickLedger implements TickLedger {
   /** Under the job's lock: no other instance decides. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
     const { ownership, keepMs, takeOver, due } = claim;
-    const { owner } = ownership;
+    const { id: owner } = ownership;
     try {
       const isNew = takeOver === 'nothing';
       const seen = see(await this.#exchange(tick, { owner, due, isJudged: isNew }), ownership);
@@ -141,7 +146,7 @@ export class QuorumTickLedger implements TickLedger {
 
   /** An earlier run holds the lock: no instance runs the tick. */
   async #drop(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
-    const written = await this.#exchange(tick, { owner: ownership.owner, to: FINISHED, keepMs, due, isJudged: true });
+    const written = await this.#exchange(tick, { owner: ownership.id, to: FINISHED, keepMs, due, isJudged: true });
     const isDropped = written.filter((text) => text === FINISHED).length >= this.#majority;
     if (isDropped) return { status: 'overlap' };
     const { others, refusal } = see(written, ownership);
@@ -150,7 +155,7 @@ export class QuorumTickLedger implements TickLedger {
 
   /** An earlier run holds the lock: one of those who want the tick has it when that is over. */
   async #stake(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number, rerun: boolean): Promise<TickReply> {
-    const { owner } = ownership;
+    const { id: owner } = ownership;
     for (let splits = 1; splits <= MOST_SPLITS; splits++) {
       // What is given up is never written again: the command that gives it up may come late.
       const text = `${owner} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
@@ -183,7 +188,7 @@ export class QuorumTickLedger implements TickLedger {
   }
 }
 
-function see(standing: Standing, { owner }: Pick<Ownership, 'owner'>): Sight {
+function see(standing: Standing, { id: owner }: Pick<LockOwner, 'id'>): Sight {
   const sight = { mine: [] as string[], others: [] as string[], returned: [] as string[] };
   let isFinished = false;
   let open = 0;

@@ -1,7 +1,7 @@
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { Ownership } from '../core/store/lock-store.js';
+import type { LockOwner } from '../core/store/lock-store.js';
 import type { QuorumContender } from './candidate.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 import { decide, enoughToDeny } from './majority.js';
 
 /**
@@ -11,17 +11,17 @@ import { decide, enoughToDeny } from './majority.js';
  * @returns whether it was held, as far as a majority knows
  */
 export function releaseAtNodes(
-  ownership: Ownership,
+  ownership: LockOwner,
   contender: QuorumContender | undefined,
   lazily: boolean | undefined,
-  workings: QuorumWorkings,
+  deps: QuorumDeps,
 ): Promise<boolean> {
-  const { nodes } = workings;
+  const { nodes } = deps;
   const seats = contender?.seats;
   const leaseMs = contender?.leaseMs ?? LOCK_DEFAULTS.leaseMs;
   contender?.end();
   seats?.forEach((seat) => seat.leave());
-  const released = decide(nodes, workings, {
+  const released = decide(nodes, deps, {
     send: ({ store }, index) => store.release(seats?.[index]!.ownership ?? ownership, lazily),
     enoughNos: enoughToDeny(nodes.length),
     // What is not answered is asked again, in the background: a lost minority is not the caller's business.

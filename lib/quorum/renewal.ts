@@ -1,5 +1,5 @@
 import type { QuorumContender } from './candidate.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 import { decide } from './majority.js';
 
 /**
@@ -11,14 +11,14 @@ export async function renewAtNodes(
   holder: QuorumContender,
   leaseMs: number,
   exactly: boolean | undefined,
-  workings: QuorumWorkings,
+  deps: QuorumDeps,
 ): Promise<boolean> {
   holder.touch(leaseMs);
   const lost: number[] = [];
   let isHeld = true;
   let isAnswered = false;
   try {
-    isHeld = await decide(workings.nodes, workings, {
+    isHeld = await decide(deps.nodes, deps, {
       send: ({ store }, index) => store.renew(holder.seats[index]!.ownership, leaseMs, exactly),
       refuted: (index) => (isAnswered ? isHeld && holder.regain(index) : lost.push(index)),
     });

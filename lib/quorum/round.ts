@@ -3,11 +3,11 @@ import {
   type AcquireReply,
   asStoreError,
   type LockStoreError,
-  type Ownership,
+  type LockOwner,
   type Queueing,
 } from '../core/store/lock-store.js';
-import { Ballot } from './broadcast.js';
-import type { QuorumWorkings } from './deps.js';
+import { Broadcast } from './broadcast.js';
+import type { QuorumDeps } from './deps.js';
 import type { QuorumSeat } from './candidate-at-node.js';
 import { quorumError } from './majority.js';
 
@@ -30,24 +30,24 @@ export interface RoundListener {
 export class QuorumRound {
   readonly reply = new Deferred<AcquireReply>();
   /** What the contender was called at each node when it was sent. */
-  readonly names: readonly Ownership[];
+  readonly names: readonly LockOwner[];
   /** Where it stood before. */
   readonly wasTaken: readonly boolean[];
   /** By the time that the nodes know. */
   readonly sentAt: number;
   /** By the clock here. */
   readonly beganAt: number;
-  readonly #ballot: Ballot<AcquireReply>;
+  readonly #broadcast: Broadcast<AcquireReply>;
 
   constructor(
     private readonly seats: readonly QuorumSeat[],
     private readonly queueing: Queueing | undefined,
-    private readonly workings: QuorumWorkings,
+    private readonly deps: QuorumDeps,
     listener: RoundListener,
   ) {
-    this.beganAt = workings.clock.now();
+    this.beganAt = deps.clock.now();
     this.sentAt = queueing?.sentAt ?? this.beganAt;
-    this.#ballot = new Ballot<AcquireReply>(workings.nodes, workings, {
+    this.#broadcast = new Broadcast<AcquireReply>(deps.nodes, deps, {
       answered: (index, reply) => listener.answered(this, index, reply),
       failed: (index, error) => listener.failed(this, index, error),
       late: (index, reply) => {
@@ -62,7 +62,7 @@ export class QuorumRound {
 
   /** @param left told of each node whether what is handed back there was still held */
   send(leaseMs: number, left: ((wasHeld: boolean) => void) | undefined): void {
-    this.#ballot.send((_, index) => this.seats[index]!.ask(leaseMs, this.queueing, left));
+    this.#broadcast.send((_, index) => this.seats[index]!.ask(leaseMs, this.queueing, left));
   }
 
   /** How many have granted in answer to this attempt, and have not got their vote back since. */
@@ -72,7 +72,7 @@ export class QuorumRound {
 
   /** How many (of those that are meant) may still answer in time. */
   countOpen(isMeant: (seat: QuorumSeat) => boolean = () => true): number {
-    const { answers, failures } = this.#ballot;
+    const { answers, failures } = this.#broadcast;
     let count = 0;
     for (const [index, seat] of this.seats.entries()) {
       if (answers[index] === undefined && failures[index] === undefined && isMeant(seat)) count++;
@@ -82,32 +82,32 @@ export class QuorumRound {
 
   /** Whether a majority answers with the lease that it had, or with an earlier one: then nobody else can have held the lock since. */
   isStillHeld(fencingToken: number): boolean {
-    return this.#votes.filter((vote) => vote.fencingToken <= fencingToken).length >= this.workings.majority;
+    return this.#votes.filter((vote) => vote.fencingToken <= fencingToken).length >= this.deps.majority;
   }
 
   /** What it comes to where no majority has granted, as a reply or as an error; nothing while that may still be known. */
   refusal(): Refusal | Error | undefined {
-    const { majority } = this.workings;
-    const ballot = this.#ballot;
-    const refusals = ballot.answers.filter((answer): answer is Refusal => !!answer && answer.status !== 'granted');
+    const { majority } = this.deps;
+    const broadcast = this.#broadcast;
+    const refusals = broadcast.answers.filter((answer): answer is Refusal => !!answer && answer.status !== 'granted');
     const { granted } = this;
-    const answered = ballot.answers.filter((answer) => answer !== undefined).length;
+    const answered = broadcast.answers.filter((answer) => answer !== undefined).length;
     if (answered >= majority) return this.#summary(refusals, majority - granted);
-    if (answered + ballot.pending >= majority) return undefined;
+    if (answered + broadcast.pending >= majority) return undefined;
     return asStoreError(
-      quorumError(ballot, majority, granted, ({ status }) => (status === 'granted' ? undefined : status)),
+      quorumError(broadcast, majority, granted, ({ status }) => (status === 'granted' ? undefined : status)),
     );
   }
 
   get #votes(): Granted[] {
-    return this.#ballot.answers.filter((answer, index): answer is Granted => {
+    return this.#broadcast.answers.filter((answer, index): answer is Granted => {
       return answer?.status === 'granted' && this.seats[index]!.isCalled(this.names[index]!);
     });
   }
 
   /** @param missing how many more would have to grant it */
   #summary(refusals: readonly Refusal[], missing: number): Refusal {
-    const { nodes, majority } = this.workings;
+    const { nodes, majority } = this.deps;
     // When so many leases have ended as it lacks votes.
     const ttls = refusals.map((refusal) => refusal.ttlMs).sort((a, b) => a - b);
     const ttlMs = ttls[Math.min(Math.max(missing, 1), ttls.length) - 1] ?? 0;

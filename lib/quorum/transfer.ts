@@ -1,23 +1,23 @@
-import type { Ownership, Transfer } from '../core/store/lock-store.js';
+import type { LockOwner, Transfer } from '../core/store/lock-store.js';
 import { decide } from './majority.js';
 import type { QuorumContender } from './candidate.js';
-import type { QuorumWorkings } from './deps.js';
+import type { QuorumDeps } from './deps.js';
 
 /**
- * Makes another owner id the holder at a majority. What is left of the first one elsewhere would stand in the way of the votes for the
+ * Makes another id id the holder at a majority. What is left of the first one elsewhere would stand in the way of the votes for the
  * next, and what has moved where most has not is worth nothing: both are released.
  *
  * @param holder what is known here of the first one, if anything is
- * @returns the token, or `null` where a majority says that the first one is not the owner
+ * @returns the token, or `null` where a majority says that the first one is not the id
  */
 export async function transferAtNodes(
-  ownership: Ownership,
+  ownership: LockOwner,
   transfer: Transfer,
   holder: QuorumContender | undefined,
-  workings: QuorumWorkings,
+  deps: QuorumDeps,
 ): Promise<number | null> {
-  const { nodes } = workings;
-  const nameAt = (index: number): Ownership => holder?.seats[index]!.ownership ?? ownership;
+  const { nodes } = deps;
+  const nameAt = (index: number): LockOwner => holder?.seats[index]!.ownership ?? ownership;
   // The tokens of the nodes differ, and the lease has one of them.
   const fencingToken = transfer.fencingToken ?? (holder?.fencingToken || undefined);
   const terms = { ...transfer, ...(fencingToken && { fencingToken }) };
@@ -27,12 +27,12 @@ export async function transferAtNodes(
   let isMoved: boolean | undefined;
   const settle = (index: number): void => {
     const node = nodes[index]!;
-    if (isMoved === false && moved.has(index)) node.withdraw({ ...ownership, owner: transfer.to }, transfer.leaseMs);
+    if (isMoved === false && moved.has(index)) node.withdraw({ ...ownership, id: transfer.to }, transfer.leaseMs);
     if (isMoved && missed.has(index) && !transfer.share) {
       node.withdraw(nameAt(index), holder?.leaseMs ?? transfer.leaseMs);
     }
   };
-  isMoved = await decide(nodes, workings, {
+  isMoved = await decide(nodes, deps, {
     send: async ({ store }, index) => {
       const token = await store.transfer(nameAt(index), terms);
       if (token !== null) tokens.push(token);

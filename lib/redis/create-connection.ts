@@ -1,6 +1,6 @@
 import { ClusterConnection } from './topology/cluster-connection.js';
 import type { Connection } from './connection/connection.js';
-import { isCluster, modelOf, type RedisConnectionOption } from './connection/connection-options.js';
+import { isCluster, templateClient, type RedisConnectionOption } from './connection/connection-options.js';
 import type { Durability } from './durability/durability.js';
 import { OwnClients } from './connection/own-clients.js';
 import { RedisConnection } from './topology/primary-connection.js';
@@ -24,7 +24,7 @@ export interface ConnectionTerms {
 /** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
 export function createConnection(terms: ConnectionTerms): Connection {
   const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = terms;
-  const model = modelOf(terms.connection);
+  const model = templateClient(terms.connection);
   const runner = new ScriptRunner();
   const clients = new OwnClients(leaseMs, inBackground);
   const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);

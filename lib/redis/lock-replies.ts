@@ -3,13 +3,13 @@ import type {
   AcquireReply,
   LockState,
   LockWaiter,
-  Ownership,
+  LockOwner,
   Queueing,
   RotateReply,
 } from '../core/store/lock-store.js';
 
 /** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
-export function requestOf({ mode, permits }: Ownership): string {
+export function requestOf({ mode, permits }: LockOwner): string {
   if (!permits) return mode;
   return `${mode}:${permits.count}:${permits.total}:${permits.isResized ? 1 : 0}`;
 }

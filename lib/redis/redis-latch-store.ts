@@ -1,5 +1,5 @@
 import type { LockStoreError } from '../core/store/lock-store.js';
-import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../core/store/latch-store.js';
+import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 
@@ -7,7 +7,7 @@ import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 export class RedisLatchStore implements LatchStore {
   constructor(private readonly store: RedisLockStore) {}
 
-  countDown({ name, count, ttlMs }: LatchTerms, id: string): Promise<LatchState> {
+  countDown({ name, count, ttlMs }: LatchSpec, id: string): Promise<LatchState> {
     const keys = this.#keys(name);
     const args = [count, ttlMs, id, this.store.keys.inbox('')];
     return this.store.run(COUNT_DOWN, keys, args, (reply) => {
@@ -25,12 +25,12 @@ export class RedisLatchStore implements LatchStore {
     }
   }
 
-  wait({ name, count, ttlMs }: LatchTerms, placeMs: number): Promise<LatchState> {
+  wait({ name, count, ttlMs }: LatchSpec, placeMs: number): Promise<LatchState> {
     const args = [count, ttlMs, this.store.clientId, placeMs];
     return this.store.run(WAIT_FOR_LATCH, this.#keys(name), args, readState);
   }
 
-  read({ name, count }: LatchTerms): Promise<LatchState> {
+  read({ name, count }: LatchSpec): Promise<LatchState> {
     return this.store.run(READ_LATCH, [this.store.keys.latch(name)], [count], readState);
   }
 

@@ -7,7 +7,7 @@ import {
   type LockState,
   type LockStore,
   type LockStoreError,
-  type Ownership,
+  type LockOwner,
   type Queueing,
   type RotateReply,
   type Transfer,
@@ -103,14 +103,14 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    const { resource, owner } = contender;
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const { resource, id: owner } = contender;
     const args = [owner, requestOf(contender), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
     return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
   }
 
-  async rotate(leaving: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const args = [leaving.owner, next.owner, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
+  async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
     try {
       return await this.run(ROTATE, this.#lockKeys(next.resource), args, readRotateReply);
     } catch (error) {
@@ -119,34 +119,34 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+  setDepth({ resource, id: owner }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
     return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
   }
 
-  renew({ resource, owner }: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+  renew({ resource, id: owner }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
     return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne);
   }
 
-  release({ resource, owner }: Ownership, lazily?: boolean): Promise<boolean> {
+  release({ resource, id: owner }: LockOwner, lazily?: boolean): Promise<boolean> {
     const keys = this.#lockKeys(resource);
     return this.run(RELEASE, keys, [owner], (reply) => this.#passedOn(keys, reply), lazily);
   }
 
-  verify({ resource, owner }: Ownership): Promise<boolean> {
+  verify({ resource, id: owner }: LockOwner): Promise<boolean> {
     return this.run(VERIFY, [this.#keys.lock(resource)], [owner], isOne);
   }
 
-  downgrade({ resource, owner }: Ownership, leaseMs: number): Promise<boolean> {
+  downgrade({ resource, id: owner }: LockOwner, leaseMs: number): Promise<boolean> {
     const keys = this.#lockKeys(resource);
     return this.run(DOWNGRADE, keys, [owner, leaseMs], (reply) => this.#passedOn(keys, reply));
   }
 
-  raiseToken({ resource, owner }: Ownership, fencingToken: number): Promise<boolean> {
+  raiseToken({ resource, id: owner }: LockOwner, fencingToken: number): Promise<boolean> {
     const lock = this.#keys.lock(resource);
     return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [owner, fencingToken], isOne);
   }
 
-  transfer({ resource, owner }: Ownership, transfer: Transfer): Promise<number | null> {
+  transfer({ resource, id: owner }: LockOwner, transfer: Transfer): Promise<number | null> {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [owner, to, leaseMs, fencingToken, share ? 1 : 0];
     return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);

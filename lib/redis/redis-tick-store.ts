@@ -1,13 +1,13 @@
-import type { Ownership } from '../core/store/lock-store.js';
-import type { ClaimChange, TickClaims } from '../core/store/tick-claims.js';
+import type { LockOwner } from '../core/store/lock-store.js';
+import type { ClaimChange, TickNode } from '../core/store/tick-claims.js';
 import { LAST_TICK_KEEP_MS, type TickDue } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from '../core/store/tick-store.js';
+import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
 
 /** Claims of ticks: one key a tick, and the last tick of each job, beside the job's lock. Redis forgets them by itself. */
-export class RedisTickLedger implements TickLedger, TickClaims {
+export class RedisTickStore implements TickStore, TickNode {
   constructor(private readonly store: RedisLockStore) {}
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
@@ -17,7 +17,7 @@ export class RedisTickLedger implements TickLedger, TickClaims {
     const [status, value, flag] = await this.store.run<[TickReply['status'], number, number]>(
       CLAIM_TICK,
       [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
-      [ownership.owner, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
+      [ownership.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
     );
     switch (status) {
       case 'granted':
@@ -34,11 +34,11 @@ export class RedisTickLedger implements TickLedger, TickClaims {
     }
   }
 
-  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     return this.#end(tick, ownership, keepMs, 'finished');
   }
 
-  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     return this.#end(tick, ownership, keepMs, 'returned');
   }
 
@@ -54,7 +54,7 @@ export class RedisTickLedger implements TickLedger, TickClaims {
     return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
   }
 
-  async #end({ resource, tick }: Tick, { owner }: Ownership, keepMs: number, state: string): Promise<void> {
+  async #end({ resource, tick }: Tick, { id: owner }: LockOwner, keepMs: number, state: string): Promise<void> {
     await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [owner, keepMs, state]);
   }
 }

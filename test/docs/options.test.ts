@@ -7,7 +7,7 @@ import { readTransferOptions } from '../../lib/core/api/transfer-options.js';
 import { checkSemaphoreOptions, readCount } from '../../lib/core/semaphore/semaphore-options.js';
 import { resolveSingletonRun } from '../../lib/core/singleton/singleton-run-options.js';
 import { resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
-import { readSemaphoreDecoration } from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import { readSemaphorePlan } from '../../lib/nest/decorators/semaphore-decorator-options.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import { resolveModuleOptions } from '../../lib/nest/module/module-options.js';
 import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
@@ -31,7 +31,7 @@ describe('the options of the reference', () => {
     for (const [option, value] of Object.entries(used)) {
       expect([option, defaultIn(MODULE, option)]).toEqual([option, String(value)]);
     }
-    const { permits } = readSemaphoreDecoration({ key: 'x', permits: 3 }, 'x');
+    const { permits } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');
     expect(defaultIn(SEMAPHORE, 'count')).toBe(String(permits!.count));
     expect(defaultIn('SingletonJobOptions', 'overlap')).toBe(`'${job.overlap}'`);
     expect(defaultIn(TICK, 'onCrash')).toBe(`'${job.onCrash}'`);
@@ -73,7 +73,7 @@ describe('the options of the reference', () => {
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
-    [SEMAPHORE]: (option, value) => readSemaphoreDecoration({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
+    [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
     [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
     [TIMEOUT]: (option, value) => SingletonTimeout(1, { [option]: value }),

@@ -5,7 +5,7 @@ import * as lock from '../../lib/index.js';
 import { LockError, type LockEvent } from '../../lib/index.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../lib/redis/redis-tick-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { readDeclarations } from '../../tools/docs/declarations.mjs';
 import { gapsIn, generateReference } from '../../tools/docs/reference.mjs';
@@ -151,8 +151,8 @@ describe('the ACL user of docs/operations/acl.md', () => {
   });
 
   it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {
-    const ownership = { resource: mode, owner: `${store.clientId}/1`, mode };
-    const other = { ...ownership, owner: `${store.clientId}/2` };
+    const ownership = { resource: mode, id: `${store.clientId}/1`, mode };
+    const other = { ...ownership, id: `${store.clientId}/2` };
     const queueing = { sentAt: 1, maxWaiters: 10 };
     expect(await store.acquire(ownership, 1_000, queueing)).toMatchObject({ status: 'granted' });
     expect(await store.acquire(other, 1_000, queueing)).toMatchObject({ status: 'queued' });
@@ -160,23 +160,23 @@ describe('the ACL user of docs/operations/acl.md', () => {
     expect(await store.renew(ownership, 1_000)).toBe(true);
     expect(await store.verify(ownership)).toBe(true);
     expect(await store.inspect(mode)).toMatchObject({ mode });
-    const next = { ...ownership, owner: `${store.clientId}/3` };
+    const next = { ...ownership, id: `${store.clientId}/3` };
     expect(await store.rotate(ownership, next, 1_000, queueing)).toMatchObject({ released: true });
-    for (const { owner } of [other, next]) expect(await store.release({ ...ownership, owner })).toBe(true);
+    for (const { id: owner } of [other, next]) expect(await store.release({ ...ownership, id: owner })).toBe(true);
   });
 
   it('may share locks, hand them on, and look after them', async () => {
-    const reader = (number: number) => ({ resource: 'm', owner: `${store.clientId}/${number}`, mode: 'read' as const });
+    const reader = (number: number) => ({ resource: 'm', id: `${store.clientId}/${number}`, mode: 'read' as const });
     const writer = { ...reader(1), mode: 'write' as const };
     expect(await store.acquire(writer, 1_000)).toMatchObject({ status: 'granted' });
     expect(await store.downgrade(writer, 1_000)).toBe(true);
     expect(await store.acquire(reader(2), 1_000)).toMatchObject({ status: 'granted' });
     expect(await store.release(writer)).toBe(true);
-    const token = await store.transfer(reader(2), { to: reader(3).owner, leaseMs: 1_000 });
+    const token = await store.transfer(reader(2), { to: reader(3).id, leaseMs: 1_000 });
     expect(await store.list('m', 10)).toEqual(['m']);
     expect(await store.forceRelease('m', token!)).toBe(true);
     const permits = { count: 1, total: 2, isResized: false };
-    const permit = { resource: 's', owner: `${store.clientId}/4`, mode: 'semaphore' as const, permits };
+    const permit = { resource: 's', id: `${store.clientId}/4`, mode: 'semaphore' as const, permits };
     expect(await store.acquire(permit, 1_000)).toMatchObject({ status: 'granted' });
     expect(await store.resize('s', 3)).toBe(true);
     expect(await store.inspect('s')).toMatchObject({ permits: { total: 3, available: 2 } });
@@ -184,12 +184,12 @@ describe('the ACL user of docs/operations/acl.md', () => {
   });
 
   it('may run singleton jobs', async () => {
-    const ledger = new RedisTickLedger(store);
+    const tickStore = new RedisTickStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
-    const ownership = { resource: 'cron:job', owner: `${store.clientId}/3`, mode: 'exclusive' as const };
+    const ownership = { resource: 'cron:job', id: `${store.clientId}/3`, mode: 'exclusive' as const };
     const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
-    expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
-    await expect(ledger.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
+    expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    await expect(tickStore.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
   });
 
   it('may use latches', async () => {

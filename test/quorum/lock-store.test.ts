@@ -1,13 +1,13 @@
 import { LockUnavailableError } from '../../lib/core/api/errors.js';
-import { LockStoreError, type Ownership, type PushedGrant } from '../../lib/core/store/lock-store.js';
+import { LockStoreError, type LockOwner, type PushedGrant } from '../../lib/core/store/lock-store.js';
 import { rejection } from '../support/expect/eventually.js';
 import { QuorumWorld, type QuorumClient } from '../support/world/quorum-world.js';
 
 const LEASE_MS = 1_000;
 const PATIENT = { maxWaiters: 100 };
 
-function contender({ store }: QuorumClient, name: string, resource = 'stock'): Ownership {
-  return { resource, owner: `${store.clientId}/${name}`, mode: 'exclusive' };
+function contender({ store }: QuorumClient, name: string, resource = 'stock'): LockOwner {
+  return { resource, id: `${store.clientId}/${name}`, mode: 'exclusive' };
 }
 
 describe('a grant', () => {
@@ -37,7 +37,7 @@ describe('a grant', () => {
     one.store.release(holder).catch(() => {});
     await world.clock.advance(10);
     expect(grants).toMatchObject([{ sentAt: firstAt }]);
-    expect(grants[0]!.isFor(waiter.owner)).toBe(true);
+    expect(grants[0]!.isFor(waiter.id)).toBe(true);
   });
 
   it('that comes when nobody wants it any more is given back', async () => {
@@ -98,14 +98,14 @@ describe('where no majority can vote', () => {
     );
     world.resume(1);
     await world.clock.advance(100);
-    expect(world.votes('stock')).toEqual(new Map([[contender(two, 'alone').owner, 1]]));
+    expect(world.votes('stock')).toEqual(new Map([[contender(two, 'alone').id, 1]]));
   });
 
   it('the error does not count the nodes that had no time to answer among those without a vote', async () => {
     const world = new QuorumWorld({ nodes: 5 });
     world.down(0, 1, 2);
     const { store } = world.client();
-    const asked = store.acquire({ resource: 'stock', owner: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
+    const asked = store.acquire({ resource: 'stock', id: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
     const error = await rejection<LockStoreError>(world.until(asked));
     expect(error.message).toBe(
       '3 of 5 needed, got 0: a not connected, b not connected, c not connected; d, e had not answered yet, too few to matter',

@@ -6,7 +6,7 @@ const LEASE_MS = 3_000;
 function seat(): QuorumSeat {
   let names = 0;
   const node = { answered: () => {}, expectLate: () => {} } as unknown as QuorumNode;
-  const newName = () => ({ resource: 'a', owner: `one/x.${++names}`, mode: 'exclusive' as const });
+  const newName = () => ({ resource: 'a', id: `one/x.${++names}`, mode: 'exclusive' as const });
   return new QuorumSeat(node, newName(), newName);
 }
 

@@ -3,7 +3,7 @@ import type {
   AcquireReply,
   GrantListener,
   LockStore,
-  Ownership,
+  LockOwner,
   PushedGrant,
 } from '../../lib/core/store/lock-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
@@ -11,7 +11,7 @@ import { FakeClock } from '../support/world/fake-clock.js';
 import { SeededRandom } from '../support/world/seeded-random.js';
 
 const LEASE_MS = 300;
-const ANNA: Ownership = { resource: 'stock', owner: 'process-1/x/1', mode: 'exclusive' };
+const ANNA: LockOwner = { resource: 'stock', id: 'process-1/x/1', mode: 'exclusive' };
 
 /** A node that answers when the test says so. */
 class SlowNode {
@@ -23,9 +23,9 @@ class SlowNode {
   readonly store = {
     instanceId: 'process-1',
     clientId: 'process-1/x',
-    acquire: ({ owner }: Ownership) => this.#ask(owner),
+    acquire: ({ id: owner }: LockOwner) => this.#ask(owner),
     rotate: () => this.#takeBack(),
-    release: ({ owner }: Ownership) => {
+    release: ({ id: owner }: LockOwner) => {
       this.released.push(owner);
       return new Promise(() => {});
     },
@@ -45,7 +45,7 @@ class SlowNode {
   }
 
   push(sentAt: number): void {
-    const isFor = (owner: string): boolean => owner === ANNA.owner;
+    const isFor = (owner: string): boolean => owner === ANNA.id;
     this.#listener!.granted({ resource: ANNA.resource, fencingToken: 7, sentAt, isFor });
   }
 }
@@ -100,17 +100,17 @@ describe('a process that stood still for longer than its places in the queues la
     await answer(0, { status: 'queued', ttlMs: 100 }, 0, 1, 2, 3, 4);
     await first;
     await clock.advance(LEASE_MS + 100);
-    void ask({ ...ANNA, owner: 'process-1/x/2' });
+    void ask({ ...ANNA, id: 'process-1/x/2' });
     // What was granted to it meanwhile is not wanted where it is not known any more.
     nodes[0]!.push(clock.now() - LEASE_MS);
     await clock.advance(0);
-    expect(nodes[0]!.released).toEqual([ANNA.owner]);
+    expect(nodes[0]!.released).toEqual([ANNA.id]);
 
     void ask();
     await clock.advance(0);
     const { owner } = nodes[0]!.asked.at(-1)!;
     expect(nodes[0]!.released).not.toContain(owner);
-    expect(owner).toContain(ANNA.owner);
+    expect(owner).toContain(ANNA.id);
   });
 });
 

@@ -1,11 +1,11 @@
 import { SystemClock } from '../../lib/core/util/clock.js';
-import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../lib/memory/memory-server.js';
-import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
+import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../lib/memory/memory-server.js';
+import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../lib/quorum/quorum-tick-store.js';
+import { QuorumTickStore } from '../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../lib/core/util/random.js';
-import type { ClaimChange, TickClaims } from '../../lib/core/store/tick-claims.js';
+import type { ClaimChange, TickNode } from '../../lib/core/store/tick-claims.js';
 import type { TickClaim } from '../../lib/core/store/tick-store.js';
 
 const LEASE_MS = 30_000;
@@ -13,8 +13,8 @@ const KEEP_MS = 120_000;
 
 describe('ticks that are times, on a quorum', () => {
   let stores: QuorumLockStore[];
-  let nodes: InMemoryTickLedger[];
-  let servers: InMemoryServer[];
+  let nodes: MemoryTickStore[];
+  let servers: MemoryServer[];
   let now: number;
   let wallNow: number;
 
@@ -23,26 +23,26 @@ describe('ticks that are times, on a quorum', () => {
     wallNow = now;
     const clock = new SystemClock();
     const ofServers = { ...withMethods(clock), wallNow: () => wallNow };
-    servers = Array.from({ length: 3 }, () => new InMemoryServer(ofServers));
-    nodes = servers.map((server) => new InMemoryTickLedger(server));
+    servers = Array.from({ length: 3 }, () => new MemoryServer(ofServers));
+    nodes = servers.map((server) => new MemoryTickStore(server));
     stores = [];
   });
   afterEach(async () => {
     for (const store of stores) await store.close();
   });
 
-  function open(instanceId: string, claims: readonly TickClaims[] = nodes) {
+  function open(instanceId: string, claims: readonly TickNode[] = nodes) {
     const clock = new SystemClock();
     const random = new SystemRandom();
     const members = servers.map((server, index) => ({
       name: 'abc'[index]!,
-      store: new InMemoryLockStore({ instanceId, server, clientId: `${instanceId}/1` }),
+      store: new MemoryLockStore({ instanceId, server, clientId: `${instanceId}/1` }),
     }));
     const store = new QuorumLockStore({ nodes: members, clock, random, nodeTimeoutMs: 1_000 });
     stores.push(store);
     return {
       store,
-      ledger: new QuorumTickLedger(store, claims, clock, random),
+      tickStore: new QuorumTickStore(store, claims, clock, random),
       owner: `${instanceId}/1/${random.id()}`,
     };
   }
@@ -52,7 +52,7 @@ describe('ticks that are times, on a quorum', () => {
   const target = () => ({ resource, tick: new Date(now).toISOString() });
 
   function wish(owner: string): TickClaim {
-    const ownership = { resource, owner, mode: 'exclusive' as const };
+    const ownership = { resource, id: owner, mode: 'exclusive' as const };
     return { ownership, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver: 'nothing', due: due() };
   }
 
@@ -60,7 +60,7 @@ describe('ticks that are times, on a quorum', () => {
     // While an earlier run holds the lock, two others write their claims a moment before this one, and give them up with it.
     const rivals = ['one/1/x first', 'two/1/x second'];
     let splits = 0;
-    const claims = nodes.map((node, index): TickClaims => {
+    const claims = nodes.map((node, index): TickNode => {
       const rival = rivals[index];
       return {
         async exchange(tick, change: ClaimChange) {
@@ -73,15 +73,15 @@ describe('ticks that are times, on a quorum', () => {
       };
     });
     const busy = open('busy');
-    await busy.store.acquire({ resource, owner: busy.owner, mode: 'exclusive' }, LEASE_MS);
-    const { ledger, owner } = open('three', claims);
-    expect(await ledger.claim(target(), wish(owner))).toMatchObject({ status: 'claimed' });
+    await busy.store.acquire({ resource, id: busy.owner, mode: 'exclusive' }, LEASE_MS);
+    const { tickStore, owner } = open('three', claims);
+    expect(await tickStore.claim(target(), wish(owner))).toMatchObject({ status: 'claimed' });
   });
 
   it('refuses a tick that is too late at a majority, though it was given back at one node', async () => {
     const once = open('once');
-    expect(await once.ledger.claim(target(), wish(once.owner))).toMatchObject({ status: 'granted' });
-    await once.store.release({ resource, owner: once.owner, mode: 'exclusive' });
+    expect(await once.tickStore.claim(target(), wish(once.owner))).toMatchObject({ status: 'granted' });
+    await once.store.release({ resource, id: once.owner, mode: 'exclusive' });
     // Longer than two nodes remember it; at the third, a claim of another process was given back late.
     for (const [index, { claims }] of servers.entries()) {
       claims.delete(JSON.stringify([resource, target().tick]));
@@ -89,7 +89,7 @@ describe('ticks that are times, on a quorum', () => {
     }
     wallNow += 60_000;
     const stopped = open('stopped');
-    expect(await stopped.ledger.claim(target(), wish(stopped.owner))).toMatchObject({ status: 'late' });
+    expect(await stopped.tickStore.claim(target(), wish(stopped.owner))).toMatchObject({ status: 'late' });
   });
 });
 

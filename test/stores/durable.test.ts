@@ -34,5 +34,5 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
   describe('a writer', () => describeWriter(onRedis));
   describe('downgrade', () => describeDowngrade(onRedis));
   describe('transfer', () => describeTransfer(onRedis));
-  describe('the tick ledger', () => describeTickLedger(onRedis));
+  describe('the tick store', () => describeTickLedger(onRedis));
 });

@@ -1,7 +1,7 @@
-import { InMemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
-import { InMemoryLockStore } from '../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../lib/memory/memory-server.js';
-import { InMemoryTickLedger } from '../../lib/memory/memory-tick-store.js';
+import { MemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../lib/memory/memory-server.js';
+import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { GrantLog } from '../support/expect/grant-log.js';
 import { describeDeadHolder } from './contract/dead-holder.contract.js';
@@ -25,13 +25,13 @@ import { describeWriter } from './contract/writer.contract.js';
 
 async function inMemory(): Promise<Subject> {
   const clock = new FakeClock();
-  const server = new InMemoryServer(clock);
-  const stores: InMemoryLockStore[] = [];
+  const server = new MemoryServer(clock);
+  const stores: MemoryLockStore[] = [];
   return {
     async open(instanceId) {
-      const store = new InMemoryLockStore({ instanceId, server });
+      const store = new MemoryLockStore({ instanceId, server });
       stores.push(store);
-      return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };
+      return { store, tickStore: new MemoryTickStore(server), latches: new MemoryLatchStore(store) };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
@@ -69,7 +69,7 @@ describe('the in-memory lock store', () => {
   });
 
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
-    const store = new InMemoryLockStore({ instanceId: 'one' });
+    const store = new MemoryLockStore({ instanceId: 'one' });
     const grants = new GrantLog(store);
     const owner = contender(store, 'stock');
     await take(store, owner);
@@ -81,7 +81,7 @@ describe('the in-memory lock store', () => {
   });
 });
 
-describe('the in-memory tick ledger', () => describeTickLedger(inMemory));
+describe('the in-memory tick store', () => describeTickLedger(inMemory));
 
 describe('the in-memory latch store', () => {
   describeLatchStore(inMemory);
@@ -91,20 +91,20 @@ describe('the in-memory latch store', () => {
 describe('the in-memory server', () => {
   it('keeps tokens growing when the wall clock steps back', async () => {
     const clock = new FakeClock();
-    const server = new InMemoryServer(clock);
-    const before = server.take({ resource: 'a', owner: 'x/1', mode: 'exclusive' }, 1_000);
+    const server = new MemoryServer(clock);
+    const before = server.take({ resource: 'a', id: 'x/1', mode: 'exclusive' }, 1_000);
     clock.wallNow = () => 0;
-    expect(server.take({ resource: 'b', owner: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
+    expect(server.take({ resource: 'b', id: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
   });
 
   it('keeps no ticks of the past', async () => {
     const clock = new FakeClock();
-    const server = new InMemoryServer(clock);
-    const ledger = new InMemoryTickLedger(server);
+    const server = new MemoryServer(clock);
+    const tickStore = new MemoryTickStore(server);
     for (let minute = 0; minute < 100; minute++) {
-      const ownership = { resource: 'job', owner: `one/${minute}`, mode: 'exclusive' as const };
+      const ownership = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
       const claim = { ownership, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
-      await ledger.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
+      await tickStore.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }
     expect(server.claims.size).toBe(1);

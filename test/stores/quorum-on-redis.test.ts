@@ -9,5 +9,5 @@ describe('a quorum of three Redis servers', () => {
   describeLockStore(onRedis);
   describe('grants', () => describeGrants(onRedis));
   describe('a read/write lock', () => describeReadWrite(onRedis, { semaphores: false, oneQueue: false }));
-  describe('the tick ledger', () => describeTickLedger(onRedis));
+  describe('the tick store', () => describeTickLedger(onRedis));
 });

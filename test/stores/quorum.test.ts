@@ -38,6 +38,6 @@ describe('a quorum of three in-memory stores', () => {
   describe('an operator', () => describeOperators(inMemory, FEATURES));
 });
 
-describe('the tick ledger of a quorum', () => {
+describe('the tick store of a quorum', () => {
   describeTickLedger(async () => quorumInMemory(3, new SystemClock(), sleep));
 });

@@ -1,16 +1,16 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
-import type { Call } from './pending-call.js';
-import { Contender, type ContenderListener, type ContenderWorkings } from './store-waiter.js';
+import type { PendingCall } from './pending-call.js';
+import { StoreWaiter, type ContenderListener, type StoreWaiterDeps } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import { type FoundInUse, LockStoreError, type Ownership, type PushedGrant } from '../store/lock-store.js';
+import { type FoundInUse, LockStoreError, type LockOwner, type PushedGrant } from '../store/lock-store.js';
 import { createContender } from '../store/owner-id.js';
-import { LocalTenures } from './local-tenures.js';
-import { Tenure } from '../holding/store-lease.js';
+import { LocalStoreLeases } from './local-tenures.js';
+import { StoreLease } from '../holding/store-lease.js';
 import { WaitingCalls } from './waiting-calls.js';
 
-export interface LineWorkings extends ContenderWorkings {
+export interface LocalQueueDeps extends StoreWaiterDeps {
   /** Aborts when the application shuts down. */
   readonly closing: AbortSignal;
 }
@@ -21,43 +21,43 @@ export interface LineWorkings extends ContenderWorkings {
  * than one. Where the resource can be shared, the contender asks while leases of this process hold it as well, and readers
  * read beside one another.
  */
-export class Line implements ContenderListener {
+export class LocalQueue implements ContenderListener {
   readonly log = new AttemptLog();
   /** Those who wait, but for the one that the contender asks for. */
   readonly #waiting = new WaitingCalls();
-  #contender: Contender | undefined;
-  readonly #tenures = new LocalTenures();
+  #contender: StoreWaiter | undefined;
+  readonly #storeLeases = new LocalStoreLeases();
 
   constructor(
     readonly resource: string,
-    private readonly workings: LineWorkings,
+    private readonly deps: LocalQueueDeps,
     /** It leaves them when nobody holds the resource here and nobody wants it. */
-    private readonly lines: Map<string, Line>,
+    private readonly lines: Map<string, LocalQueue>,
   ) {}
 
   /** The call is granted, waits its turn, or the store is asked at once. */
-  join(call: Call): void {
+  join(call: PendingCall): void {
     const { maxWaiters, signal } = call.options;
-    const tenure = this.#size === 0 ? this.#tenures.sharableWith(call.options) : undefined;
-    if (tenure) return this.#enter(tenure, call);
+    const storeLease = this.#size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
+    if (storeLease) return this.#enter(storeLease, call);
     const isFirst = this.#mayContend(call);
     if (!isFirst && this.#size >= maxWaiters) {
       return call.fail(this.#fullHere(call));
     }
-    if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.workings.closing, signal)));
+    if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#contend(call).ask(call.startedAt);
     this.#waiting.add(call);
     call.onGivingUp(() => this.#outOfTime(call));
   }
 
   /** The first call that waits for its turn, here or in the queue of the store. */
-  get firstWaiting(): Call | undefined {
+  get firstWaiting(): PendingCall | undefined {
     return this.#contender?.call ?? this.#waiting.first;
   }
 
   /** Whether the hold stands on what this line was granted. */
-  isTenureOf({ tenure }: Hold): boolean {
-    return this.#tenures.has(tenure);
+  isStoreLeaseOf({ storeLease }: Hold): boolean {
+    return this.#storeLeases.has(storeLease);
   }
 
   /**
@@ -65,61 +65,61 @@ export class Line implements ContenderListener {
    * call if there is one. Gives whether the lock was still held, where the store was asked.
    */
   passOn(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
-    const { ownership, tenure, backgroundRelease } = hold;
-    if (tenure.leave(hold)) {
+    const { ownership, storeLease, backgroundRelease } = hold;
+    if (storeLease.leave(hold)) {
       onPassed();
       return undefined;
     }
-    if (this.#heirOf(tenure)) {
+    if (this.#heirOf(storeLease)) {
       onPassed();
       this.#handOver(hold);
       return undefined;
     }
-    this.#tenures.delete(tenure);
+    this.#storeLeases.delete(storeLease);
     const next = this.#contender ? undefined : this.#waiting.next();
     if (next) return this.#contend(next).askInPlaceOf(ownership);
     this.#checkIdle();
-    return this.workings.store.release(ownership, backgroundRelease);
+    return this.deps.store.release(ownership, backgroundRelease);
   }
 
-  /** The call that gets what the tenure holds when it ends now. Whoever is first; and the next one takes its place in the store. */
-  #heirOf(tenure: Tenure, now?: number): Call | undefined {
+  /** The call that gets what the store lease holds when it ends now. Whoever is first; and the next one takes its place in the store. */
+  #heirOf(storeLease: StoreLease, now?: number): PendingCall | undefined {
     const contender = this.#contender;
     const next = this.#waiting.first;
     const first = contender?.call ?? next;
-    if (!first || !next || tenure.mode === 'read' || !tenure.mayPassTo(first.options, now)) return undefined;
+    if (!first || !next || storeLease.mode === 'read' || !storeLease.mayPassTo(first.options, now)) return undefined;
     return contender && !contender.suits(next) ? undefined : first;
   }
 
   /** In memory; unless those who waited have given up in the moment they heard of the release. */
   #handOver(hold: Hold): void {
-    const { tenure } = hold;
-    const now = this.workings.clock.now();
-    const heir = this.#heirOf(tenure, now);
+    const { storeLease } = hold;
+    const now = this.deps.clock.now();
+    const heir = this.#heirOf(storeLease, now);
     if (heir) {
       const next = this.#waiting.next()!;
       this.#contender?.passTo(next);
-      return this.#enter(tenure, heir, now);
+      return this.#enter(storeLease, heir, now);
     }
-    this.#tenures.delete(tenure);
-    this.workings.withdrawals.start(hold.ownership, hold);
+    this.#storeLeases.delete(storeLease);
+    this.deps.orphanReleases.start(hold.ownership, hold);
     this.#goOn();
   }
 
   /** A holder has lost the lock. */
   lost(hold: Hold): void {
-    const { tenure } = hold;
-    if (tenure.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
+    const { storeLease } = hold;
+    if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
       this.log.unanswered(new LockStoreError('unknown', 'no renewal of the lease before was confirmed in time'));
     }
-    this.#tenures.delete(tenure);
+    this.#storeLeases.delete(storeLease);
     this.#goOn();
   }
 
-  /** What a holder had is another process's now. Where it was shared, the tenure stays, for the others or to be released. */
+  /** What a holder had is another process's now. Where it was shared, the store lease stays, for the others or to be released. */
   handedOn(hold: Hold, hasShared: boolean): void {
-    if (hold.tenure.leave(hold)) return;
-    if (hasShared) this.workings.withdrawals.start(hold.ownership, hold);
+    if (hold.storeLease.leave(hold)) return;
+    if (hasShared) this.deps.orphanReleases.start(hold.ownership, hold);
     this.lost(hold);
   }
 
@@ -131,13 +131,13 @@ export class Line implements ContenderListener {
   /** Whether a grant is for the one who asks the store. */
   hear(grant: PushedGrant): boolean {
     const contender = this.#contender;
-    if (!contender || !grant.isFor(contender.ownership.owner)) return false;
+    if (!contender || !grant.isFor(contender.ownership.id)) return false;
     contender.hear(grant.fencingToken, grant.sentAt);
     return true;
   }
 
-  holds(ownership: Ownership): boolean {
-    return this.#tenures.holds(ownership);
+  holds(ownership: LockOwner): boolean {
+    return this.#storeLeases.holds(ownership);
   }
 
   /** The connection is new: grants may have been missed, and the store may have lost its data. */
@@ -148,7 +148,7 @@ export class Line implements ContenderListener {
 
   /** What is held here may have been ended in the store: the next call has to ask. */
   doubt(): void {
-    this.#tenures.doubt();
+    this.#storeLeases.doubt();
   }
 
   /** The application shuts down: nobody waits any more. */
@@ -164,14 +164,14 @@ export class Line implements ContenderListener {
 
   granted(fencingToken: number, sentAt: number, now: number): void {
     const { call, ownership, hasAskedAgain } = this.#contender!;
-    const { clock } = this.workings;
+    const { clock } = this.deps;
     this.#contender = undefined;
     // Whoever waits from now on waits for this holder.
     this.log.busy(0);
-    const tenure = new Tenure(ownership, fencingToken, sentAt, call.options, clock, now);
-    tenure.mayComeBack = hasAskedAgain;
-    this.#tenures.add(tenure);
-    call.grant(tenure, now);
+    const storeLease = new StoreLease(ownership, fencingToken, sentAt, call.options, clock, now);
+    storeLease.mayComeBack = hasAskedAgain;
+    this.#storeLeases.add(storeLease);
+    call.grant(storeLease, now);
     this.#goOn();
   }
 
@@ -200,47 +200,47 @@ export class Line implements ContenderListener {
     return this.#waiting.size + (this.#contender ? 1 : 0);
   }
 
-  #contend(call: Call): Contender {
-    const ownership = createContender(this.resource, call.options, this.workings);
+  #contend(call: PendingCall): StoreWaiter {
+    const ownership = createContender(this.resource, call.options, this.deps);
     call.stopWatching();
-    return (this.#contender = new Contender(ownership, call, this, this.workings));
+    return (this.#contender = new StoreWaiter(ownership, call, this, this.deps));
   }
 
   /** A call reads beside those that do already, or follows the one that ended, without a word to the store. */
-  #enter(tenure: Tenure, call: Call, now = this.workings.clock.now()): void {
-    tenure.passOn();
-    call.grant(tenure, now);
+  #enter(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
+    storeLease.passOn();
+    call.grant(storeLease, now);
   }
 
   /** Whether the store can be asked for this call now, if it is the first one. */
-  #mayContend({ options }: Call): boolean {
-    return !this.#contender && !this.#tenures.excludes(options);
+  #mayContend({ options }: PendingCall): boolean {
+    return !this.#contender && !this.#storeLeases.excludes(options);
   }
 
-  #outOfTime(call: Call): void {
+  #outOfTime(call: PendingCall): void {
     this.#findOut(call);
-    const waitedMs = call.waitedMs(this.workings.clock.now());
+    const waitedMs = call.waitedMs(this.deps.clock.now());
     this.#dismiss(call, waitedTooLong(this.resource, waitedMs, this.log, call.attempts));
   }
 
   /** One call more than may wait: for the holder, or for a Redis that is away. */
-  #fullHere(call: Call): Error {
+  #fullHere(call: PendingCall): Error {
     this.#findOut(call, false);
     if (this.log.lastError) return unavailable(this.resource, this.log);
     return new LockQueueFullError(this.resource, call.options.maxWaiters, 'process', this.log.holderTtlMs);
   }
 
   /** What is known at this moment without asking: a holder of this process has what it has, whatever became of Redis. */
-  #findOut({ options }: Call, hasEnded = true): void {
-    const { clock, store } = this.workings;
-    const { first: tenure } = this.#tenures;
-    if (tenure && !this.#contender) return this.log.busy(Math.max(0, tenure.deadline - clock.now()));
+  #findOut({ options }: PendingCall, hasEnded = true): void {
+    const { clock, store } = this.deps;
+    const { first: storeLease } = this.#storeLeases;
+    if (storeLease && !this.#contender) return this.log.busy(Math.max(0, storeLease.deadline - clock.now()));
     this.log.checkSilence(clock.now(), options.attemptTimeoutMs, hasEnded);
     this.log.notice(store.trouble(this.resource));
   }
 
   /** The call ends ungranted. If the contender asks for it, the next call takes its place, in the store's queue too. */
-  #dismiss(call: Call, error: Error): void {
+  #dismiss(call: PendingCall, error: Error): void {
     const contender = this.#contender;
     if (contender?.call !== call) {
       this.#waiting.delete(call);
@@ -255,7 +255,7 @@ export class Line implements ContenderListener {
   }
 
   /** The call ends ungranted, and its contender with it. */
-  #dismissFirst(call: Call, error: Error): void {
+  #dismissFirst(call: PendingCall, error: Error): void {
     this.#contender!.withdraw();
     this.#contender = undefined;
     call.fail(error);
@@ -265,17 +265,17 @@ export class Line implements ContenderListener {
   /** The next one's turn: to read beside the others, or to ask the store. */
   #goOn(): void {
     for (let next = this.#waiting.first; next && !this.#contender; next = this.#waiting.first) {
-      // Once: a moment later the tenure may not be open any more.
-      const tenure = this.#tenures.sharableWith(next.options);
-      if (!tenure && !this.#mayContend(next)) return;
+      // Once: a moment later the store lease may not be open any more.
+      const storeLease = this.#storeLeases.sharableWith(next.options);
+      if (!storeLease && !this.#mayContend(next)) return;
       this.#waiting.delete(next);
-      if (tenure) this.#enter(tenure, next);
+      if (storeLease) this.#enter(storeLease, next);
       else this.#contend(next).ask();
     }
     this.#checkIdle();
   }
 
   #checkIdle(): void {
-    if (this.#tenures.isEmpty && this.#size === 0) this.lines.delete(this.resource);
+    if (this.#storeLeases.isEmpty && this.#size === 0) this.lines.delete(this.resource);
   }
 }

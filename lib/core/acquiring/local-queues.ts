@@ -1,20 +1,20 @@
 import { aborted } from './acquire-errors.js';
-import { Call } from './pending-call.js';
+import { PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
-import { Line, type LineWorkings } from './local-queue.js';
+import { LocalQueue, type LocalQueueDeps } from './local-queue.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { GrantListener, PushedGrant } from '../store/lock-store.js';
 import { Polling } from './polling.js';
 
 /** Who gets which resource in this process: the local lines, and those who ask without standing in one. */
-export class Contention implements GrantListener {
-  readonly #lines = new Map<string, Line>();
+export class LocalQueues implements GrantListener {
+  readonly #lines = new Map<string, LocalQueue>();
   readonly #polling: Polling;
 
-  constructor(private readonly workings: LineWorkings) {
-    this.#polling = new Polling(workings);
-    workings.store.listen(this);
-    workings.closing.addEventListener('abort', () => {
+  constructor(private readonly deps: LocalQueueDeps) {
+    this.#polling = new Polling(deps);
+    deps.store.listen(this);
+    deps.closing.addEventListener('abort', () => {
       for (const line of this.#lines.values()) line.close();
     });
   }
@@ -30,11 +30,11 @@ export class Contention implements GrantListener {
    */
   acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
     if (options.waitMs === 0 || options.retry) return this.#polling.acquire(resource, options, take);
-    const { clock, alarms, closing } = this.workings;
+    const { clock, alarms, closing } = this.deps;
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { granted: (grant: Grant) => resolve(take(grant)), failed: reject };
-      this.#line(resource).join(new Call(options, clock.now(), outcome, alarms));
+      this.#line(resource).join(new PendingCall(options, clock.now(), outcome, alarms));
     });
   }
 
@@ -45,32 +45,32 @@ export class Contention implements GrantListener {
    */
   giveBack(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
     const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isTenureOf(hold)) return line.passOn(hold, onPassed);
+    if (line?.isStoreLeaseOf(hold)) return line.passOn(hold, onPassed);
     // Lost, as at a shutdown. The work of others who share it may not have ended yet.
-    if (hold.tenure.leave(hold)) {
+    if (hold.storeLease.leave(hold)) {
       onPassed();
       return undefined;
     }
-    return this.workings.store.release(hold.ownership, hold.backgroundRelease);
+    return this.deps.store.release(hold.ownership, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock: others may try. */
   lost(hold: Hold): void {
     const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isTenureOf(hold)) line.lost(hold);
+    if (line?.isStoreLeaseOf(hold)) line.lost(hold);
   }
 
   /** The holder has handed the lock on to somebody else. */
   handedOn(hold: Hold, hasShared: boolean): void {
     const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isTenureOf(hold)) line.handedOn(hold, hasShared);
-    if (!hasShared && hold.tenure.mayComeBack) this.workings.withdrawals.start(hold.ownership, hold);
+    if (line?.isStoreLeaseOf(hold)) line.handedOn(hold, hasShared);
+    if (!hasShared && hold.storeLease.mayComeBack) this.deps.orphanReleases.start(hold.ownership, hold);
   }
 
   /** A writer became a reader: others may read beside it. */
   downgraded(hold: Hold): void {
     const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isTenureOf(hold)) line.downgraded();
+    if (line?.isStoreLeaseOf(hold)) line.downgraded();
   }
 
   /** What the first call of this process that waits for the resource has asked for. */
@@ -85,17 +85,17 @@ export class Contention implements GrantListener {
 
   granted(grant: PushedGrant): void {
     const line = this.#lines.get(grant.resource);
-    if (!line?.hear(grant)) this.workings.withdrawals.hear(grant, (ownership) => line?.holds(ownership) ?? false);
+    if (!line?.hear(grant)) this.deps.orphanReleases.hear(grant, (ownership) => line?.holds(ownership) ?? false);
   }
 
   reconnected(): void {
     for (const line of this.#lines.values()) line.reconnected();
   }
 
-  #line(resource: string): Line {
+  #line(resource: string): LocalQueue {
     let line = this.#lines.get(resource);
     if (line === undefined) {
-      line = new Line(resource, this.workings, this.#lines);
+      line = new LocalQueue(resource, this.deps, this.#lines);
       this.#lines.set(resource, line);
     }
     return line;

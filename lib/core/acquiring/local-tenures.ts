@@ -1,52 +1,52 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { Ownership } from '../store/lock-store.js';
-import type { Tenure } from '../holding/store-lease.js';
+import type { LockOwner } from '../store/lock-store.js';
+import type { StoreLease } from '../holding/store-lease.js';
 
-/** What this process holds of one resource, through its line: one tenure, or several of what can be shared. */
-export class LocalTenures {
-  #tenures: readonly Tenure[] = NONE;
+/** What this process holds of one resource, through its line: one store lease, or several of what can be shared. */
+export class LocalStoreLeases {
+  #storeLeases: readonly StoreLease[] = NONE;
 
   get isEmpty(): boolean {
-    return this.#tenures.length === 0;
+    return this.#storeLeases.length === 0;
   }
 
   /** The one that it has held longest. */
-  get first(): Tenure | undefined {
-    return this.#tenures[0];
+  get first(): StoreLease | undefined {
+    return this.#storeLeases[0];
   }
 
-  add(tenure: Tenure): void {
-    this.#tenures = this.isEmpty ? [tenure] : [...this.#tenures, tenure];
+  add(storeLease: StoreLease): void {
+    this.#storeLeases = this.isEmpty ? [storeLease] : [...this.#storeLeases, storeLease];
   }
 
-  delete(tenure: Tenure): void {
-    const isOnly = this.#tenures.length === 1 && this.first === tenure;
-    this.#tenures = isOnly ? NONE : this.#tenures.filter((other) => other !== tenure);
+  delete(storeLease: StoreLease): void {
+    const isOnly = this.#storeLeases.length === 1 && this.first === storeLease;
+    this.#storeLeases = isOnly ? NONE : this.#storeLeases.filter((other) => other !== storeLease);
   }
 
   /** The store may have forgotten them. */
   doubt(): void {
-    for (const tenure of this.#tenures) tenure.isInDoubt = true;
+    for (const storeLease of this.#storeLeases) storeLease.isInDoubt = true;
   }
 
-  has(tenure: Tenure): boolean {
-    return this.#tenures.includes(tenure);
+  has(storeLease: StoreLease): boolean {
+    return this.#storeLeases.includes(storeLease);
   }
 
-  holds(ownership: Ownership): boolean {
-    return this.#tenures.some((tenure) => tenure.ownership === ownership);
+  holds(ownership: LockOwner): boolean {
+    return this.#storeLeases.some((storeLease) => storeLease.ownership === ownership);
   }
 
   /** One that a reader may read beside, without a word to the store. */
-  sharableWith(options: ResolvedLockOptions): Tenure | undefined {
-    return this.#tenures.find((tenure) => tenure.mayShareWith(options));
+  sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
+    return this.#storeLeases.find((storeLease) => storeLease.mayShareWith(options));
   }
 
   /** Whether nothing can be granted on these terms before this process releases. */
   excludes({ mode }: ResolvedLockOptions): boolean {
     // Who takes a lock for a semaphore is told so by the store, and at once.
-    return mode !== 'semaphore' && this.#tenures.some((tenure) => !tenure.isShared);
+    return mode !== 'semaphore' && this.#storeLeases.some((storeLease) => !storeLease.isShared);
   }
 }
 
-const NONE: readonly Tenure[] = [];
+const NONE: readonly StoreLease[] = [];

@@ -2,7 +2,7 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { onAbort } from '../util/on-abort.js';
-import type { Tenure } from '../holding/store-lease.js';
+import type { StoreLease } from '../holding/store-lease.js';
 
 /** What becomes of a call, for the one who made it. */
 export interface CallOutcome {
@@ -11,7 +11,7 @@ export interface CallOutcome {
 }
 
 /** One call to acquire that may wait, until it is granted or fails. */
-export class Call implements Alarm {
+export class PendingCall implements Alarm {
   readonly giveUpAt: number;
   /** How many attempts were sent for it. */
   attempts = 0;
@@ -53,9 +53,9 @@ export class Call implements Alarm {
     this.alarms.cancel(this);
   }
 
-  grant(tenure: Tenure, now: number): void {
+  grant(storeLease: StoreLease, now: number): void {
     this.#end();
-    this.outcome.granted({ tenure, attempts: this.attempts, waitedMs: this.waitedMs(now), grantedAt: now });
+    this.outcome.granted({ storeLease, attempts: this.attempts, waitedMs: this.waitedMs(now), grantedAt: now });
   }
 
   fail(error: Error): void {

@@ -1,20 +1,20 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { answerWithin } from '../store/ask.js';
+import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { Grant } from '../holding/hold.js';
-import type { LineWorkings } from './local-queue.js';
+import type { LocalQueueDeps } from './local-queue.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { Ownership } from '../store/lock-store.js';
+import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/merged-signal.js';
 import { createContender } from '../store/owner-id.js';
 import { pause } from '../util/pause.js';
 import { checkPause } from '../api/retry.js';
-import { Tenure } from '../holding/store-lease.js';
+import { StoreLease } from '../holding/store-lease.js';
 import { validUntil } from '../store/validity.js';
 
 /** One call to acquire, while it lasts. */
 interface Poller {
-  readonly ownership: Ownership;
+  readonly ownership: LockOwner;
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
   readonly giveUpAt: number;
@@ -26,20 +26,20 @@ interface Poller {
   /** Whether it asks no more. */
   isOver: boolean;
   /** What it was granted. */
-  tenure: Tenure | undefined;
+  storeLease: StoreLease | undefined;
 }
 
 /** Acquires without queueing: asks once, or again and again by the caller's own strategy. */
 export class Polling {
-  constructor(private readonly workings: LineWorkings) {}
+  constructor(private readonly deps: LocalQueueDeps) {}
 
   /** @throws LockError of the kind that says why the resource was not granted */
   async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
-    const { clock, closing } = this.workings;
+    const { clock, closing } = this.deps;
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
-      ownership: createContender(resource, options, this.workings),
+      ownership: createContender(resource, options, this.deps),
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,
@@ -47,33 +47,33 @@ export class Polling {
       log: new AttemptLog(),
       isOpen: false,
       isOver: false,
-      tenure: undefined,
+      storeLease: undefined,
     };
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);
-      const tenure = (poller.tenure = await this.#poll(poller));
-      tenure.mayComeBack = poller.log.attempts > 1;
+      const storeLease = (poller.storeLease = await this.#poll(poller));
+      storeLease.mayComeBack = poller.log.attempts > 1;
       if (closing.aborted) {
         // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
-        this.workings.withdrawals.start(poller.ownership, options);
+        this.deps.orphanReleases.start(poller.ownership, options);
         throw aborted(resource, closing, options.signal);
       }
-      return take({ tenure, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
+      return take({ storeLease, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
     } finally {
       dispose();
       poller.isOver = true;
       // No orphan lock.
-      if (!poller.tenure && poller.log.isAmbiguous) this.workings.withdrawals.start(poller.ownership, options);
+      if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.ownership, options);
     }
   }
 
-  async #poll(poller: Poller): Promise<Tenure> {
-    const { store, clock, closing } = this.workings;
+  async #poll(poller: Poller): Promise<StoreLease> {
+    const { store, clock, closing } = this.deps;
     const { ownership, options, startedAt, giveUpAt, signal, log } = poller;
     const { resource } = ownership;
     for (;;) {
-      const tenure = await this.#attempt(poller);
-      if (tenure) return tenure;
+      const storeLease = await this.#attempt(poller);
+      if (storeLease) return storeLease;
       // Each answer passes over more of those who have died: there is an end to it.
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
@@ -86,18 +86,18 @@ export class Polling {
   }
 
   /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
-  async #attempt(poller: Poller): Promise<Tenure | undefined> {
+  async #attempt(poller: Poller): Promise<StoreLease | undefined> {
     const { ownership, options, giveUpAt, signal, log } = poller;
-    const { store, clock, alarms, withdrawals, closing } = this.workings;
+    const { store, clock, alarms, orphanReleases, closing } = this.deps;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.sent(sentAt);
     poller.isOpen = false;
     const command = store.acquire(ownership, options.leaseMs);
-    const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-      const isWanted = () => !poller.isOver || (poller.tenure?.holders.some((hold) => hold.isHeld()) ?? false);
-      withdrawals.refuseLateGrant(command, ownership, options, isWanted);
+      const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.isHeld()) ?? false);
+      orphanReleases.refuseLateGrant(command, ownership, options, isWanted);
     }
     if (answer.outcome === 'aborted') {
       log.isAmbiguous = true;
@@ -115,7 +115,7 @@ export class Polling {
       log.busy(answer.value.ttlMs);
       poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
-      return new Tenure(ownership, answer.value.fencingToken, sentAt, options, clock);
+      return new StoreLease(ownership, answer.value.fencingToken, sentAt, options, clock);
     } else {
       log.unanswered(grantedTooLate());
     }
@@ -124,7 +124,7 @@ export class Polling {
 
   /** @throws LockError when this caller asks no more */
   #nextPause({ ownership, options, startedAt, log }: Poller): number {
-    const { clock, random } = this.workings;
+    const { clock, random } = this.deps;
     if (options.waitMs === 0 || !options.retry) throw exhausted(ownership.resource, log);
     const pauseMs = checkPause(
       options.retry.next({

@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import { failurePause, heartbeatPause } from '../store/attempt-pauses.js';
 import { type AttemptLog, grantedTooLate } from '../store/attempts.js';
-import type { Call } from './pending-call.js';
+import type { PendingCall } from './pending-call.js';
 import type { Clock } from '../util/clock.js';
 import {
   type AcquireReply,
@@ -9,19 +9,19 @@ import {
   type FoundInUse,
   type LockStore,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
 } from '../store/lock-store.js';
 import { isSameRequest } from '../api/permit-request.js';
 import type { Random } from '../util/random.js';
 import { validUntil } from '../store/validity.js';
-import type { Withdrawals } from '../store/orphan-releases.js';
+import type { OrphanReleases } from '../store/orphan-releases.js';
 
-export interface ContenderWorkings {
+export interface StoreWaiterDeps {
   readonly store: LockStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly alarms: Alarms;
-  readonly withdrawals: Withdrawals;
+  readonly orphanReleases: OrphanReleases;
 }
 
 /** What a contender tells the line it asks for. */
@@ -38,7 +38,7 @@ export interface ContenderListener {
   /** The store will never do it. */
   refused(): void;
   /** Whether the lock of this owner is held here. */
-  holds(ownership: Ownership): boolean;
+  holds(ownership: LockOwner): boolean;
 }
 
 /**
@@ -46,11 +46,11 @@ export interface ContenderListener {
  * again while it stands in the queue: that keeps its place, and finds a grant whose message was lost. The call it asks for
  * may give up and leave it to the next one in line.
  */
-export class Contender implements Alarm {
+export class StoreWaiter implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   /** The lock to hand back in the same step; until that has been answered. */
-  #leaving: Ownership | undefined;
+  #leaving: LockOwner | undefined;
   /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
@@ -65,14 +65,14 @@ export class Contender implements Alarm {
   #isOver = false;
 
   constructor(
-    readonly ownership: Ownership,
-    public call: Call,
+    readonly ownership: LockOwner,
+    public call: PendingCall,
     private readonly line: ContenderListener,
-    private readonly workings: ContenderWorkings,
+    private readonly deps: StoreWaiterDeps,
   ) {}
 
   /** Asks for the first time, and hands another lock of this process back with it. Says whether that was still held. */
-  askInPlaceOf(leaving: Ownership): Promise<boolean> {
+  askInPlaceOf(leaving: LockOwner): Promise<boolean> {
     this.#leaving = leaving;
     return this.#rotate(leaving);
   }
@@ -83,18 +83,18 @@ export class Contender implements Alarm {
       this.#rotate(this.#leaving).catch(() => {}); // reported by the attempt
       return;
     }
-    const { call, ownership, workings } = this;
+    const { call, ownership, deps } = this;
     const { attempt, queueing } = this.#begin(now);
-    workings.store.acquire(ownership, call.options.leaseMs, queueing).then(
+    deps.store.acquire(ownership, call.options.leaseMs, queueing).then(
       (reply) => this.#onReply(attempt, queueing.sentAt, reply),
       (error: unknown) => this.#onError(attempt, asStoreError(error)),
     );
   }
 
-  #rotate(leaving: Ownership): Promise<boolean> {
-    const { call, ownership, workings } = this;
+  #rotate(leaving: LockOwner): Promise<boolean> {
+    const { call, ownership, deps } = this;
     const { attempt, queueing } = this.#begin();
-    return workings.store.rotate(leaving, ownership, call.options.leaseMs, queueing).then(
+    return deps.store.rotate(leaving, ownership, call.options.leaseMs, queueing).then(
       ({ released, next }) => {
         this.#leaving = undefined;
         if (next instanceof LockStoreError) this.#onError(attempt, next);
@@ -117,7 +117,7 @@ export class Contender implements Alarm {
   }
 
   /** Whether another call may take the place of its own. */
-  suits({ options }: Call): boolean {
+  suits({ options }: PendingCall): boolean {
     const { mode, permits } = this.ownership;
     return (
       options.mode === mode && isSameRequest(options.permits, permits) && options.leaseMs === this.call.options.leaseMs
@@ -125,7 +125,7 @@ export class Contender implements Alarm {
   }
 
   /** It asks for another call from now on. */
-  passTo(heir: Call): void {
+  passTo(heir: PendingCall): void {
     heir.stopWatching();
     this.call = heir;
     this.#setAlarm(this.#nextAt);
@@ -136,7 +136,7 @@ export class Contender implements Alarm {
     if (fencingToken <= this.#heardToken) return;
     this.#heardToken = fencingToken;
     const { leaseMs, watchdog } = this.call.options;
-    const now = this.workings.clock.now();
+    const now = this.deps.clock.now();
     // A fixed lease should be as long as was asked for; one that is nearly over should begin anew. It is this contender's in
     // the store, so another acquire does both.
     const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
@@ -147,13 +147,13 @@ export class Contender implements Alarm {
   /** It asks no more. What the store may still grant it is given back. */
   withdraw(): void {
     this.#stop();
-    if (this.#outstanding > 0) this.workings.withdrawals.start(this.ownership, this.call.options);
+    if (this.#outstanding > 0) this.deps.orphanReleases.start(this.ownership, this.call.options);
   }
 
   /** An attempt timed out, the next one is due, or the call's time is over. */
   ring(): void {
-    const { call, workings } = this;
-    const now = workings.clock.now();
+    const { call, deps } = this;
+    const now = deps.clock.now();
     const isDue = now >= this.#nextAt;
     if (this.#isAsking) {
       const { attemptTimeoutMs } = call.options;
@@ -164,16 +164,16 @@ export class Contender implements Alarm {
   }
 
   #stop(): void {
-    const { alarms, withdrawals } = this.workings;
+    const { alarms, orphanReleases } = this.deps;
     this.#isOver = true;
     alarms.cancel(this);
-    if (this.#unsettled > 0) withdrawals.expectLate(this.ownership, this.call.options, this.#unsettled);
+    if (this.#unsettled > 0) orphanReleases.expectLate(this.ownership, this.call.options, this.#unsettled);
   }
 
   /** An attempt has been executed, or never will be. */
   #settle(): void {
     this.#unsettled--;
-    if (this.#isOver) this.workings.withdrawals.answered(this.ownership);
+    if (this.#isOver) this.deps.orphanReleases.answered(this.ownership);
   }
 
   #conclude(fencingToken: number, sentAt: number, now: number): void {
@@ -181,7 +181,7 @@ export class Contender implements Alarm {
     this.line.granted(fencingToken, sentAt, now);
   }
 
-  #begin(sentAt = this.workings.clock.now()) {
+  #begin(sentAt = this.deps.clock.now()) {
     const { options } = this.call;
     this.call.attempts++;
     this.line.log.sent(sentAt);
@@ -193,17 +193,17 @@ export class Contender implements Alarm {
   }
 
   #onReply(attempt: number, sentAt: number, reply: AcquireReply): void {
-    const { call, workings } = this;
+    const { call, deps } = this;
     this.#settle();
     if (this.#isOver) {
       // It may have been executed after the withdrawal, or the release, as when a script that Redis did not know was sent anew.
       const isKnown = reply.status === 'granted' || reply.status === 'queued';
-      if (isKnown && !this.line.holds(this.ownership)) workings.withdrawals.start(this.ownership, call.options);
+      if (isKnown && !this.line.holds(this.ownership)) deps.orphanReleases.start(this.ownership, call.options);
       return;
     }
     if (reply.status === 'granted') {
       const { leaseMs } = call.options;
-      const now = workings.clock.now();
+      const now = deps.clock.now();
       if (now < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt, now);
       else if (attempt === this.#latest) this.#unanswered(grantedTooLate());
       return;
@@ -215,7 +215,7 @@ export class Contender implements Alarm {
     this.#isAsking = false;
     if (reply.status === 'full') this.line.full();
     else if (reply.status === 'mismatch') this.line.mismatched(reply.found);
-    else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, workings.random));
+    else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));
   }
 
   #onError(attempt: number, error: LockStoreError): void {
@@ -227,28 +227,28 @@ export class Contender implements Alarm {
     this.#isAsking = false;
     this.line.log.failed(error);
     if (error.failure === 'refused') this.line.refused();
-    else this.#askLater(failurePause(this.line.log, this.workings.random));
+    else this.#askLater(failurePause(this.line.log, this.deps.random));
   }
 
   #unanswered(error: LockStoreError): void {
     this.line.log.unanswered(error);
     this.#isAsking = false;
-    this.#askLater(failurePause(this.line.log, this.workings.random));
+    this.#askLater(failurePause(this.line.log, this.deps.random));
   }
 
   /** The time of its call is over while it asks. Another call may go on with it. */
   #cutShort(now: number, attemptTimeoutMs: number): void {
     this.line.log.cutShort(now, attemptTimeoutMs);
     this.#isAsking = false;
-    this.#askLater(failurePause(this.line.log, this.workings.random));
+    this.#askLater(failurePause(this.line.log, this.deps.random));
   }
 
   #askLater(pauseMs: number): void {
-    this.#setAlarm(this.workings.clock.now() + pauseMs);
+    this.#setAlarm(this.deps.clock.now() + pauseMs);
   }
 
   #setAlarm(nextAt: number): void {
     this.#nextAt = nextAt;
-    this.workings.alarms.set(this, Math.min(nextAt, this.call.giveUpAt));
+    this.deps.alarms.set(this, Math.min(nextAt, this.call.giveUpAt));
   }
 }

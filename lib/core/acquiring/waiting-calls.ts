@@ -1,34 +1,34 @@
-import type { Call } from './pending-call.js';
+import type { PendingCall } from './pending-call.js';
 
 /** The calls that wait for their turn, first come first. It takes no room while nobody waits, as for nearly every lock. */
 export class WaitingCalls {
-  #calls: Set<Call> | undefined;
+  #calls: Set<PendingCall> | undefined;
 
   get size(): number {
     return this.#calls?.size ?? 0;
   }
 
-  get first(): Call | undefined {
+  get first(): PendingCall | undefined {
     return this.#calls?.values().next().value;
   }
 
-  add(call: Call): void {
+  add(call: PendingCall): void {
     (this.#calls ??= new Set()).add(call);
   }
 
-  delete(call: Call): void {
+  delete(call: PendingCall): void {
     this.#calls?.delete(call);
   }
 
   /** Takes the first one out. */
-  next(): Call | undefined {
+  next(): PendingCall | undefined {
     const { first } = this;
     if (first) this.delete(first);
     return first;
   }
 
   /** Takes all of them out. */
-  clear(): Call[] {
+  clear(): PendingCall[] {
     const calls = [...(this.#calls ?? [])];
     this.#calls = undefined;
     return calls;

@@ -5,13 +5,13 @@ import type { Due } from '../util/due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../lease/leaks.js';
-import type { Ownership } from '../store/lock-store.js';
-import type { Tenure } from './store-lease.js';
+import type { LockOwner } from '../store/lock-store.js';
+import type { StoreLease } from './store-lease.js';
 import { leaseFor } from '../store/validity.js';
 
 /** What a call to acquire was granted. */
 export interface Grant {
-  readonly tenure: Tenure;
+  readonly storeLease: StoreLease;
   readonly attempts: number;
   readonly waitedMs: number;
   /** When that was known, on the monotonic clock. @default now */
@@ -55,7 +55,7 @@ export class Hold implements Due {
   #depthCommands: Promise<unknown> | undefined;
 
   constructor(
-    readonly tenure: Tenure,
+    readonly storeLease: StoreLease,
     options: ResolvedLockOptions,
     readonly clock: Clock,
     private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
@@ -63,9 +63,9 @@ export class Hold implements Due {
     acquiredAt = clock.now(),
   ) {
     this.context = context;
-    tenure.enter(this);
-    this.writers = tenure.mode === 'write' ? 1 : 0;
-    this.fencingToken = tenure.fencingToken;
+    storeLease.enter(this);
+    this.writers = storeLease.mode === 'write' ? 1 : 0;
+    this.fencingToken = storeLease.fencingToken;
     this.renewable = options.watchdog;
     this.attemptTimeoutMs = options.attemptTimeoutMs;
     this.backgroundRelease = options.backgroundRelease;
@@ -73,21 +73,21 @@ export class Hold implements Due {
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
-  get ownership(): Ownership {
-    return this.tenure.ownership;
+  get ownership(): LockOwner {
+    return this.storeLease.ownership;
   }
 
   get mode(): LockMode {
-    return this.tenure.mode;
+    return this.storeLease.mode;
   }
 
   get leaseMs(): number {
-    return this.tenure.leaseMs;
+    return this.storeLease.leaseMs;
   }
 
   /** The monotonic time after which the lock may be somebody else's. */
   get deadline(): number {
-    return Math.min(this.tenure.deadline, this.#endsAt);
+    return Math.min(this.storeLease.deadline, this.#endsAt);
   }
 
   get isReleased(): boolean {

@@ -1,7 +1,7 @@
 import type { Clock } from '../util/clock.js';
 import type { Hold } from './hold.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions } from '../api/lock-options.js';
-import type { Ownership } from '../store/lock-store.js';
+import type { LockOwner } from '../store/lock-store.js';
 import { isSameRequest } from '../api/permit-request.js';
 import { validUntil } from '../store/validity.js';
 
@@ -15,7 +15,7 @@ export interface Renewal {
   mayCut: boolean;
 }
 
-/** What decides whether one lease may follow another in the same tenure. */
+/** What decides whether one lease may follow another in the same store lease. */
 type Terms = Pick<
   ResolvedLockOptions,
   'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'
@@ -25,7 +25,7 @@ type Terms = Pick<
  * The time that this process has one lock in the store, and the deadline until which that may be believed. Leases of this
  * process may follow one another in it, or read side by side, without the store being asked.
  */
-export class Tenure {
+export class StoreLease {
   /** Who holds the lock at the moment: one, or several that read. */
   holders: readonly Hold[] = [];
   /** How the store has it. */
@@ -57,7 +57,7 @@ export class Tenure {
    * @param sentAt when the command was sent that was granted
    */
   constructor(
-    readonly ownership: Ownership,
+    readonly ownership: LockOwner,
     private readonly token: number,
     sentAt: number,
     private readonly terms: Terms,

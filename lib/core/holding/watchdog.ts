@@ -55,7 +55,7 @@ export class Watchdog {
   }
 
   #schedule(hold: Hold): void {
-    hold.dueAt = hold.renewable ? Math.min(hold.tenure.nextRenewalAt, hold.deadline) : hold.deadline;
+    hold.dueAt = hold.renewable ? Math.min(hold.storeLease.nextRenewalAt, hold.deadline) : hold.deadline;
     this.#queue.put(hold);
   }
 
@@ -83,7 +83,7 @@ export class Watchdog {
       this.#late.remove(hold);
       // isHeld() ends the lease when its deadline has passed.
       if (!hold.isHeld()) continue;
-      if (hold.renewable && hold.tenure.nextRenewalAt <= now) {
+      if (hold.renewable && hold.storeLease.nextRenewalAt <= now) {
         this.#renew(hold, now);
         renewals++;
       }
@@ -93,23 +93,23 @@ export class Watchdog {
   }
 
   #renew(hold: Hold, sentAt: number): void {
-    const { tenure } = hold;
+    const { storeLease } = hold;
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
-    tenure.nextRenewalAt = sentAt + tenure.leaseMs / 3;
+    storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = hold.renewalMs();
-    const renewal = tenure.renewing(sentAt, leaseMs);
-    this.store.renew(tenure.ownership, leaseMs).then(
+    const renewal = storeLease.renewing(sentAt, leaseMs);
+    this.store.renew(storeLease.ownership, leaseMs).then(
       (stillOwner) => {
-        if (stillOwner) tenure.confirm(renewal);
-        else tenure.takenOver();
+        if (stillOwner) storeLease.confirm(renewal);
+        else storeLease.takenOver();
       },
       (error: unknown) => {
         const cause = asStoreError(error);
-        if (cause.failure !== 'unknown') tenure.dismiss(renewal);
-        const holder = tenure.holders.find((each) => each.isHeld());
+        if (cause.failure !== 'unknown') storeLease.dismiss(renewal);
+        const holder = storeLease.holders.find((each) => each.isHeld());
         if (!holder) return;
-        const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, tenure.leaseMs / 15));
-        tenure.nextRenewalAt = Math.min(tenure.nextRenewalAt, this.clock.now() + pause);
+        const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
+        storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
         this.watch(holder);
         this.onRenewalFailed(holder, cause);
       },

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
-import type { LatchTerms } from '../store/latch-store.js';
+import type { LatchSpec } from '../store/latch-store.js';
 import { checkWait } from '../api/lock-options.js';
 import { checkResource, MAX_RESOURCE_BYTES } from '../api/resource.js';
 import { checkInteger, checkKnownOptions, describeValue } from '../api/validation.js';
@@ -85,7 +85,7 @@ const MAX_TTL_MS = 30 * 24 * 60 * 60 * 1000;
 const DEFAULT_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchTerms {
+export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchSpec {
   const checkedName = checkResource(name, 'latch');
   checkInteger('count', count ?? NaN, 1, MAX_COUNT, 'count-downs');
   checkKnownOptions('The options of latch', options, ['ttlMs']);

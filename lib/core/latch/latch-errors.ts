@@ -1,8 +1,8 @@
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
-import type { LatchState, LatchTerms } from '../store/latch-store.js';
+import type { LatchState, LatchSpec } from '../store/latch-store.js';
 
 /** The latch is in use, with another count than the caller states. */
-export function otherCount({ name, count }: LatchTerms, state: LatchState): LockModeMismatchError {
+export function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMismatchError {
   return new LockModeMismatchError(
     `${quoteResource(name)} is a latch of ${state.count} already, and not of ${count}. Nothing was changed. State the same ` +
       `count everywhere, use another name, or wait until it has expired (in ${Math.round(state.ttlMs)} ms).`,
@@ -12,7 +12,7 @@ export function otherCount({ name, count }: LatchTerms, state: LatchState): Lock
 
 /** `waitMs` is over, and the latch is not open. */
 export function notOpened(
-  { name, count }: LatchTerms,
+  { name, count }: LatchSpec,
   remaining: number,
   waitedMs: number,
   attempts: number,

@@ -4,7 +4,7 @@ import { failurePause, heartbeatPause } from '../store/attempt-pauses.js';
 import { AttemptLog } from '../store/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
-import type { LatchState, LatchStore, LatchTerms } from '../store/latch-store.js';
+import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import type { LatchWaiter } from './latch-waiter.js';
 import type { LockClient } from '../lock-client.js';
 import { asStoreError, LockStoreError } from '../store/lock-store.js';
@@ -18,8 +18,8 @@ export const LATCH_PLACE_MS = 10_000;
 /** Messages are not a reason to ask more often than this: a latch opens once, and whoever may use the channels can write more of them. */
 const LOOK_EVERY_MS = 100;
 
-/** The workings of a client that latches need. */
-export type LatchWorkings = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+/** The dependencies of a client that latches need. */
+export type LatchDeps = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
   readonly store: LatchStore;
 };
 
@@ -44,8 +44,8 @@ export class LatchWatch implements Alarm {
   #isOver = false;
 
   constructor(
-    readonly terms: LatchTerms,
-    private readonly workings: LatchWorkings,
+    readonly terms: LatchSpec,
+    private readonly deps: LatchDeps,
     /** Called when nobody waits any more. */
     private readonly onEnd: () => void,
   ) {
@@ -65,7 +65,7 @@ export class LatchWatch implements Alarm {
 
   /** A message says that it is open. Only asked, not believed: it may be about an earlier latch of this name, or made up. */
   hear(): void {
-    const { clock, alarms } = this.workings;
+    const { clock, alarms } = this.deps;
     const lookAt = this.#lookedAt + LOOK_EVERY_MS;
     if (clock.now() >= lookAt) {
       this.#lookedAt = clock.now();
@@ -76,7 +76,7 @@ export class LatchWatch implements Alarm {
   }
 
   ask(): void {
-    const { store, clock, alarms, defaults } = this.workings;
+    const { store, clock, alarms, defaults } = this.deps;
     const attempt = ++this.#latest;
     this.#log.sent(clock.now());
     this.#isAsking = true;
@@ -92,9 +92,9 @@ export class LatchWatch implements Alarm {
   /** An attempt timed out, or the next one is due. */
   ring(): void {
     if (!this.#isAsking) return this.ask();
-    const { attemptTimeoutMs } = this.workings.defaults;
+    const { attemptTimeoutMs } = this.deps.defaults;
     this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
-    this.#askLater(failurePause(this.#log, this.workings.random));
+    this.#askLater(failurePause(this.#log, this.deps.random));
   }
 
   /** The application shuts down: nobody waits any more. */
@@ -112,7 +112,7 @@ export class LatchWatch implements Alarm {
     } else {
       this.#log.busy(state.ttlMs);
       this.#remaining = state.remaining;
-      if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.workings.random));
+      if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.deps.random));
     }
   }
 
@@ -121,11 +121,11 @@ export class LatchWatch implements Alarm {
     this.#log.failed(error);
     if (error.failure === 'refused') {
       this.#end((waiter) => waiter.fail(unavailable(this.terms.name, this.#log, 'wait for')));
-    } else this.#askLater(failurePause(this.#log, this.workings.random));
+    } else this.#askLater(failurePause(this.#log, this.deps.random));
   }
 
   #askLater(pauseMs: number): void {
-    const { clock, alarms } = this.workings;
+    const { clock, alarms } = this.deps;
     const now = clock.now();
     const askAt = now + pauseMs;
     this.#isAsking = false;
@@ -134,12 +134,12 @@ export class LatchWatch implements Alarm {
 
   /** As for a lock: the last thing known is what ended the wait. */
   #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
-    const { terms, workings } = this;
+    const { terms, deps } = this;
     const log = this.#log;
-    log.checkSilence(workings.clock.now(), workings.defaults.attemptTimeoutMs);
-    log.notice(workings.store.trouble(terms.name));
+    log.checkSilence(deps.clock.now(), deps.defaults.attemptTimeoutMs);
+    log.notice(deps.store.trouble(terms.name));
     if (log.last !== 'busy') return unavailable(terms.name, log, 'wait for');
-    const waitedMs = workings.clock.now() - startedAt;
+    const waitedMs = deps.clock.now() - startedAt;
     return notOpened(terms, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
   }
 
@@ -151,7 +151,7 @@ export class LatchWatch implements Alarm {
 
   #end(tell: (waiter: LatchWaiter) => void): void {
     this.#isOver = true;
-    this.workings.alarms.cancel(this);
+    this.deps.alarms.cancel(this);
     // Before anybody is told: whoever waits again begins anew.
     this.onEnd();
     for (const waiter of this.#waiters) tell(waiter);

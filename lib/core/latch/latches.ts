@@ -1,5 +1,5 @@
 import { aborted, unavailable } from '../acquiring/acquire-errors.js';
-import { answerWithin, ask } from '../store/ask.js';
+import { withTimeout, ask } from '../store/ask.js';
 import { AttemptLog } from '../store/attempts.js';
 import { failurePause } from '../store/attempt-pauses.js';
 import {
@@ -13,9 +13,9 @@ import {
 } from './countdown-latch.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
-import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../store/latch-store.js';
+import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import { LatchWaiter } from './latch-waiter.js';
-import { LatchWatch, type LatchWorkings } from './latch-watch.js';
+import { LatchWatch, type LatchDeps } from './latch-watch.js';
 import type { LockClient } from '../lock-client.js';
 import { mergeSignals } from '../util/merged-signal.js';
 import { pause } from '../util/pause.js';
@@ -25,10 +25,10 @@ import { checkIsKept } from '../api/resource.js';
 export class Latches implements LatchListener {
   /** What is waited for here. */
   readonly #watches = new Map<string, LatchWatch>();
-  readonly #workings: LatchWorkings;
+  readonly #deps: LatchDeps;
 
   constructor({ clock, random, alarms, defaults, closing }: LockClient, store: LatchStore) {
-    this.#workings = { clock, random, alarms, defaults, closing, store };
+    this.#deps = { clock, random, alarms, defaults, closing, store };
     store.listen(this);
     closing.addEventListener('abort', () => {
       for (const watch of this.#watches.values()) watch.close();
@@ -38,7 +38,7 @@ export class Latches implements LatchListener {
   /** @throws InvalidLockOptionsError when an option or the name cannot be right */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
     const terms = checkLatch(name, count, options);
-    checkIsKept('latch', terms.name, this.#workings.store.refusal);
+    checkIsKept('latch', terms.name, this.#deps.store.refusal);
     return {
       name: terms.name,
       count: terms.count,
@@ -61,14 +61,14 @@ export class Latches implements LatchListener {
     for (const watch of this.#watches.values()) watch.ask();
   }
 
-  async #countDown(terms: LatchTerms, options: CountDownOptions | undefined): Promise<number> {
-    const { clock, random, alarms, defaults, closing, store } = this.#workings;
+  async #countDown(terms: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
+    const { clock, random, alarms, defaults, closing, store } = this.#deps;
     const id = checkCountDown(options) ?? random.id();
     const giveUpAt = clock.now() + defaults.waitMs;
     const log = new AttemptLog();
     for (;;) {
       log.sent(clock.now());
-      const answer = await answerWithin(alarms, store.countDown(terms, id), defaults.attemptTimeoutMs);
+      const answer = await withTimeout(alarms, store.countDown(terms, id), defaults.attemptTimeoutMs);
       if (answer.outcome === 'answered') return agreed(terms, answer.value).remaining;
       if (answer.outcome === 'failed') log.failed(answer.error);
       else if (answer.outcome === 'timeout') log.unanswered(answer.error);
@@ -82,14 +82,14 @@ export class Latches implements LatchListener {
     throw unavailable(terms.name, log, 'count down');
   }
 
-  async #remaining(terms: LatchTerms): Promise<number> {
-    const { alarms, defaults, store } = this.#workings;
+  async #remaining(terms: LatchSpec): Promise<number> {
+    const { alarms, defaults, store } = this.#deps;
     const state = await ask(alarms, () => store.read(terms), defaults.attemptTimeoutMs, 'read', terms.name);
     return agreed(terms, state).remaining;
   }
 
-  async #wait(terms: LatchTerms, options: LatchWaitOptions | undefined): Promise<void> {
-    const { clock, alarms, defaults, closing } = this.#workings;
+  async #wait(terms: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
+    const { clock, alarms, defaults, closing } = this.#deps;
     const { waitMs = defaults.waitMs, signal } = checkLatchWait(options);
     const abortedBy = () => aborted(terms.name, closing, signal);
     if (closing.aborted || signal?.aborted) throw abortedBy();
@@ -101,12 +101,12 @@ export class Latches implements LatchListener {
   }
 
   /** Does not wait. */
-  async #look(terms: LatchTerms, own: AbortSignal | undefined): Promise<void> {
-    const { clock, alarms, defaults, closing, store } = this.#workings;
+  async #look(terms: LatchSpec, own: AbortSignal | undefined): Promise<void> {
+    const { clock, alarms, defaults, closing, store } = this.#deps;
     const { signal, dispose } = mergeSignals(closing, own);
     const log = new AttemptLog();
     log.sent(clock.now());
-    const answer = await answerWithin(alarms, store.read(terms), defaults.attemptTimeoutMs, signal);
+    const answer = await withTimeout(alarms, store.read(terms), defaults.attemptTimeoutMs, signal);
     dispose();
     if (answer.outcome === 'aborted') throw aborted(terms.name, closing, own);
     if (answer.outcome === 'answered') {
@@ -121,11 +121,11 @@ export class Latches implements LatchListener {
   }
 
   /** Those who state different counts are not together in this: one of them is wrong. */
-  #watch(terms: LatchTerms): LatchWatch {
+  #watch(terms: LatchSpec): LatchWatch {
     const key = watchKey(terms);
     let watch = this.#watches.get(key);
     if (watch === undefined) {
-      watch = new LatchWatch(terms, this.#workings, () => this.#watches.delete(key));
+      watch = new LatchWatch(terms, this.#deps, () => this.#watches.delete(key));
       this.#watches.set(key, watch);
     }
     return watch;
@@ -133,11 +133,11 @@ export class Latches implements LatchListener {
 }
 
 /** @throws LockModeMismatchError when the latch has another count than this caller states */
-function agreed(terms: LatchTerms, state: LatchState): LatchState {
+function agreed(terms: LatchSpec, state: LatchState): LatchState {
   if (state.count !== terms.count) throw otherCount(terms, state);
   return state;
 }
 
-function watchKey({ name, count }: Pick<LatchTerms, 'name' | 'count'>): string {
+function watchKey({ name, count }: Pick<LatchSpec, 'name' | 'count'>): string {
   return `${count} ${name}`;
 }

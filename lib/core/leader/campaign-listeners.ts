@@ -21,7 +21,7 @@ export class CampaignListeners {
 
   constructor(
     private readonly leadership: { readonly name: string; readonly resource: string },
-    private readonly workings: { readonly clock: Clock; readonly observers: LockObservers },
+    private readonly deps: { readonly clock: Clock; readonly observers: LockObservers },
   ) {}
 
   /** @param term the one that runs, of which it is told at once */
@@ -42,7 +42,7 @@ export class CampaignListeners {
 
   /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
   async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
-    const { clock } = this.workings;
+    const { clock } = this.deps;
     const timer = clock.setTimer(
       () => {
         for (const running of this.#running) {
@@ -78,6 +78,6 @@ export class CampaignListeners {
 
   #failed({ callback }: RunningCallback, error: unknown): void {
     const { name, resource } = this.leadership;
-    this.workings.observers.emit({ type: 'callbackFailed', leadership: name, resource, callback, error });
+    this.deps.observers.emit({ type: 'callbackFailed', leadership: name, resource, callback, error });
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../util/clock.js';
 import { Deferred } from '../util/deferred.js';
 import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
 import type { LockObservers } from '../api/events.js';
-import type { HeldLease } from '../lease/single-lease.js';
+import type { SingleLease } from '../lease/single-lease.js';
 import { LeaderTerm } from './leader-term.js';
 import type { Leadership, LeaderWork } from './leadership.js';
 import type { LockContext } from '../holding/lock-context.js';
@@ -18,12 +18,12 @@ import type { Term } from './term.js';
 import { describeValue } from '../api/validation.js';
 
 /** What campaigns work with; one for all of a client. */
-export interface CampaignWorkings {
+export interface CampaignDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly observers: LockObservers;
   readonly context: LockContext;
-  acquire(resource: string, options: ResolvedLockOptions): Promise<HeldLease>;
+  acquire(resource: string, options: ResolvedLockOptions): Promise<SingleLease>;
 }
 
 /** First and longest pause after Redis has refused, up to a quarter longer. */
@@ -34,7 +34,7 @@ export class Campaign implements Leadership {
   readonly name: string;
   readonly resource: string;
   readonly #lock: ResolvedLockOptions;
-  readonly #workings: CampaignWorkings;
+  readonly #deps: CampaignDeps;
   readonly #onOver: () => void;
   readonly #listeners: CampaignListeners;
   /** Gives up waiting to be elected. */
@@ -50,18 +50,12 @@ export class Campaign implements Leadership {
   #over: NotLeaderError | undefined;
 
   /** @param onOver called when it steps down for good */
-  constructor(
-    name: string,
-    resource: string,
-    lock: ResolvedLockOptions,
-    workings: CampaignWorkings,
-    onOver: () => void,
-  ) {
+  constructor(name: string, resource: string, lock: ResolvedLockOptions, deps: CampaignDeps, onOver: () => void) {
     this.name = name;
     this.resource = resource;
     this.#lock = { ...lock, signal: this.#stopping.signal };
-    this.#workings = workings;
-    this.#listeners = new CampaignListeners(this, workings);
+    this.#deps = deps;
+    this.#listeners = new CampaignListeners(this, deps);
     this.#onOver = onOver;
   }
 
@@ -139,7 +133,7 @@ export class Campaign implements Leadership {
   }
 
   async #campaign(): Promise<void> {
-    const { clock } = this.#workings;
+    const { clock } = this.#deps;
     for (let failures = 0; !this.#over;) {
       const standing = this.#stand();
       this.#standing = standing;
@@ -152,9 +146,9 @@ export class Campaign implements Leadership {
 
   /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
   async #stand(): Promise<LeaderTerm | undefined> {
-    const { acquire, observers } = this.#workings;
+    const { acquire, observers } = this.#deps;
     const { name: leadership, resource } = this;
-    let lease: HeldLease;
+    let lease: SingleLease;
     try {
       lease = await acquire(resource, this.#lock);
     } catch (error) {
@@ -167,8 +161,8 @@ export class Campaign implements Leadership {
     return undefined;
   }
 
-  async #lead(lease: HeldLease): Promise<LeaderTerm> {
-    const { clock, context, observers } = this.#workings;
+  async #lead(lease: SingleLease): Promise<LeaderTerm> {
+    const { clock, context, observers } = this.#deps;
     const { name: leadership, resource } = this;
     const { fencingToken } = lease;
     const term = new LeaderTerm(leadership, lease, context);
@@ -188,6 +182,6 @@ export class Campaign implements Leadership {
 
   #pauseAfter(failures: number): number {
     const doubled = REFUSED_PAUSE_MS.first * 2 ** Math.min(failures - 1, 10);
-    return Math.min(REFUSED_PAUSE_MS.longest, doubled) * (1 + this.#workings.random.fraction() / 4);
+    return Math.min(REFUSED_PAUSE_MS.longest, doubled) * (1 + this.#deps.random.fraction() / 4);
   }
 }

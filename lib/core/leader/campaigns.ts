@@ -1,4 +1,4 @@
-import { Campaign, type CampaignWorkings } from './campaign.js';
+import { Campaign, type CampaignDeps } from './campaign.js';
 import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
 import type { Leadership } from './leadership.js';
 import { type LockDefaults, resolveLockOptions } from '../api/lock-options.js';
@@ -10,7 +10,7 @@ export class Campaigns {
   readonly #campaigns = new Map<string, Campaign>();
 
   constructor(
-    private readonly workings: CampaignWorkings,
+    private readonly deps: CampaignDeps,
     private readonly defaults: LockDefaults,
     /** Aborts when the application shuts down. */
     private readonly closing: AbortSignal,
@@ -29,7 +29,7 @@ export class Campaigns {
   campaign(name: string, options: CampaignOptions = {}): Leadership {
     const resource = leaderResource(name, 'campaign');
     checkCampaignOptions(options);
-    const { context } = this.workings;
+    const { context } = this.deps;
     const running = this.#campaigns.get(name);
     const campaign = running ?? this.#create(name, resource, options.leaseMs);
     // Whatever the caller holds has nothing to do with what the candidate holds.
@@ -54,7 +54,7 @@ export class Campaigns {
       },
       this.defaults,
     );
-    const campaign = new Campaign(name, resource, lock, this.workings, () => {
+    const campaign = new Campaign(name, resource, lock, this.deps, () => {
       if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);
     });
     this.#campaigns.set(name, campaign);

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/deferred.js';
 import { InvalidLockOptionsError, type LeaseLostError } from '../api/errors.js';
-import type { HeldLease } from '../lease/single-lease.js';
+import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaderWork } from './leadership.js';
 import type { EnteredLease, LockContext } from '../holding/lock-context.js';
 import { NotLeaderError } from '../api/not-leader-error.js';
@@ -13,7 +13,7 @@ import type { DemotionReason, Term } from './term.js';
 /** One term of this instance, from its election until its lease is released or lost. */
 export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   readonly #leadership: string;
-  readonly #lease: HeldLease;
+  readonly #lease: SingleLease;
   readonly #context: LockContext;
   readonly #controller = new AbortController();
   readonly #work = new RunningWork();
@@ -24,7 +24,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   readonly #over = new Deferred<void>();
 
   /** @param leadership its name */
-  constructor(leadership: string, lease: HeldLease, context: LockContext) {
+  constructor(leadership: string, lease: SingleLease, context: LockContext) {
     super();
     this.#leadership = leadership;
     this.#lease = lease;

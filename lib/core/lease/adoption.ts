@@ -1,17 +1,17 @@
 import { exhausted, unavailable } from '../acquiring/acquire-errors.js';
-import type { Acquisition } from './lease-factory.js';
-import { answerWithin } from '../store/ask.js';
+import type { LeaseFactory } from './lease-factory.js';
+import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import { failurePause } from '../store/attempt-pauses.js';
 import { CompositeLease } from './composite-lease.js';
 import { LeaseLostError, LockShutdownError } from '../api/errors.js';
-import type { HeldLease } from './single-lease.js';
-import type { LineWorkings } from '../acquiring/local-queue.js';
+import type { SingleLease } from './single-lease.js';
+import type { LocalQueueDeps } from '../acquiring/local-queue.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import { createContender } from '../store/owner-id.js';
 import { pause } from '../util/pause.js';
-import { Tenure } from '../holding/store-lease.js';
-import type { LeaseInTransit } from './transfer-text.js';
+import { StoreLease } from '../holding/store-lease.js';
+import type { LeaseTransfer } from './transfer-text.js';
 import { validUntil } from '../store/validity.js';
 
 /** What `locks.adopt()` takes. Whatever is left out is the module's default. */
@@ -44,8 +44,8 @@ const NOT_ADOPTED =
 /** Takes over leases that another process handed on. */
 export class Adoption {
   constructor(
-    private readonly workings: LineWorkings,
-    private readonly acquisition: Acquisition,
+    private readonly deps: LocalQueueDeps,
+    private readonly leaseFactory: LeaseFactory,
   ) {}
 
   /**
@@ -55,8 +55,8 @@ export class Adoption {
    * @throws LockUnavailableError when Redis does not answer within `waitMs`
    * @throws LockShutdownError when the application shuts down
    */
-  async adopt(parts: readonly LeaseInTransit[], options: ResolvedLockOptions): Promise<HeldLease | CompositeLease> {
-    const leases: HeldLease[] = [];
+  async adopt(parts: readonly LeaseTransfer[], options: ResolvedLockOptions): Promise<SingleLease | CompositeLease> {
+    const leases: SingleLease[] = [];
     try {
       for (const part of parts) leases.push(await this.#adoptOne(part, options));
       for (const lease of leases) lease.assertHeld();
@@ -67,17 +67,17 @@ export class Adoption {
     }
   }
 
-  /** The same command again and again until it is answered: it gives the lock to one and the same owner each time. */
-  async #adoptOne(part: LeaseInTransit, given: ResolvedLockOptions): Promise<HeldLease> {
-    const { store, clock, alarms, random, withdrawals, closing } = this.workings;
+  /** The same command again and again until it is answered: it gives the lock to one and the same id each time. */
+  async #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
+    const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
     const { resource, mode, permits } = part;
     const options = { ...given, mode, permits };
-    const next = createContender(resource, options, this.workings);
+    const next = createContender(resource, options, this.deps);
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const log = new AttemptLog();
     let isOver = false;
-    let lease: HeldLease | undefined;
+    let lease: SingleLease | undefined;
     const isWanted = () => !isOver || (lease?.isHeld() ?? false);
     try {
       for (;;) {
@@ -85,16 +85,16 @@ export class Adoption {
         const sentAt = clock.now();
         const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
         log.sent(sentAt);
-        const command = store.transfer(part, { to: next.owner, leaseMs: options.leaseMs });
-        const answer = await answerWithin(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
+        const command = store.transfer(part, { to: next.id, leaseMs: options.leaseMs });
+        const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
           const leftMs = options.waitMs === 0 ? Infinity : Math.max(0, giveUpAt - clock.now());
           throw await this.#notThere(part, Math.min(options.attemptTimeoutMs, leftMs));
         }
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {
-          const tenure = new Tenure(next, answer.value!, sentAt, options, clock);
-          const grant = { tenure, attempts: log.attempts, waitedMs: clock.now() - startedAt };
-          return (lease = this.acquisition.hold(grant, options));
+          const storeLease = new StoreLease(next, answer.value!, sentAt, options, clock);
+          const grant = { storeLease, attempts: log.attempts, waitedMs: clock.now() - startedAt };
+          return (lease = this.leaseFactory.hold(grant, options));
         }
         if (answer.outcome === 'failed') log.failed(answer.error);
         else {
@@ -102,7 +102,7 @@ export class Adoption {
           else if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
           else log.unanswered(answer.error);
           // It may be executed after others that were sent later.
-          withdrawals.refuseLateGrant(command.then(asReply), next, options, isWanted);
+          orphanReleases.refuseLateGrant(command.then(asReply), next, options, isWanted);
         }
         if (answer.outcome === 'failed' && answer.error.failure === 'refused') throw unavailable(resource, log);
         if (clock.now() >= giveUpAt) throw exhausted(resource, log);
@@ -112,14 +112,14 @@ export class Adoption {
     } finally {
       isOver = true;
       // Nobody knows that it is held, if it is.
-      if (!lease && log.isAmbiguous) withdrawals.start(next, options);
+      if (!lease && log.isAmbiguous) orphanReleases.start(next, options);
     }
   }
 
   /** A look at who holds the resource, within the wait, says whether the text was delivered twice, or too late. */
-  async #notThere({ resource, fencingToken }: LeaseInTransit, patienceMs: number): Promise<LeaseLostError> {
-    const { store, alarms, closing } = this.workings;
-    const answer = await answerWithin(alarms, store.inspect(resource), patienceMs, closing);
+  async #notThere({ resource, fencingToken }: LeaseTransfer, patienceMs: number): Promise<LeaseLostError> {
+    const { store, alarms, closing } = this.deps;
+    const answer = await withTimeout(alarms, store.inspect(resource), patienceMs, closing);
     const holders = answer.outcome === 'answered' ? answer.value.holders : [];
     // It keeps its token with whoever adopts it.
     const isAdopted = holders.some((holder) => holder.fencingToken === fencingToken);

@@ -1,10 +1,10 @@
-import type { HeldLease } from './single-lease.js';
+import type { SingleLease } from './single-lease.js';
 import { lastingController } from '../util/merged-signal.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong, severalOrders } from '../api/resource.js';
 import type { TransferOptions } from '../api/transfer-options.js';
-import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
+import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */
 export class CompositeLease extends PrintableLease implements EnteredLease {
@@ -14,7 +14,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
 
   constructor(
     /** One lease a resource, sorted by resource, each with its own fencing token. */
-    readonly leases: readonly HeldLease[],
+    readonly leases: readonly SingleLease[],
   ) {
     super();
     this.resources = leases.map(({ resource }) => resource);
@@ -88,7 +88,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     for (const lease of this.leases) lease.checkMayLeave();
     const parts = await Promise.allSettled(this.leases.map((lease) => lease.handOn(lease.transferMs(options))));
     const failed = parts.find((part) => part.status === 'rejected');
-    if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseInTransit>).value));
+    if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseTransfer>).value));
     // All or nothing: what has moved can be adopted by nobody.
     for (const [place, part] of parts.entries()) {
       if (part.status === 'fulfilled') this.leases[place]!.discard(part.value);
@@ -115,7 +115,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
   }
 
   /** Ends every part, also after a failure, and then reports the first failure. */
-  async #endAll(end: (lease: HeldLease) => Promise<void>): Promise<void> {
+  async #endAll(end: (lease: SingleLease) => Promise<void>): Promise<void> {
     const results = await Promise.allSettled(this.leases.toReversed().map(end));
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }

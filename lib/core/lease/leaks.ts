@@ -2,7 +2,7 @@ import type { ActiveHolds } from '../holding/active-holds.js';
 import type { Clock, Timer } from '../util/clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import type { LockObservers } from '../api/events.js';
-import type { HeldLease } from './single-lease.js';
+import type { SingleLease } from './single-lease.js';
 import type { Hold } from '../holding/hold.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
@@ -55,7 +55,7 @@ export class Leaks {
   }
 
   /** Watches a lease whose release is up to the user. A fixed one ends by itself. */
-  track<L extends HeldLease | CompositeLease>(lease: L, origin: Origin): L {
+  track<L extends SingleLease | CompositeLease>(lease: L, origin: Origin): L {
     if ('hold' in lease) trackHold(lease.hold, lease, origin);
     else for (const hold of lease.holds) trackHold(hold, lease, origin);
     this.#lookLater();

@@ -10,17 +10,17 @@ import {
   LockUnavailableError,
 } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
-import { HeldLease } from './single-lease.js';
+import { SingleLease } from './single-lease.js';
 import { type Grant, Hold } from '../holding/hold.js';
 import type { Origin } from './leaks.js';
-import type { LeaseWorkings } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { PermitRequest } from '../api/permit-request.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
-export class Acquisition {
+export class LeaseFactory {
   constructor(
-    private readonly workings: LeaseWorkings,
+    private readonly deps: LeaseDeps,
     /** Aborts when the application shuts down. */
     private readonly closing: AbortSignal,
   ) {}
@@ -33,26 +33,26 @@ export class Acquisition {
     names: readonly string[],
     options: ResolvedLockOptions,
     origin?: Origin,
-  ): Promise<HeldLease | CompositeLease> {
+  ): Promise<SingleLease | CompositeLease> {
     if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
     return this.#observed(names, this.#acquireAll(names, options, origin));
   }
 
   /** @throws LockError like {@link acquire} */
-  acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
+  acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
     return this.#observed([resource], this.#acquireOne(resource, options, origin));
   }
 
   #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
     lease.catch((error: unknown) => {
       if (!(error instanceof LockError)) return;
-      this.workings.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
+      this.deps.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
     });
     return lease;
   }
 
-  #acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease> {
-    const { context, leaks } = this.workings;
+  #acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
+    const { context, leaks } = this.deps;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
     // Who takes a semaphore for a lock is told so by the store.
@@ -60,7 +60,7 @@ export class Acquisition {
     if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in anybody's context: in that of the call that releases, or of a connection.
     const caller = currentContext();
-    return this.workings.contention.acquire(resource, options, (grant) => {
+    return this.deps.localQueues.acquire(resource, options, (grant) => {
       const lease = this.hold(grant, options, caller);
       return origin ? leaks.track(lease, origin) : lease;
     });
@@ -71,23 +71,23 @@ export class Acquisition {
    *
    * @param caller the async context of the call that has acquired it
    */
-  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): HeldLease {
-    const { tenure, waitedMs, attempts, grantedAt } = grant;
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): SingleLease {
+    const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const hold = new Hold(
-      tenure,
+      storeLease,
       options,
-      this.workings.clock,
+      this.deps.clock,
       (lost, reason) => this.#onLost(lost, reason),
       caller,
       grantedAt,
     );
     // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
-    if (hold.renewable) this.workings.active.add(hold);
-    this.workings.watchdog.watch(hold);
+    if (hold.renewable) this.deps.active.add(hold);
+    this.deps.watchdog.watch(hold);
     const { ownership, fencingToken, mode } = hold;
     const { resource } = ownership;
-    this.workings.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
-    return new HeldLease(hold, this.workings);
+    this.deps.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
+    return new SingleLease(hold, this.deps);
   }
 
   /** In the order of the names, which is the same everywhere: no two callers can wait for each other. */
@@ -96,12 +96,12 @@ export class Acquisition {
     options: ResolvedLockOptions,
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
-    for (const name of names) this.#checkReentry(this.workings.context.hold(name), options);
-    const giveUpAt = this.workings.clock.now() + options.waitMs;
-    const leases: HeldLease[] = [];
+    for (const name of names) this.#checkReentry(this.deps.context.hold(name), options);
+    const giveUpAt = this.deps.clock.now() + options.waitMs;
+    const leases: SingleLease[] = [];
     try {
       for (const name of names) {
-        const leftMs = Math.max(1, giveUpAt - this.workings.clock.now());
+        const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
         // Its token is the largest of them: whoever follows on a part of it has to get one from Redis, which is larger still.
         const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0 };
         const lease = this.#acquireOne(name, part);
@@ -109,7 +109,7 @@ export class Acquisition {
       }
       for (const lease of leases) lease.assertHeld();
       const lease = new CompositeLease(leases);
-      return origin ? this.workings.leaks.track(lease, origin) : lease;
+      return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
@@ -139,16 +139,16 @@ export class Acquisition {
 
   /** @throws LockReentryError when the permits that this context holds leave too few for it to ever get these */
   #checkOwnPermits(resource: string, { count, total }: PermitRequest): void {
-    const held = this.workings.context.permits(resource);
+    const held = this.deps.context.permits(resource);
     if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
   }
 
-  async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<HeldLease> {
+  async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<SingleLease> {
     const { resource } = hold.ownership;
     this.#checkReentry(hold, options);
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
-    const lease = new HeldLease(hold, this.workings, options.mode);
+    const lease = new SingleLease(hold, this.deps, options.mode);
     if (hold.mode === 'read') {
       // Redis knows that this process reads, and not how often. But the lease may be on its way to somebody else.
       await hold.inOrder(() => Promise.resolve());
@@ -156,7 +156,7 @@ export class Acquisition {
       await lease.end().catch(() => {});
       throw hold.lossError();
     }
-    const answer = await hold.inOrder(() => sendDepth(hold, this.workings, options.attemptTimeoutMs));
+    const answer = await hold.inOrder(() => sendDepth(hold, this.deps, options.attemptTimeoutMs));
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
     if (answer.outcome === 'answered' && hold.isHeld()) return lease;
     await lease.end().catch(() => {});
@@ -167,11 +167,11 @@ export class Acquisition {
   }
 
   #onLost(hold: Hold, reason: LeaseLossReason): void {
-    const { active, watchdog, observers, contention } = this.workings;
+    const { active, watchdog, observers, localQueues } = this.deps;
     watchdog.unwatch(hold);
     // At a shutdown the work may still release in the time of grace; otherwise nobody may ever do it.
     if (reason !== 'shutdown') active.delete(hold);
-    contention.lost(hold);
+    localQueues.lost(hold);
     observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
   }
 }

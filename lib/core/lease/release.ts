@@ -1,9 +1,9 @@
-import { type Answer, insistWithin } from '../store/ask.js';
+import { type Answer, retryUnexecuted } from '../store/ask.js';
 import { downgrade } from './downgrade.js';
 import { sendDepth } from './depth.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import type { LeaseWorkings } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 
 const OVER = Promise.resolve();
 const PASSED_ON = { outcome: 'answered', value: true } as const;
@@ -13,29 +13,29 @@ const PASSED_ON = { outcome: 'answered', value: true } as const;
  *
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
-export function giveBack(hold: Hold, workings: LeaseWorkings): Promise<void> {
-  const { alarms, contention, store, watchdog } = workings;
+export function giveBack(hold: Hold, deps: LeaseDeps): Promise<void> {
+  const { alarms, localQueues, store, watchdog } = deps;
   const wasHeld = hold.end();
   const { endedAt } = hold;
   const heldMs = endedAt - hold.acquiredAt;
   watchdog.unwatch(hold);
-  const released = contention.giveBack(hold, () => conclude(hold, workings, PASSED_ON, wasHeld, heldMs));
+  const released = localQueues.giveBack(hold, () => conclude(hold, deps, PASSED_ON, wasHeld, heldMs));
   if (released === undefined) return OVER;
   const again = (): Promise<boolean> => store.release(hold.ownership);
-  const answer = insistWithin(alarms, released, hold.attemptTimeoutMs, again, endedAt);
-  const ended = answer.then((known) => conclude(hold, workings, known, wasHeld, heldMs));
+  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, endedAt);
+  const ended = answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
 }
 
 /** One of the leases on a hold ends. If Redis misses this, the last release frees the lock all the same. */
-export async function leaveOne(hold: Hold, workings: LeaseWorkings): Promise<void> {
+export async function leaveOne(hold: Hold, deps: LeaseDeps): Promise<void> {
   // The last of those who write has left those who read.
-  if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, workings));
+  if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, deps));
   await hold.inOrder(async () => {
     if (!hold.isHeld() || hold.mode === 'read') return;
-    const answer = await sendDepth(hold, workings, hold.attemptTimeoutMs);
+    const answer = await sendDepth(hold, deps, hold.attemptTimeoutMs);
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
   });
 }
@@ -43,7 +43,7 @@ export async function leaveOne(hold: Hold, workings: LeaseWorkings): Promise<voi
 /** @throws LockUnavailableError */
 function conclude(
   hold: Hold,
-  { active, observers, withdrawals }: LeaseWorkings,
+  { active, observers, orphanReleases }: LeaseDeps,
   answer: Answer<boolean>,
   wasHeld: boolean,
   heldMs: number,
@@ -58,7 +58,7 @@ function conclude(
     else observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
-    withdrawals.start(ownership, hold);
+    orphanReleases.start(ownership, hold);
     observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
     throw error;
   }

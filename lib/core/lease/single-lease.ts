@@ -4,7 +4,7 @@ import { downgrade } from './downgrade.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
 import type { Hold } from '../holding/hold.js';
-import type { LeaseWorkings } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { giveBack, leaveOne } from './release.js';
 import { extend } from './lease-extension.js';
@@ -12,21 +12,21 @@ import { handOn } from './transfer.js';
 import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
 import { PrintableLease } from './printable-lease.js';
 import { notAmong } from '../api/resource.js';
-import { encodeLeases, type LeaseInTransit } from './transfer-text.js';
+import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 import { readTransferOptions, type TransferOptions } from '../api/transfer-options.js';
 import { checkInteger } from '../api/validation.js';
 
 const OVER = Promise.resolve();
 
 /** The lease of one resource. */
-export class HeldLease extends PrintableLease implements EnteredLease {
+export class SingleLease extends PrintableLease implements EnteredLease {
   #ending: Promise<void> | undefined;
   #isBound = false;
   #mode: LockMode;
 
   constructor(
     readonly hold: Hold,
-    private readonly workings: LeaseWorkings,
+    private readonly deps: LeaseDeps,
     mode: LockMode = hold.mode,
   ) {
     super();
@@ -51,7 +51,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   /** What numbers the leases of its resource. */
   get fence(): string {
-    return this.workings.store.fenceOf(this.resource);
+    return this.deps.store.fenceOf(this.resource);
   }
 
   fencingTokenOf(resource: string): number {
@@ -60,7 +60,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   get signal() {
-    this.workings.leaks.untrack(this.hold);
+    this.deps.leaks.untrack(this.hold);
     return this.hold.signal;
   }
 
@@ -86,17 +86,17 @@ export class HeldLease extends PrintableLease implements EnteredLease {
 
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
-    const isOwner = await this.#ask('verify', () => this.workings.store.verify(this.hold.ownership));
+    const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.ownership));
     // Whoever of this process holds the lock by now.
-    if (!isOwner) this.hold.tenure.takenOver();
+    if (!isOwner) this.hold.storeLease.takenOver();
     return this.isHeld();
   }
 
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
     checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
-    checkLeaseLimit(leaseMs, this.workings.limit);
+    checkLeaseLimit(leaseMs, this.deps.limit);
     this.assertHeld();
-    await extend(this.hold, this.workings, leaseMs);
+    await extend(this.hold, this.deps, leaseMs);
     this.assertHeld();
   }
 
@@ -118,8 +118,8 @@ export class HeldLease extends PrintableLease implements EnteredLease {
       hold.writers--;
     }
     // It reads beneath a writer, or Redis knows that it reads.
-    if (hold.writers > 0 || hold.tenure.isReadLock) return;
-    const answer = await downgrade(hold, this.workings);
+    if (hold.writers > 0 || hold.storeLease.isReadLock) return;
+    const answer = await downgrade(hold, this.deps);
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
       throw new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error);
     }
@@ -133,7 +133,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   /** How long it waits to be adopted. @throws InvalidLockOptionsError */
   transferMs(options: TransferOptions): number {
     const leaseMs = readTransferOptions(options, this.hold.leaseMs);
-    checkLeaseLimit(leaseMs, this.workings.limit);
+    checkLeaseLimit(leaseMs, this.deps.limit);
     return leaseMs;
   }
 
@@ -144,21 +144,21 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
-  async handOn(leaseMs: number): Promise<LeaseInTransit> {
+  async handOn(leaseMs: number): Promise<LeaseTransfer> {
     this.checkMayLeave();
-    const { hold, workings, resource } = this;
+    const { hold, deps, resource } = this;
     // Others may read beside it already, and only where Redis has it to read they can do so when it has left.
     if (hold.mode === 'read') await this.downgrade();
     const lease = await hold.inOrder(async () => {
       // What was asked for before may have ended it, or handed it on.
       this.checkMayLeave();
-      return handOn(hold, workings, leaseMs, (hasShared) => {
+      return handOn(hold, deps, leaseMs, (hasShared) => {
         this.#ending = OVER;
         const isEnd = hold.end('transferred');
-        workings.watchdog.unwatch(hold);
-        workings.active.delete(hold);
-        workings.contention.handedOn(hold, hasShared);
-        if (isEnd) workings.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
+        deps.watchdog.unwatch(hold);
+        deps.active.delete(hold);
+        deps.localQueues.handedOn(hold, hasShared);
+        if (isEnd) deps.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
       });
     });
     if (lease === undefined) throw hold.lossError();
@@ -166,13 +166,13 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   /** Gives back what was handed on, where nobody will adopt it. */
-  discard(lease: LeaseInTransit): void {
-    this.workings.withdrawals.start(lease, this.hold);
+  discard(lease: LeaseTransfer): void {
+    this.deps.orphanReleases.start(lease, this.hold);
   }
 
   release(): Promise<void> {
     if (this.#ending) return this.#ended(this.#ending);
-    if (this.#isBound && this.mode === 'reentrant' && !this.workings.context.has(this.hold)) {
+    if (this.#isBound && this.mode === 'reentrant' && !this.deps.context.has(this.hold)) {
       return Promise.reject(LockReentryError.foreignRelease(this.resource));
     }
     return this.end();
@@ -186,7 +186,7 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   bind(): this {
     this.#isBound = true;
     if (this.hold.depth === 1) this.hold.context = currentContext();
-    if (this.hold.isHeld()) this.workings.active.add(this.hold);
+    if (this.hold.isHeld()) this.deps.active.add(this.hold);
     return this;
   }
 
@@ -204,16 +204,16 @@ export class HeldLease extends PrintableLease implements EnteredLease {
   }
 
   #end(): Promise<void> {
-    const { hold, workings } = this;
-    workings.leaks.untrack(hold);
+    const { hold, deps } = this;
+    deps.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
-    return hold.depth > 0 ? leaveOne(hold, workings) : giveBack(hold, workings);
+    return hold.depth > 0 ? leaveOne(hold, deps) : giveBack(hold, deps);
   }
 
   /** @throws LockUnavailableError */
   #ask<T>(operation: string, send: () => Promise<T>): Promise<T> {
-    const { hold, workings, resource } = this;
-    return ask(workings.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
+    const { hold, deps, resource } = this;
+    return ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
   }
 }

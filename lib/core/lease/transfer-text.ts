@@ -1,11 +1,11 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
-import type { Ownership } from '../store/lock-store.js';
+import type { LockOwner } from '../store/lock-store.js';
 import type { PermitRequest } from '../api/permit-request.js';
 import { checkResource } from '../api/resource.js';
 
 /** A lease between two processes. */
-export interface LeaseInTransit extends Ownership {
+export interface LeaseTransfer extends LockOwner {
   readonly fencingToken: number;
   /** How long the lease was for the one who handed it on. */
   readonly leaseMs: number;
@@ -15,15 +15,15 @@ export interface LeaseInTransit extends Ownership {
 const FORMAT = 'lease1.';
 
 /** The leases as one text without spaces. Whoever has it can take them over. */
-export function encodeLeases(leases: readonly LeaseInTransit[]): string {
-  const fields = leases.map(({ resource, owner, mode, permits, fencingToken, leaseMs }) => {
+export function encodeLeases(leases: readonly LeaseTransfer[]): string {
+  const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs }) => {
     return [resource, owner, mode, fencingToken, leaseMs, ...(permits ? [permits.count, permits.total] : [])];
   });
   return FORMAT + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
 /** @throws InvalidLockOptionsError that does not show the text: it may be nearly right, and a secret */
-export function decodeLeases(text: unknown): LeaseInTransit[] {
+export function decodeLeases(text: unknown): LeaseTransfer[] {
   if (typeof text === 'string' && text.startsWith(FORMAT)) {
     try {
       const fields: unknown = JSON.parse(Buffer.from(text.slice(FORMAT.length), 'base64url').toString());
@@ -38,7 +38,7 @@ export function decodeLeases(text: unknown): LeaseInTransit[] {
   );
 }
 
-function readLease(fields: unknown): LeaseInTransit {
+function readLease(fields: unknown): LeaseTransfer {
   const [resource, owner, mode, fencingToken, leaseMs, count, total] = fields as unknown[];
   const isRight =
     typeof owner === 'string' &&
@@ -53,7 +53,7 @@ function readLease(fields: unknown): LeaseInTransit {
     mode === 'semaphore' ? { count: count as number, total: total as number, isResized: false } : undefined;
   return {
     resource: checkResource(resource, 'adopt'),
-    owner,
+    id: owner,
     mode: mode as LockMode,
     permits,
     fencingToken: fencingToken as number,

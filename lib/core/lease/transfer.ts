@@ -1,11 +1,11 @@
 import { ask } from '../store/ask.js';
-import type { LeaseWorkings } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 import type { Hold } from '../holding/hold.js';
-import { asStoreError, type Ownership } from '../store/lock-store.js';
-import type { LeaseInTransit } from './transfer-text.js';
+import { asStoreError, type LockOwner } from '../store/lock-store.js';
+import type { LeaseTransfer } from './transfer-text.js';
 
 /**
- * Moves a lock to an owner id that only the text will know. The one of this process is worth nothing after that: what it
+ * Moves a lock to an id id that only the text will know. The one of this process is worth nothing after that: what it
  * still sends, late or twice, changes nothing.
  *
  * @param leaseMs how long the lock waits to be adopted
@@ -15,45 +15,45 @@ import type { LeaseInTransit } from './transfer-text.js';
  */
 export async function handOn(
   hold: Hold,
-  workings: LeaseWorkings,
+  deps: LeaseDeps,
   leaseMs: number,
   onMoved: (hasShared: boolean) => void,
-): Promise<LeaseInTransit | undefined> {
-  const { tenure, ownership, fencingToken } = hold;
-  const { store, clock, alarms, withdrawals } = workings;
-  const heir: Ownership = { ...ownership, mode: hold.mode, owner: workings.newOwner() };
+): Promise<LeaseTransfer | undefined> {
+  const { storeLease, ownership, fencingToken } = hold;
+  const { store, clock, alarms, orphanReleases } = deps;
+  const heir: LockOwner = { ...ownership, mode: hold.mode, id: deps.newOwner() };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   let isAwaited = true;
   let mayHaveMoved = true;
   let share = false;
   const send = (): Promise<boolean> => {
     // Others of this process read on.
-    share = tenure.holders.length > 1;
+    share = storeLease.holders.length > 1;
     const isShared = share;
     // Once it has moved it ends when nobody adopts it in time: until the answer it is not trusted for longer.
-    const renewal = isShared ? undefined : tenure.renewing(clock.now(), leaseMs, true);
-    if (renewal) tenure.departures++;
-    if (renewal) workings.watchdog.watch(hold);
+    const renewal = isShared ? undefined : storeLease.renewing(clock.now(), leaseMs, true);
+    if (renewal) storeLease.departures++;
+    if (renewal) deps.watchdog.watch(hold);
     mayHaveMoved = true;
-    const command = store.transfer(ownership, { to: heir.owner, leaseMs, fencingToken, share: isShared });
+    const command = store.transfer(ownership, { to: heir.id, leaseMs, fencingToken, share: isShared });
     return command.then(
       (token) => {
         if (token !== null && isAwaited) onMoved(isShared);
-        if (token !== null && !isAwaited) withdrawals.start(heir, limits);
-        if (token === null || (!isAwaited && !isShared)) tenure.takenOver();
+        if (token !== null && !isAwaited) orphanReleases.start(heir, limits);
+        if (token === null || (!isAwaited && !isShared)) storeLease.takenOver();
         return token !== null;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
         mayHaveMoved = cause.failure === 'unknown';
         if (renewal && mayHaveMoved) {
-          tenure.forget(renewal);
+          storeLease.forget(renewal);
           // A renewal finds out.
-          tenure.nextRenewalAt = clock.now();
-          workings.watchdog.watch(hold);
+          storeLease.nextRenewalAt = clock.now();
+          deps.watchdog.watch(hold);
         } else if (renewal) {
-          tenure.departures--;
-          tenure.dismiss(renewal);
+          storeLease.departures--;
+          storeLease.dismiss(renewal);
         }
         throw cause;
       },
@@ -65,9 +65,9 @@ export async function handOn(
   } catch (error) {
     isAwaited = false;
     // Nobody will adopt it. But it must not be free while it is trusted here.
-    if (mayHaveMoved && share) withdrawals.start(heir, limits);
-    else if (mayHaveMoved) hold.onOver(() => withdrawals.again(heir, limits));
+    if (mayHaveMoved && share) orphanReleases.start(heir, limits);
+    else if (mayHaveMoved) hold.onOver(() => orphanReleases.again(heir, limits));
     throw error;
   }
-  return { ...heir, fencingToken, leaseMs: tenure.leaseMs };
+  return { ...heir, fencingToken, leaseMs: storeLease.leaseMs };
 }

@@ -2,7 +2,7 @@ import type { CompositeLease } from '../lease/composite-lease.js';
 import { mismatched } from '../acquiring/acquire-errors.js';
 import { LockBusyError } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
-import type { HeldLease } from '../lease/single-lease.js';
+import type { SingleLease } from '../lease/single-lease.js';
 import type { Origin } from '../lease/leaks.js';
 import type { Lease } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
@@ -13,12 +13,12 @@ import { checkWork, type LockedWork } from '../api/locked-work.js';
 import { quote } from '../util/quoted.js';
 
 /** What a semaphore needs of the locks of this process. */
-export interface SemaphoreWorkings {
-  acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<HeldLease | CompositeLease>;
+export interface SemaphoreDeps {
+  acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease | CompositeLease>;
   /** See `LockClient.origin`. */
   origin(below: (...args: never[]) => unknown): Origin;
   resolve(options: LockOptions, permits: PermitRequest): ResolvedLockOptions;
-  runUnder<T>(lease: HeldLease | CompositeLease, work: LockedWork<T>): Promise<T>;
+  runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
   inspect(resource: string): Promise<LockState>;
   /** Whether it could be. */
   resize(resource: string, permits: number): Promise<boolean>;
@@ -43,7 +43,7 @@ export class Semaphore {
   constructor(
     readonly resource: string,
     total: number,
-    private readonly workings: SemaphoreWorkings,
+    private readonly deps: SemaphoreDeps,
   ) {
     this.#total = total;
   }
@@ -61,13 +61,13 @@ export class Semaphore {
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
-    return this.#acquire(options, undefined, this.workings.origin(this.acquire));
+    return this.#acquire(options, undefined, this.deps.origin(this.acquire));
   }
 
   /** Like {@link acquire}, but never waits: gives `null` when there are too few permits. Ignores `waitMs` and `retry`. */
   async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
     try {
-      return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.workings.origin(this.tryAcquire));
+      return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.deps.origin(this.tryAcquire));
     } catch (error) {
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
       throw error;
@@ -86,7 +86,7 @@ export class Semaphore {
     const [options, given] =
       typeof optionsOrWork === 'function' ? [undefined, optionsOrWork] : [optionsOrWork, maybeWork];
     const work = checkWork(given);
-    return this.workings.runUnder(await this.#acquire(options), work);
+    return this.deps.runUnder(await this.#acquire(options), work);
   }
 
   /**
@@ -95,7 +95,7 @@ export class Semaphore {
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   async available(): Promise<number> {
-    const { mode, permits } = await this.workings.inspect(this.resource);
+    const { mode, permits } = await this.deps.inspect(this.resource);
     if (mode !== null && permits === undefined) throw this.#mismatch(mode);
     return permits?.available ?? this.#total;
   }
@@ -109,8 +109,8 @@ export class Semaphore {
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, `semaphore(${quote(this.resource)})`);
-    if (!(await this.workings.resize(this.resource, permits))) {
-      const { mode } = await this.workings.inspect(this.resource);
+    if (!(await this.deps.resize(this.resource, permits))) {
+      const { mode } = await this.deps.inspect(this.resource);
       throw this.#mismatch(mode ?? 'exclusive');
     }
     this.#total = permits;
@@ -121,10 +121,10 @@ export class Semaphore {
     options: PermitOptions | undefined,
     fixed?: Partial<ResolvedLockOptions>,
     origin?: Origin,
-  ): Promise<HeldLease | CompositeLease> {
+  ): Promise<SingleLease | CompositeLease> {
     const { count, lock } = readCount(options, this.#total);
-    const resolved = this.workings.resolve(lock, this.#request(count));
-    return this.workings.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
+    const resolved = this.deps.resolve(lock, this.#request(count));
+    return this.deps.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
   }
 
   #request(count: number): PermitRequest {

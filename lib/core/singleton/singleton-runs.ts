@@ -1,29 +1,29 @@
-import { answerWithin } from '../store/ask.js';
+import { withTimeout } from '../store/ask.js';
 import type { Timer } from '../util/clock.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
-import type { HeldLease } from '../lease/single-lease.js';
+import type { SingleLease } from '../lease/single-lease.js';
 import type { LockClient } from '../lock-client.js';
 import { checkWork } from '../api/locked-work.js';
-import type { LockStoreError, Ownership } from '../store/lock-store.js';
+import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { pause } from '../util/pause.js';
-import { Tenure } from '../holding/store-lease.js';
+import { StoreLease } from '../holding/store-lease.js';
 import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
   type SingletonRunOptions,
   type SingletonWork,
 } from './singleton-run-options.js';
-import type { TickClaim, TickLedger, TickReply } from '../store/tick-store.js';
+import type { TickClaim, TickStore, TickReply } from '../store/tick-store.js';
 import { validUntil } from '../store/validity.js';
 
-/** Pauses between two questions to the ledger: after a failure, and while an earlier run holds the lock. */
+/** Pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
 /** One tick, on its way to be run or not. */
 interface Candidate extends ResolvedSingletonRun {
-  readonly ownership: Ownership;
+  readonly ownership: LockOwner;
   readonly startedAt: number;
 }
 
@@ -40,7 +40,7 @@ export class SingletonRuns {
 
   constructor(
     private readonly client: LockClient,
-    private readonly ledger: TickLedger,
+    private readonly tickStore: TickStore,
   ) {}
 
   /**
@@ -56,7 +56,7 @@ export class SingletonRuns {
     const { resource } = resolved.target;
     const candidate: Candidate = {
       ...resolved,
-      ownership: { resource, owner: this.client.newOwner(), mode: 'exclusive' },
+      ownership: { resource, id: this.client.newOwner(), mode: 'exclusive' },
       startedAt: this.client.clock.now(),
     };
     let claimed = await (resolved.due ? this.#claimInTurn(candidate) : this.#claim(candidate, 'nothing'));
@@ -122,7 +122,7 @@ export class SingletonRuns {
   }
 
   /**
-   * Asks the ledger until it answers. Gives nothing when the application shuts down meanwhile.
+   * Asks the tick store until it answers. Gives nothing when the application shuts down meanwhile.
    *
    * @param since when the `waitMs` began for which it is tried
    */
@@ -131,7 +131,7 @@ export class SingletonRuns {
     takeOver: TickClaim['takeOver'],
     since = this.client.clock.now(),
   ): Promise<Claimed | undefined> {
-    const { client, ledger } = this;
+    const { client, tickStore } = this;
     const { clock, closing } = client;
     const { lock, target, ownership, keepMs, options, due } = candidate;
     const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
@@ -139,14 +139,14 @@ export class SingletonRuns {
     for (;;) {
       if (closing.aborted) return undefined;
       const sentAt = clock.now();
-      const command = ledger.claim(target, claim);
-      const answer = await answerWithin(client.alarms, command, lock.attemptTimeoutMs, closing);
+      const command = tickStore.claim(target, claim);
+      const answer = await withTimeout(client.alarms, command, lock.attemptTimeoutMs, closing);
       if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-        client.withdrawals.refuseLateGrant(command, ownership, lock);
+        client.orphanReleases.refuseLateGrant(command, ownership, lock);
       }
       if (answer.outcome === 'aborted') return this.#forget(candidate);
       if (answer.outcome === 'answered') {
-        // A grant that comes when its lease is over is asked for again: it is still this owner's.
+        // A grant that comes when its lease is over is asked for again: it is still this id's.
         if (answer.value.status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs)) {
           return { reply: answer.value, sentAt };
         }
@@ -163,7 +163,7 @@ export class SingletonRuns {
    * job's lock is not kept until it expires.
    */
   #forget({ ownership, lock, target, keepMs }: Candidate): undefined {
-    this.client.withdrawals.start(ownership, lock, () => this.ledger.giveBack(target, ownership, keepMs));
+    this.client.orphanReleases.start(ownership, lock, () => this.tickStore.giveBack(target, ownership, keepMs));
   }
 
   #unclaimed(
@@ -185,8 +185,8 @@ export class SingletonRuns {
     const { client } = this;
     const { options, ownership, lock, startedAt } = candidate;
     const { job, tick } = options;
-    const tenure = new Tenure(ownership, fencingToken, sentAt, lock, client.clock);
-    const lease = client.hold({ tenure, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
+    const storeLease = new StoreLease(ownership, fencingToken, sentAt, lock, client.clock);
+    const lease = client.hold({ storeLease, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
     return client.runUnder(lease, async () => {
       client.observers.emit({ type: 'tickStarted', job, tick, rerun });
       const began = client.clock.now();
@@ -209,7 +209,7 @@ export class SingletonRuns {
    * A run that exceeds `maxHoldMs` has not crashed, and is not run again: its tick counts as finished while the lock is
    * still there, because after that a rescuer may come first.
    */
-  #finishBeforeCutOff(candidate: Candidate, lease: HeldLease): Timer | undefined {
+  #finishBeforeCutOff(candidate: Candidate, lease: SingleLease): Timer | undefined {
     const { options, lock } = candidate;
     if (options.onCrash === 'skip' || lock.maxHoldMs === Infinity) return undefined;
     const delayMs = lock.maxHoldMs - lock.leaseMs / 3;
@@ -217,15 +217,15 @@ export class SingletonRuns {
   }
 
   /** Before the lock is released: from then on an unfinished tick counts as one whose runner died. */
-  async #finish({ options, target, ownership, lock, keepMs }: Candidate, { hold }: HeldLease): Promise<void> {
+  async #finish({ options, target, ownership, lock, keepMs }: Candidate, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { clock, closing } = this.client;
     const giveUpAt = clock.now() + lock.leaseMs;
     // There is time for more than one try, however patient each may be.
     const attemptTimeoutMs = Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3);
     for (;;) {
-      const command = this.ledger.finish(target, ownership, keepMs);
-      const answer = await answerWithin(this.client.alarms, command, attemptTimeoutMs);
+      const command = this.tickStore.finish(target, ownership, keepMs);
+      const answer = await withTimeout(this.client.alarms, command, attemptTimeoutMs);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted' || clock.now() >= giveUpAt) return;
       if (answer.error.failure === 'refused') return;
       // The shutdown did not wait for this run: the connections are closed.
@@ -241,6 +241,6 @@ function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBe
 }
 
 /** Whether a run that failed may have failed because its lease was taken from it: as good as a crash. */
-function diedWith({ hold }: HeldLease): boolean {
+function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
 }

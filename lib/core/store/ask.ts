@@ -13,7 +13,7 @@ export type Answer<T> =
   | { readonly outcome: 'aborted' };
 
 /** Waits for a command's reply, but no longer than `timeoutMs` or until the signal aborts. Never rejects. */
-export function answerWithin<T>(
+export function withTimeout<T>(
   alarms: Alarms,
   command: Promise<T>,
   timeoutMs: number,
@@ -46,7 +46,7 @@ export function answerWithin<T>(
  * @param again sends it once more; returns nothing where it is not wanted any more
  * @param sentAt when it was sent, where that is known: each look at the clock costs
  */
-export function insistWithin<T>(
+export function retryUnexecuted<T>(
   alarms: Alarms,
   command: Promise<T>,
   timeoutMs: number,
@@ -100,7 +100,7 @@ export async function ask<T>(
   resource: string,
   isWanted = () => true,
 ): Promise<T> {
-  const answer = await insistWithin(alarms, send(), timeoutMs, () => (isWanted() ? send() : undefined));
+  const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (isWanted() ? send() : undefined));
   if (answer.outcome === 'answered') return answer.value;
   const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
   throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);

@@ -1,4 +1,4 @@
-/** A token is its tick times this; it leaves room to number hand-overs inside one tenure. */
+/** A token is its tick times this; it leaves room to number hand-overs inside one store lease. */
 export const TOKENS_PER_TICK = 32;
 
 /** The tick of which a token was handed out. */

@@ -1,7 +1,7 @@
 import type { LockStoreError } from './lock-store.js';
 
 /** A latch as one caller states it. */
-export interface LatchTerms {
+export interface LatchSpec {
   readonly name: string;
   /** How often it has to be counted down before it opens. */
   readonly count: number;
@@ -35,11 +35,11 @@ export interface LatchStore {
   /** Why there are no latches, with the way out; nothing where there are. */
   readonly refusal?: string;
   /** Counts each id once. The one that is the last tells the clients that wait. */
-  countDown(terms: LatchTerms, id: string): Promise<LatchState>;
+  countDown(terms: LatchSpec, id: string): Promise<LatchState>;
   /** Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens. */
-  wait(terms: LatchTerms, placeMs: number): Promise<LatchState>;
+  wait(terms: LatchSpec, placeMs: number): Promise<LatchState>;
   /** Looks, and changes nothing. */
-  read(terms: LatchTerms): Promise<LatchState>;
+  read(terms: LatchSpec): Promise<LatchState>;
   /** Why nothing can be asked about a latch at this moment, where the store knows that without asking. */
   trouble(name: string): LockStoreError | undefined;
   listen(listener: LatchListener): void;

@@ -1,13 +1,13 @@
 import type { Clock } from '../util/clock.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { Ownership, PushedGrant } from './lock-store.js';
+import type { LockOwner, PushedGrant } from './lock-store.js';
 
 /** How long the lock may live, and how long one command may take. */
 export type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
 /** One that waits no more, though the store may still grant it what it has asked for. */
 export interface Departed {
-  readonly ownership: Ownership;
+  readonly ownership: LockOwner;
   readonly limits: Limits;
 }
 
@@ -38,7 +38,7 @@ export class LateGrants {
   }
 
   /** @param unanswered how many of its questions may still be executed */
-  expect(ownership: Ownership, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
+  expect(ownership: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
     this.#sweep();
     const { resource } = ownership;
     const entries = this.#byResource.get(resource)?.slice(1 - MOST.ofResource) ?? [];
@@ -52,9 +52,9 @@ export class LateGrants {
   }
 
   /** One of its questions is answered. After the last one nothing is expected of it. */
-  answered({ resource, owner }: Ownership): void {
+  answered({ resource, id: owner }: LockOwner): void {
     const entries = this.#byResource.get(resource);
-    const entry = entries?.find(({ ownership }) => ownership.owner === owner);
+    const entry = entries?.find(({ ownership }) => ownership.id === owner);
     if (entry === undefined || --entry.unanswered > 0) return;
     if (entries!.length === 1) this.#byResource.delete(resource);
     else entries!.splice(entries!.indexOf(entry), 1);
@@ -62,7 +62,7 @@ export class LateGrants {
 
   /** Whom a grant is for, if it is one of these. Once for each grant, however often its message comes. */
   claim(grant: PushedGrant): Departed | undefined {
-    const entry = this.#byResource.get(grant.resource)?.find(({ ownership }) => grant.isFor(ownership.owner));
+    const entry = this.#byResource.get(grant.resource)?.find(({ ownership }) => grant.isFor(ownership.id));
     if (entry === undefined || entry.heardToken >= grant.fencingToken) return undefined;
     entry.heardToken = grant.fencingToken;
     return entry;

@@ -1,11 +1,11 @@
 import type { LockMode } from '../api/lock-options.js';
 import type { PermitRequest } from '../api/permit-request.js';
 
-/** The identity of a lock in the store: only this owner may renew or release it. */
-export interface Ownership {
+/** The identity of a lock in the store: only this id may renew or release it. */
+export interface LockOwner {
   readonly resource: string;
   /** The contender id: `instanceId` + a secret random part. */
-  readonly owner: string;
+  readonly id: string;
   readonly mode: LockMode;
   /** What it wants of a semaphore; not set in other modes. */
   readonly permits?: PermitRequest | undefined;
@@ -41,7 +41,7 @@ export interface Queueing {
   readonly maxWaiters: number;
 }
 
-/** What comes of handing a lock from one owner of this instance to the next contender of this instance. */
+/** What comes of handing a lock from one id of this instance to the next contender of this instance. */
 export interface RotateReply {
   /** Whether the lock was the first one's until now. */
   readonly released: boolean;
@@ -50,7 +50,7 @@ export interface RotateReply {
 }
 
 /**
- * The store has granted a resource to a contender in its queue. It does not say to which: an owner id is a secret, and others
+ * The store has granted a resource to a contender in its queue. It does not say to which: an id id is a secret, and others
  * may listen.
  */
 export interface PushedGrant {
@@ -61,7 +61,7 @@ export interface PushedGrant {
    * before it was asked for once more.
    */
   readonly sentAt: number;
-  /** Whether it was granted to this owner, with this very token and stamp. Only the store and the owner can tell. */
+  /** Whether it was granted to this id, with this very token and stamp. Only the store and the id can tell. */
   readonly isFor: (owner: string) => boolean;
 }
 
@@ -111,26 +111,26 @@ export interface LockState {
   readonly waiters: readonly LockWaiter[];
 }
 
-/** How a lease passes from one owner to the next. */
+/** How a lease passes from one id to the next. */
 export interface Transfer {
-  /** The owner id that holds it from now on. */
+  /** The id id that holds it from now on. */
   readonly to: string;
   readonly leaseMs: number;
   /** The token to keep; the one that the store knows when it is left out. */
   readonly fencingToken?: number;
-  /** Whether the first owner stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
+  /** Whether the first id stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
   readonly share?: boolean;
 }
 
 /**
- * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by owner: a command
+ * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by id: a command
  * that is sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
 export interface LockStore {
   /** How this process is called where holders are shown. */
   readonly instanceId: string;
   /**
-   * What every owner id made here begins with: the instance, and something that no other store shares, whatever instances are
+   * What every id id made here begins with: the instance, and something that no other store shares, whatever instances are
    * called. Grants are told to the one store whose it is.
    */
   readonly clientId: string;
@@ -140,36 +140,36 @@ export interface LockStore {
    * Takes the resource if it is free and nobody waits for it, and mints its fencing token in the same step. With
    * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
   /** Releases the one and acquires for the next, who waits behind all others, in one step. */
-  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
-  /** Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the owner any more. */
-  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean>;
+  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
+  /** Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the id any more. */
+  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
-   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
+   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the id any more, and
    * nothing was changed.
    */
-  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean>;
+  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
-   * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the owner, and no lock was changed. `lazily`: nobody waits for the answer, so it may leave together
+   * Leaves the queue, and if this id holds the resource, grants it to the first in the queue who is alive, or frees
+   * it. `false`: not the id, and no lock was changed. `lazily`: nobody waits for the answer, so it may leave together
    * with what is sent next.
    */
-  release(ownership: Ownership, lazily?: boolean): Promise<boolean>;
-  /** Whether this owner holds the resource now. */
-  verify(ownership: Ownership): Promise<boolean>;
+  release(ownership: LockOwner, lazily?: boolean): Promise<boolean>;
+  /** Whether this id holds the resource now. */
+  verify(ownership: LockOwner): Promise<boolean>;
   /**
    * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least `leaseMs`
-   * more. `false`: not the owner any more.
+   * more. `false`: not the id any more.
    */
-  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean>;
+  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean>;
   /**
-   * The token of this owner's lease, and of all that are minted after it, is at least this one from now on. `false`: not the
-   * owner any more.
+   * The token of this id's lease, and of all that are minted after it, is at least this one from now on. `false`: not the
+   * id any more.
    */
-  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean>;
-  /** Makes another owner id the holder. Gives the fencing token, or `null` where the first one is not the owner any more. */
-  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null>;
+  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean>;
+  /** Makes another id id the holder. Gives the fencing token, or `null` where the first one is not the id any more. */
+  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
    * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in use as
    * something else.

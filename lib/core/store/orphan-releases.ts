@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
-import { answerWithin } from './ask.js';
+import { withTimeout } from './ask.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { LateGrants, type Limits } from './late-grants.js';
-import type { LockStore, Ownership, PushedGrant } from './lock-store.js';
+import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
 import { pause } from '../util/pause.js';
 
 /** First and longest pause between two tries. */
@@ -17,11 +17,11 @@ type Before = () => Promise<unknown>;
  * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
  * again until it is answered or until the lock has expired by itself.
  */
-export class Withdrawals {
-  /** By owner. */
+export class OrphanReleases {
+  /** By id. */
   readonly #pending = new Map<string, Promise<void>>();
   /** By what was withdrawn: what is sent before its release. */
-  readonly #withdrawn = new WeakMap<Ownership, Before | undefined>();
+  readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   readonly #late: LateGrants;
   readonly #stop = new AbortController();
 
@@ -43,28 +43,28 @@ export class Withdrawals {
     return this.#late.size;
   }
 
-  start(ownership: Ownership, limits: Limits, before = this.#withdrawn.get(ownership)): void {
+  start(ownership: LockOwner, limits: Limits, before = this.#withdrawn.get(ownership)): void {
     this.#withdrawn.set(ownership, before);
     // It may go on for as long as the lease lasts: the caller's data is not kept for so long.
     inRootContext(() => this.#begin(ownership, limits, before));
   }
 
-  #begin(ownership: Ownership, limits: Limits, before: Before | undefined): void {
-    const earlier = this.#pending.get(ownership.owner);
+  #begin(ownership: LockOwner, limits: Limits, before: Before | undefined): void {
+    const earlier = this.#pending.get(ownership.id);
     const repeat = () => this.#repeat(ownership, limits, before);
     const work = (earlier ? earlier.then(repeat) : repeat()).finally(() => {
-      if (this.#pending.get(ownership.owner) === work) this.#pending.delete(ownership.owner);
+      if (this.#pending.get(ownership.id) === work) this.#pending.delete(ownership.id);
     });
-    this.#pending.set(ownership.owner, work);
+    this.#pending.set(ownership.id, work);
   }
 
-  /** The owner waits no more, and so many of its questions may still be executed. What they are granted is given back. */
-  expectLate(ownership: Ownership, limits: Limits, unanswered: number): void {
+  /** The id waits no more, and so many of its questions may still be executed. What they are granted is given back. */
+  expectLate(ownership: LockOwner, limits: Limits, unanswered: number): void {
     this.#late.expect(ownership, limits, unanswered);
   }
 
-  /** One question is answered of an owner that waits no more. */
-  answered(ownership: Ownership): void {
+  /** One question is answered of an id that waits no more. */
+  answered(ownership: LockOwner): void {
     this.#late.answered(ownership);
   }
 
@@ -72,14 +72,14 @@ export class Withdrawals {
    * A message says that somebody was granted something who does not wait for it here. It changes nothing unless that is one of
    * this client's: whoever may use the channels can repeat in one inbox what was said in another.
    */
-  hear(grant: PushedGrant, isHeld: (ownership: Ownership) => boolean): void {
+  hear(grant: PushedGrant, isHeld: (ownership: LockOwner) => boolean): void {
     const departed = this.#late.claim(grant);
     if (departed && !isHeld(departed.ownership)) this.start(departed.ownership, departed.limits);
   }
 
   /** Releases it once more. Nothing more is sent where a release is under way: it comes after that. */
-  again(ownership: Ownership, limits: Limits): void {
-    if (!this.#pending.has(ownership.owner)) this.start(ownership, limits);
+  again(ownership: LockOwner, limits: Limits): void {
+    if (!this.#pending.has(ownership.id)) this.start(ownership, limits);
   }
 
   /**
@@ -90,7 +90,7 @@ export class Withdrawals {
    */
   refuseLateGrant(
     command: Promise<{ readonly status: string }>,
-    ownership: Ownership,
+    ownership: LockOwner,
     limits: Limits,
     isHeld = () => !this.#withdrawn.has(ownership),
   ): void {
@@ -111,14 +111,14 @@ export class Withdrawals {
   }
 
   async #repeat(
-    ownership: Ownership,
+    ownership: LockOwner,
     { leaseMs, attemptTimeoutMs }: Limits,
     before: Before | undefined,
   ): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
     for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
       const command = before ? this.#inOrder(before, ownership) : this.store.release(ownership);
-      const answer = await answerWithin(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
+      const answer = await withTimeout(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
       if (this.clock.now() + delayMs >= expiresAt) return;
@@ -127,7 +127,7 @@ export class Withdrawals {
   }
 
   /** The release is sent whatever becomes of the command before it. */
-  async #inOrder(before: Before, ownership: Ownership): Promise<boolean> {
+  async #inOrder(before: Before, ownership: LockOwner): Promise<boolean> {
     const [first] = await Promise.allSettled([before()]);
     const wasHeld = await this.store.release(ownership);
     if (first.status === 'rejected') throw first.reason;

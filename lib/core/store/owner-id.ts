@@ -1,9 +1,9 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { LockStore, Ownership } from './lock-store.js';
+import type { LockStore, LockOwner } from './lock-store.js';
 import type { Random } from '../util/random.js';
 
 /**
- * A new owner id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. Whoever
+ * A new id id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. Whoever
  * knows the whole of it can renew and release what it owns.
  */
 export function createOwnerId(clientId: string, random: Random): string {
@@ -15,16 +15,16 @@ export function createContender(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
   { store, random }: { readonly store: LockStore; readonly random: Random },
-): Ownership {
-  return { resource, owner: createOwnerId(store.clientId, random), mode, permits };
+): LockOwner {
+  return { resource, id: createOwnerId(store.clientId, random), mode, permits };
 }
 
-/** The instance that an owner id begins with. */
+/** The instance that an id id begins with. */
 export function instanceOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.indexOf('/'));
 }
 
-/** The client that an owner id was made for. */
+/** The client that an id id was made for. */
 export function clientOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf('/'));
 }

@@ -1,4 +1,4 @@
-import type { Ownership } from './lock-store.js';
+import type { LockOwner } from './lock-store.js';
 import type { DueRefusal, TickDue } from './tick-due.js';
 
 /** One tick of one singleton job. */
@@ -12,7 +12,7 @@ export interface Tick {
 /** How an instance wants a tick. */
 export interface TickClaim {
   /** Who claims, and who holds the job's lock if it is granted. */
-  readonly ownership: Ownership;
+  readonly ownership: LockOwner;
   readonly leaseMs: number;
   /** How long the claim is remembered, in milliseconds. With `due`, at least {@link windowMs}. */
   readonly keepMs: number;
@@ -27,7 +27,7 @@ export interface TickClaim {
   readonly due?: TickDue | undefined;
 }
 
-/** What the ledger answers to a claim. */
+/** What the tick store answers to a claim. */
 export type TickReply =
   /**
    * The tick and the job's lock are this claimant's, now or since before. Run it. `rerun`: the run was granted to another
@@ -52,10 +52,10 @@ export type TickReply =
  * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one atomic
  * step, so a claimed tick whose lock is free has a dead runner. Idempotent by owner. A rejection is a `LockStoreError`.
  */
-export interface TickLedger {
+export interface TickStore {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
   /** Notes that the tick has run, if it is still this owner's: no process reruns it. */
-  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void>;
+  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
   /** Gives the tick back, if it is still this owner's, which has not begun its run and never will: any instance may have it. */
-  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void>;
+  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { ResourceNames } from '../../core/api/resource.js';
-import { type LockDecoratorOptions, readLockDecoration } from './lock-decorator-options.js';
+import { type LockDecoratorOptions, readLockPlan } from './lock-decorator-options.js';
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 
 /** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. */
@@ -35,5 +35,5 @@ export function DistributedLock<A extends readonly unknown[] = []>(
 export function DistributedLock<A extends readonly unknown[]>(
   given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
 ): LockedMethodDecorator<A> {
-  return lockMethod((where) => readLockDecoration(given, where));
+  return lockMethod((where) => readLockPlan(given, where));
 }

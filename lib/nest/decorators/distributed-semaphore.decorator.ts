@@ -1,5 +1,5 @@
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
-import { readSemaphoreDecoration, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
+import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
 /** What `@DistributedSemaphore` takes. `A`: the parameters of the method. */
 export type DistributedSemaphoreOptions<A extends readonly unknown[] = []> = SemaphoreDecoratorOptions<A>;
@@ -25,5 +25,5 @@ export type DistributedSemaphoreOptions<A extends readonly unknown[] = []> = Sem
 export function DistributedSemaphore<A extends readonly unknown[] = []>(
   options: DistributedSemaphoreOptions<A>,
 ): LockedMethodDecorator<A> {
-  return lockMethod((where) => readSemaphoreDecoration(options, where));
+  return lockMethod((where) => readSemaphorePlan(options, where));
 }

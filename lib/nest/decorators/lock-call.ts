@@ -2,7 +2,7 @@ import { isAbortedBy } from '../../core/util/aborted-by.js';
 import { LeaseLostError, LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import type { LockedWork } from '../../core/api/locked-work.js';
-import type { BusyError, LockDecoration } from './lock-plan.js';
+import type { BusyError, LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
 /**
@@ -13,7 +13,7 @@ import type { RedisLockService } from '../redis-lock.service.js';
  */
 export async function runLocked<T>(
   service: RedisLockService,
-  decoration: Pick<LockDecoration<never>, 'onBusy' | 'onLost' | 'using'>,
+  plan: Pick<LockPlan<never>, 'onBusy' | 'onLost' | 'using'>,
   resources: readonly string[],
   work: LockedWork<T>,
   signal?: AbortSignal,
@@ -21,14 +21,14 @@ export async function runLocked<T>(
   let began = false;
   const underLease = (lease: Lease): Promise<T> => {
     began = true;
-    return runUnder(lease, decoration.onLost, work);
+    return runUnder(lease, plan.onLost, work);
   };
   try {
-    return await decoration.using(service, resources, underLease, signal);
+    return await plan.using(service, resources, underLease, signal);
   } catch (error) {
-    if (began || decoration.onBusy === 'throw') throw error;
+    if (began || plan.onBusy === 'throw') throw error;
     if (!isBusy(error)) throw error;
-    return (decoration.onBusy === 'skip' ? undefined : await decoration.onBusy(error)) as T;
+    return (plan.onBusy === 'skip' ? undefined : await plan.onBusy(error)) as T;
   }
 }
 
@@ -48,7 +48,7 @@ function isBusy(error: unknown): error is BusyError {
 /** Does the work. With `onLost: 'throw'` a loss is thrown, and an abort by the lease's signal becomes the loss itself. */
 export async function runUnder<L extends Lease, T>(
   lease: L,
-  onLost: LockDecoration<never>['onLost'],
+  onLost: LockPlan<never>['onLost'],
   work: (lease: L) => T | Promise<T>,
 ): Promise<T> {
   if (onLost === 'abort') return work(lease);

@@ -10,7 +10,7 @@ import {
   checkTerms,
   DECORATION_OPTION_NAMES,
   type DecorationOptions,
-  type LockDecoration,
+  type LockPlan,
   readKey,
   waitMsOf,
 } from './lock-plan.js';
@@ -38,11 +38,11 @@ export interface LockDecoratorOptions<A extends readonly unknown[]>
  * @param where the decorated method, for messages
  * @param fixedMode of a decorator that stands for one
  */
-export function readLockDecoration<A extends readonly unknown[]>(
+export function readLockPlan<A extends readonly unknown[]>(
   given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
   where: string,
   fixedMode?: AcquireMode,
-): LockDecoration<A> {
+): LockPlan<A> {
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A>;
   checkKnownOptions(`The lock of ${where}`, options, [

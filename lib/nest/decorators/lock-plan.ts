@@ -63,7 +63,7 @@ export interface Claim {
 }
 
 /** Checked options, taken apart. `A` is what the key function is called with. */
-export interface LockDecoration<A extends readonly unknown[]> extends DecorationTerms, Claim {
+export interface LockPlan<A extends readonly unknown[]> extends DecorationTerms, Claim {
   /** The names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
   /**
@@ -107,7 +107,7 @@ export function readKey<A extends readonly unknown[]>(
   key: unknown,
   where: string,
   check: (given: unknown, source: string) => readonly string[],
-): LockDecoration<A>['resources'] {
+): LockPlan<A>['resources'] {
   const source = `the lock of ${where}`;
   if (typeof key === 'function') {
     return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);

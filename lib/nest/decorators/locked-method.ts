@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
-import type { LockDecoration } from './lock-plan.js';
+import type { LockPlan } from './lock-plan.js';
 import { declareLockService } from './lock-service-property.js';
 import { type AsyncMethod, describeMethod, wrapMethod } from './method.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
@@ -40,12 +40,12 @@ type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A
  * @param read checks the options and takes them apart, once for each method, which it may name in its errors
  */
 export function lockMethod<A extends readonly unknown[]>(
-  read: (where: string) => LockDecoration<A>,
+  read: (where: string) => LockPlan<A>,
 ): LockedMethodDecorator<A> {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
-    const decoration = read(where);
-    const lockServiceOf = declareLockService(target, decoration.lockService);
+    const plan = read(where);
+    const lockServiceOf = declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
     /** Known at the first call: by then all decorators have been there. */
     let isHandler: boolean | undefined;
@@ -55,12 +55,12 @@ export function lockMethod<A extends readonly unknown[]>(
       (original) =>
         async function (this: object, ...args: unknown[]) {
           const service = lockServiceOf(this, where);
-          const resources = decoration.resources(this, args as unknown as A);
-          const call = InterceptedCall.comingTo(handler, decoration);
+          const resources = plan.resources(this, args as unknown as A);
+          const call = InterceptedCall.comingTo(handler, plan);
           const work = (): unknown =>
-            call ? call.pass(decoration, () => original.apply(this, args)) : original.apply(this, args);
-          if (call?.covers(decoration, resources)) return work();
-          const result = await runLocked(service, decoration, resources, work);
+            call ? call.pass(plan, () => original.apply(this, args)) : original.apply(this, args);
+          if (call?.covers(plan, resources)) return work();
+          const result = await runLocked(service, plan, resources, work);
           isHandler ??= hasMetadataOf(
             (this as Record<string | symbol, object>)[propertyKey] ?? original,
             SENDING_HANDLERS,

@@ -1,5 +1,5 @@
 import type { ResourceNames } from '../../core/api/resource.js';
-import { readLockDecoration, type ReadWriteLockOptions } from './lock-decorator-options.js';
+import { readLockPlan, type ReadWriteLockOptions } from './lock-decorator-options.js';
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 
 /** Takes what `@DistributedLock` takes, but for the mode. */
@@ -23,7 +23,7 @@ export interface ReadWriteLockDecorator {
  */
 export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
   given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,
-) => lockMethod<A>((where) => readLockDecoration(given, where, 'read'));
+) => lockMethod<A>((where) => readLockPlan(given, where, 'read'));
 
 /**
  * Runs the method alone: beside nobody who reads or writes the resource. `@DistributedLock` with `mode: 'write'`. It may call
@@ -40,4 +40,4 @@ export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
  */
 export const WriteLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
   given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,
-) => lockMethod<A>((where) => readLockDecoration(given, where, 'write'));
+) => lockMethod<A>((where) => readLockPlan(given, where, 'write'));

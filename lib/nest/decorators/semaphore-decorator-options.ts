@@ -11,7 +11,7 @@ import {
   checkTerms,
   DECORATION_OPTION_NAMES,
   type DecorationOptions,
-  type LockDecoration,
+  type LockPlan,
   readKey,
   waitMsOf,
 } from './lock-plan.js';
@@ -35,10 +35,10 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
  *
  * @param where the decorated method, for messages
  */
-export function readSemaphoreDecoration<A extends readonly unknown[]>(
+export function readSemaphorePlan<A extends readonly unknown[]>(
   options: SemaphoreDecoratorOptions<A>,
   where: string,
-): LockDecoration<A> {
+): LockPlan<A> {
   checkKnownOptions(`The semaphore of ${where}`, options, [
     ...DECORATION_OPTION_NAMES,
     'permits',

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
 import type { Handler } from '../request/intercepted-call.js';
-import type { LockDecoration } from '../decorators/lock-plan.js';
+import type { LockPlan } from '../decorators/lock-plan.js';
 
 /** The metadata key of `@LockHandler`, on the method. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
@@ -13,7 +13,7 @@ const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 export interface HandlerLocks {
   readonly handler: Handler;
   /** From the top down. */
-  readonly decorations: readonly LockDecoration<[ExecutionContext]>[];
+  readonly decorations: readonly LockPlan<[ExecutionContext]>[];
 }
 
 /**
@@ -25,8 +25,8 @@ export function handlerLocksOf(method: object): HandlerLocks | undefined {
 }
 
 /** Adds what one more `@LockHandler` says, above the others of the method. */
-export function addHandlerLock(method: object, handler: Handler, decoration: LockDecoration<[ExecutionContext]>): void {
-  const decorations = [decoration, ...(handlerLocksOf(method)?.decorations ?? [])];
+export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<[ExecutionContext]>): void {
+  const decorations = [plan, ...(handlerLocksOf(method)?.decorations ?? [])];
   Reflect.defineMetadata(HANDLER_LOCKS, { handler, decorations } satisfies HandlerLocks, method);
   const names = [...lockedHandlersOf(handler.declaredBy), handler.name];
   Reflect.defineMetadata(LOCKED_HANDLERS, [...new Set(names)], handler.declaredBy);

@@ -3,12 +3,12 @@ import 'reflect-metadata';
 import type { ResourceNames } from '../../core/api/resource.js';
 import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
-import type { LockDecoration } from '../decorators/lock-plan.js';
-import { type LockDecoratorOptions, readLockDecoration } from '../decorators/lock-decorator-options.js';
+import type { LockPlan } from '../decorators/lock-plan.js';
+import { type LockDecoratorOptions, readLockPlan } from '../decorators/lock-decorator-options.js';
 import { declareLockService } from '../decorators/lock-service-property.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { describeMethod, wrapMethod } from '../decorators/method.js';
-import { readSemaphoreDecoration, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
+import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
 
 /** What `@LockHandler` takes in place of a key. */
 export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext]>;
@@ -46,11 +46,11 @@ export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;
 export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecorator {
   return (target, propertyKey, descriptor) => {
     const where = describeMethod(target, propertyKey);
-    const decoration: LockDecoration<[ExecutionContext]> = isSemaphore(given)
-      ? readSemaphoreDecoration(given, where)
-      : readLockDecoration(given, where);
+    const plan: LockPlan<[ExecutionContext]> = isSemaphore(given)
+      ? readSemaphorePlan(given, where)
+      : readLockPlan(given, where);
     // Only so that an application without the module says what is missing; the interceptor has the service itself.
-    declareLockService(target, decoration.lockService);
+    declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
     // Not for a lock: so that the call of the interceptor sees how long the handler works.
     wrapMethod(
@@ -58,13 +58,13 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
       where,
       (original) =>
         function (this: object, ...args: unknown[]) {
-          const call = InterceptedCall.comingTo(handler, decoration);
+          const call = InterceptedCall.comingTo(handler, plan);
           const work = (): unknown => original.apply(this, args);
-          return call ? call.run(decoration, work) : work();
+          return call ? call.run(plan, work) : work();
         },
     );
-    addHandlerLock(methodOf(descriptor), handler, decoration);
-    UseInterceptors(lockInterceptorFor(decoration.lockService))(target, propertyKey, descriptor);
+    addHandlerLock(methodOf(descriptor), handler, plan);
+    UseInterceptors(lockInterceptorFor(plan.lockService))(target, propertyKey, descriptor);
     runUpperFirst(methodOf(descriptor));
   };
 }

@@ -13,7 +13,7 @@ import { onDisconnect } from '../request/client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
 import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
 import { runLocked } from '../decorators/lock-call.js';
-import type { LockDecoration } from '../decorators/lock-plan.js';
+import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { endStream, untilSent } from '../request/streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
@@ -66,7 +66,7 @@ interface HandlerCall {
   readonly service: RedisLockService;
   readonly handler: Handler;
   /** Of this service. The interceptor is called once for each, or more often. */
-  readonly decorations: readonly LockDecoration<[ExecutionContext]>[];
+  readonly decorations: readonly LockPlan<[ExecutionContext]>[];
   readonly context: ExecutionContext;
   readonly next: CallHandler;
 }
@@ -81,11 +81,11 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   let began = false;
 
   /** Settles when the handler has ended, so that in most cases the lease ends before the subscriber sees the end. */
-  const subscribe = (decoration: LockDecoration<[ExecutionContext]>, lease?: Lease): Promise<void> =>
+  const subscribe = (plan: LockPlan<[ExecutionContext]>, lease?: Lease): Promise<void> =>
     new Promise((resolve, reject) => {
       began = true;
       stopWatching();
-      const running = new InterceptedCall(handler, decoration, lease, outer);
+      const running = new InterceptedCall(handler, plan, lease, outer);
       // Unsubscribed, by itself or because the subscriber has seen the end: the handler may work on.
       stream.add(() => running.end(resolve));
       if (stream.closed) return;
@@ -94,7 +94,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
         stream.unsubscribe();
       };
       const onLoss = (callback: (reason: unknown) => void): (() => void) => {
-        if (!lease || decoration.onLost !== 'throw') return () => {};
+        if (!lease || plan.onLost !== 'throw') return () => {};
         const lost = (): void => callback(lease.signal.reason);
         lease.signal.addEventListener('abort', lost, { once: true });
         return () => lease.signal.removeEventListener('abort', lost);
@@ -125,13 +125,13 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   };
 
   const run = async (): Promise<void> => {
-    for (const decoration of decorations) {
+    for (const plan of decorations) {
       // The interceptor is bound once for each @LockHandler, and perhaps to the whole application too.
-      if (outer?.holds(decoration)) continue;
-      const resources = decoration.resources(undefined, [context]);
-      if (outer?.covers(decoration, resources)) continue;
-      const work = (lease: Lease): Promise<void> => subscribe(decoration, lease);
-      const running = runLocked<unknown>(service, decoration, resources, work, leaving.signal);
+      if (outer?.holds(plan)) continue;
+      const resources = plan.resources(undefined, [context]);
+      if (outer?.covers(plan, resources)) continue;
+      const work = (lease: Lease): Promise<void> => subscribe(plan, lease);
+      const running = runLocked<unknown>(service, plan, resources, work, leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
       // Where the handler did not run: Nest needs a value.
       if (!began) subscriber.next(fallback);

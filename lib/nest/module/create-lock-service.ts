@@ -1,16 +1,16 @@
-import { InMemoryLatchStore } from '../../memory/memory-latch-store.js';
-import { InMemoryLockStore } from '../../memory/memory-lock-store.js';
-import { InMemoryServer } from '../../memory/memory-server.js';
-import { InMemoryTickLedger } from '../../memory/memory-tick-store.js';
+import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../memory/memory-lock-store.js';
+import { MemoryServer } from '../../memory/memory-server.js';
+import { MemoryTickStore } from '../../memory/memory-tick-store.js';
 import type { LatchStore } from '../../core/store/latch-store.js';
 import { Latches } from '../../core/latch/latches.js';
 import { LockClient } from '../../core/lock-client.js';
 import type { LockStore } from '../../core/store/lock-store.js';
 import { SingletonRuns } from '../../core/singleton/singleton-runs.js';
-import type { TickLedger } from '../../core/store/tick-store.js';
+import type { TickStore } from '../../core/store/tick-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../redis/redis-tick-store.js';
+import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import { createOnQuorum } from './create-quorum.js';
 import { LOGGED_EVENTS, LockEventLog } from '../lock-event-log.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
@@ -24,7 +24,7 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
   const client = new LockClient({ store: stores.store, defaults, onLeak });
   client.observers.add(log.observe, LOGGED_EVENTS);
   for (const observer of observers) client.observers.add(observer);
-  const singletonRuns = new SingletonRuns(client, stores.ledger);
+  const singletonRuns = new SingletonRuns(client, stores.tickStore);
   return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs, stores.keepAlive);
 }
 
@@ -35,7 +35,7 @@ function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores
 
 export interface Stores {
   readonly store: LockStore;
-  readonly ledger: TickLedger;
+  readonly tickStore: TickStore;
   readonly latches: LatchStore;
   /**
    * The application has started: from now on the connections keep the process alive. Nest tells nobody of a start that fails,
@@ -46,9 +46,9 @@ export interface Stores {
 
 function createInMemory({ instanceId }: ResolvedModuleOptions, log: LockEventLog): Stores {
   if (process.env['NODE_ENV'] === 'production') log.inMemory();
-  const server = new InMemoryServer();
-  const store = new InMemoryLockStore({ instanceId, server });
-  return { store, ledger: new InMemoryTickLedger(server), latches: new InMemoryLatchStore(store) };
+  const server = new MemoryServer();
+  const store = new MemoryLockStore({ instanceId, server });
+  return { store, tickStore: new MemoryTickStore(server), latches: new MemoryLatchStore(store) };
 }
 
 async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
@@ -60,5 +60,5 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
   const keepAlive = () => store.keepAlive();
-  return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store), keepAlive };
+  return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store), keepAlive };
 }

@@ -1,10 +1,10 @@
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../quorum/quorum-tick-store.js';
+import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../core/util/random.js';
 import { RefusedLatchStore } from '../../quorum/no-latches.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../redis/redis-tick-store.js';
+import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import type { Stores } from './create-lock-service.js';
 import type { LockEventLog } from '../lock-event-log.js';
 import type { ResolvedQuorum } from './quorum-options.js';
@@ -28,13 +28,13 @@ export async function createOnQuorum(
   const random = new SystemRandom();
   const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
-  const claims = stores.map((node) => new RedisTickLedger(node));
+  const claims = stores.map((node) => new RedisTickStore(node));
   const reached = await Promise.all(stores.map((node) => node.start(defaults.attemptTimeoutMs)));
   const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
   if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
   const refusal = stores.find((node) => node.inboxRefusal)?.inboxRefusal;
   if (refusal) log.noInbox(refusal);
-  const ledger = new QuorumTickLedger(store, claims, clock, random);
+  const tickStore = new QuorumTickStore(store, claims, clock, random);
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
-  return { store, ledger, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
+  return { store, tickStore, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
 }

@@ -24,7 +24,7 @@ export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOpt
  *
  * @throws InvalidLockOptionsError when the option is none of the things that name a Redis
  */
-export function modelOf(connection: RedisConnectionOption): Redis | Cluster {
+export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
       throw invalidConnection('a string that is no redis:// or rediss:// URL');
@@ -62,7 +62,7 @@ function fromUrl(url: string): Redis {
 function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cluster {
   if (!Array.isArray(nodes) || nodes.length === 0) throw invalidConnection('a cluster without nodes');
   const [first] = nodes.map((node: ClusterNode) => {
-    const model = modelOf(typeof node === 'number' ? { port: node } : node);
+    const model = templateClient(typeof node === 'number' ? { port: node } : node);
     if (isCluster(model)) throw invalidConnection('a cluster of clusters');
     return model.options;
   });

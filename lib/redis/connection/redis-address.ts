@@ -1,4 +1,4 @@
-import { isCluster, modelOf, type RedisConnectionOption } from './connection-options.js';
+import { isCluster, templateClient, type RedisConnectionOption } from './connection-options.js';
 
 /**
  * Where a connection leads, for people: host and port, the path of a socket, or the primary of some sentinels. Never with credentials,
@@ -7,7 +7,7 @@ import { isCluster, modelOf, type RedisConnectionOption } from './connection-opt
  * @throws InvalidLockOptionsError when the option is none of the things that name a Redis
  */
 export function redisAddress(connection: RedisConnectionOption): string {
-  const model = modelOf(connection);
+  const model = templateClient(connection);
   if (isCluster(model)) return 'a Cluster';
   const { host = 'localhost', port = 6379, path, name, sentinels } = model.options;
   if (path) return path;

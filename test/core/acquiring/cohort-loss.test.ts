@@ -7,7 +7,7 @@ import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 const LEASE_MS = 3_000;
 const DEADLINE_MS = LEASE_MS - 32;
 
-describe('a tenure that several leases of a process share', () => {
+describe('a store lease that several leases of a process share', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -18,7 +18,7 @@ describe('a tenure that several leases of a process share', () => {
     b = world.instance('b');
   });
 
-  // Without a bound in time, so that a tenure may grow old.
+  // Without a bound in time, so that a store lease may grow old.
   const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity, cohortMs: 60_000 };
   const acquire = () => a.locks.acquire('stock', terms);
   const wait = () => track(a.locks.acquire('stock', terms));
@@ -33,7 +33,7 @@ describe('a tenure that several leases of a process share', () => {
   /** Somebody deletes the lock. */
   async function steal(): Promise<void> {
     const { owner } = a.store.sent('acquire')[0]!;
-    await b.store.release({ resource: 'stock', owner: owner!, mode: 'exclusive' });
+    await b.store.release({ resource: 'stock', id: owner!, mode: 'exclusive' });
   }
 
   it('keeps its deadline: it does not begin anew with the next lease', async () => {

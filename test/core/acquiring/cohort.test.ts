@@ -48,7 +48,7 @@ describe('handing a lease on inside the process', () => {
     expect(tokens[0]! % 32).toBe(0);
   });
 
-  it('tells the observers of each acquisition, release, and no loss', async () => {
+  it('tells the observers of each leaseFactory, release, and no loss', async () => {
     const tokens = await run(5);
     expect(eventsOf(a, 'acquired').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
     expect(eventsOf(a, 'released').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
@@ -141,7 +141,7 @@ describe('handing a lease on inside the process', () => {
     it.each([
       [9, ['acquire']],
       [10, ['acquire', 'rotate']],
-    ])('after cohortMs: a lease released %i ms after the tenure began', async (heldMs, commands) => {
+    ])('after cohortMs: a lease released %i ms after the store lease began', async (heldMs, commands) => {
       const first = await a.locks.acquire('stock');
       wait(1);
       await world.clock.advance(heldMs);
@@ -150,7 +150,7 @@ describe('handing a lease on inside the process', () => {
       expect(verbs(a)).toEqual(commands);
     });
 
-    it('cohortMs after the tenure began, not after the last lease did', async () => {
+    it('cohortMs after the store lease began, not after the last lease did', async () => {
       const first = await a.locks.acquire('stock');
       const line = wait(3);
       await world.clock.advance(6);

@@ -105,7 +105,7 @@ describe('a grant', () => {
 
 it('keeps nothing of the caller in mind for those who wait no more', () => {
   const late = new LateGrants(new FakeClock());
-  const ownership = { resource: 'stock', owner: 'a/1/x', mode: 'exclusive' } as const;
+  const ownership = { resource: 'stock', id: 'a/1/x', mode: 'exclusive' } as const;
   const options = { leaseMs: 3_000, attemptTimeoutMs: 100, signal: new AbortController().signal };
   late.expect(ownership, options, 1);
   const departed = late.claim({ resource: 'stock', fencingToken: 1, sentAt: 0, isFor: () => true });

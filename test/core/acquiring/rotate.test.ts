@@ -100,7 +100,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
   it('says that the lease was lost where the lock was gone, and goes on with the next', async () => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
-    await b.store.release({ resource: 'stock', owner: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
+    await b.store.release({ resource: 'stock', id: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
     await first.release();
     await settle();
     expect(eventsOf(a, 'lost')).toMatchObject([{ fencingToken: first.fencingToken, reason: 'takenOver' }]);

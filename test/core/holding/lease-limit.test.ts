@@ -1,10 +1,10 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { rejection } from '../../support/expect/eventually.js';
 
 describe('where a Redis that has forgotten its locks grants them again after 1 s', () => {
-  const store = () => new InMemoryLockStore({ instanceId: 'one' });
+  const store = () => new MemoryLockStore({ instanceId: 'one' });
   const locks = new LockClient({ store: store(), defaults: { leaseMs: 1_000, restartQuarantineMs: 1_000 } });
   const expectRefused = async (call: () => unknown) => {
     const error = await rejection<InvalidLockOptionsError>((async () => call())());

@@ -1,11 +1,11 @@
 import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/api/lock-options.js';
-import { Tenure } from '../../../lib/core/holding/store-lease.js';
+import { StoreLease } from '../../../lib/core/holding/store-lease.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LEASE_MS = 3_000;
 const DRIFT_MS = 32;
 
-describe('a tenure', () => {
+describe('a storeLease', () => {
   let clock: FakeClock;
   let begin: number;
 
@@ -16,12 +16,12 @@ describe('a tenure', () => {
 
   const terms = (options: LockOptions = {}) => resolveLockOptions({ leaseMs: LEASE_MS, ...options }, LOCK_DEFAULTS);
 
-  function start(options: LockOptions = {}, sentAt = begin): Tenure {
-    return new Tenure({ resource: 'stock', owner: 'a/1', mode: 'exclusive' }, 64, sentAt, terms(options), clock);
+  function start(options: LockOptions = {}, sentAt = begin): StoreLease {
+    return new StoreLease({ resource: 'stock', id: 'a/1', mode: 'exclusive' }, 64, sentAt, terms(options), clock);
   }
 
   /** How long after the beginning it ends. */
-  const deadlineOf = ({ deadline }: Tenure) => deadline - begin;
+  const deadlineOf = ({ deadline }: StoreLease) => deadline - begin;
 
   it('ends a lease after its command was sent, less the drift', () => {
     expect(deadlineOf(start())).toBe(LEASE_MS - DRIFT_MS);
@@ -30,142 +30,143 @@ describe('a tenure', () => {
   });
 
   describe('that is renewed', () => {
-    const sent = (tenure: Tenure, atMs: number, leaseMs = LEASE_MS) => tenure.renewing(begin + atMs, leaseMs);
+    const sent = (storeLease: StoreLease, atMs: number, leaseMs = LEASE_MS) =>
+      storeLease.renewing(begin + atMs, leaseMs);
 
     it('lasts no longer before the renewal is confirmed, and then from when it was sent', () => {
-      const tenure = start();
-      const renewal = sent(tenure, 1_000);
-      expect(deadlineOf(tenure)).toBe(LEASE_MS - DRIFT_MS);
+      const storeLease = start();
+      const renewal = sent(storeLease, 1_000);
+      expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
       clock.standStill(2_000);
-      tenure.confirm(renewal);
-      expect(deadlineOf(tenure)).toBe(1_000 + LEASE_MS - DRIFT_MS);
+      storeLease.confirm(renewal);
+      expect(deadlineOf(storeLease)).toBe(1_000 + LEASE_MS - DRIFT_MS);
     });
 
     it('is trusted for no longer than the shortest renewal that may be executed', () => {
-      const tenure = start();
-      const short = sent(tenure, 100, 500);
-      expect(deadlineOf(tenure)).toBe(100 + 500 - 7);
-      tenure.confirm(short);
-      expect(deadlineOf(tenure)).toBe(593);
-      tenure.confirm(sent(tenure, 200));
-      expect(deadlineOf(tenure)).toBe(200 + LEASE_MS - DRIFT_MS);
+      const storeLease = start();
+      const short = sent(storeLease, 100, 500);
+      expect(deadlineOf(storeLease)).toBe(100 + 500 - 7);
+      storeLease.confirm(short);
+      expect(deadlineOf(storeLease)).toBe(593);
+      storeLease.confirm(sent(storeLease, 200));
+      expect(deadlineOf(storeLease)).toBe(200 + LEASE_MS - DRIFT_MS);
     });
 
     it('has its old deadline back when it is known that a short renewal was not executed', () => {
-      const tenure = start();
-      const short = sent(tenure, 100, 500);
-      tenure.dismiss(short);
-      tenure.dismiss(short);
-      expect(deadlineOf(tenure)).toBe(LEASE_MS - DRIFT_MS);
+      const storeLease = start();
+      const short = sent(storeLease, 100, 500);
+      storeLease.dismiss(short);
+      storeLease.dismiss(short);
+      expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
     it('counts every unanswered renewal: none of the others is forgotten with one that is dismissed', () => {
-      const tenure = start();
-      const [first, second] = [sent(tenure, 100, 500), sent(tenure, 150, 400)];
-      expect(deadlineOf(tenure)).toBe(150 + 400 - 6);
-      tenure.dismiss(second);
-      expect(deadlineOf(tenure)).toBe(593);
-      tenure.dismiss(first);
-      expect(deadlineOf(tenure)).toBe(LEASE_MS - DRIFT_MS);
+      const storeLease = start();
+      const [first, second] = [sent(storeLease, 100, 500), sent(storeLease, 150, 400)];
+      expect(deadlineOf(storeLease)).toBe(150 + 400 - 6);
+      storeLease.dismiss(second);
+      expect(deadlineOf(storeLease)).toBe(593);
+      storeLease.dismiss(first);
+      expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
     it('counts the renewals that were sent after the confirmed one', () => {
-      const tenure = start();
-      const first = sent(tenure, 1_000);
-      sent(tenure, 1_100, 500);
-      tenure.confirm(first);
-      expect(deadlineOf(tenure)).toBe(1_100 + 500 - 7);
+      const storeLease = start();
+      const first = sent(storeLease, 1_000);
+      sent(storeLease, 1_100, 500);
+      storeLease.confirm(first);
+      expect(deadlineOf(storeLease)).toBe(1_100 + 500 - 7);
     });
 
     it('is not set back by an older confirmation that comes after a newer one', () => {
-      const tenure = start();
-      const [first, second] = [sent(tenure, 1_000), sent(tenure, 2_000)];
+      const storeLease = start();
+      const [first, second] = [sent(storeLease, 1_000), sent(storeLease, 2_000)];
       clock.standStill(2_100);
-      tenure.confirm(second);
-      tenure.confirm(first);
-      expect(deadlineOf(tenure)).toBe(2_000 + LEASE_MS - DRIFT_MS);
+      storeLease.confirm(second);
+      storeLease.confirm(first);
+      expect(deadlineOf(storeLease)).toBe(2_000 + LEASE_MS - DRIFT_MS);
     });
 
     it('reckons with a renewal that cuts it, also after a later one was confirmed, and when there is no answer', () => {
-      const tenure = start();
-      const cut = tenure.renewing(begin + 100, 500, true);
-      tenure.confirm(sent(tenure, 200));
-      expect(deadlineOf(tenure)).toBe(100 + 500 - 7); // it may still be executed: a script may be sent anew
-      tenure.forget(cut);
-      tenure.confirm(sent(tenure, 300));
-      expect(deadlineOf(tenure)).toBe(300 + 500 - 7); // it may still come, on a connection that was thought dead
-      expect(tenure.leaseMs).toBe(500);
+      const storeLease = start();
+      const cut = storeLease.renewing(begin + 100, 500, true);
+      storeLease.confirm(sent(storeLease, 200));
+      expect(deadlineOf(storeLease)).toBe(100 + 500 - 7); // it may still be executed: a script may be sent anew
+      storeLease.forget(cut);
+      storeLease.confirm(sent(storeLease, 300));
+      expect(deadlineOf(storeLease)).toBe(300 + 500 - 7); // it may still come, on a connection that was thought dead
+      expect(storeLease.leaseMs).toBe(500);
     });
 
     it('is confirmed once by each', () => {
-      const tenure = start();
-      const renewal = sent(tenure, 1_000);
-      tenure.confirm(renewal);
-      sent(tenure, 1_500, 100);
-      tenure.confirm(renewal);
-      expect(deadlineOf(tenure)).toBe(1_500 + 100 - 3);
+      const storeLease = start();
+      const renewal = sent(storeLease, 1_000);
+      storeLease.confirm(renewal);
+      sent(storeLease, 1_500, 100);
+      storeLease.confirm(renewal);
+      expect(deadlineOf(storeLease)).toBe(1_500 + 100 - 3);
     });
 
     it.each([
       ['in the very moment', 0],
       ['after', 1],
     ])('is not revived by a confirmation %s it ended', (_, lateMs) => {
-      const tenure = start();
-      const renewal = sent(tenure, 1_000);
+      const storeLease = start();
+      const renewal = sent(storeLease, 1_000);
       clock.standStill(LEASE_MS - DRIFT_MS + lateMs);
-      tenure.confirm(renewal);
-      expect(deadlineOf(tenure)).toBe(LEASE_MS - DRIFT_MS);
+      storeLease.confirm(renewal);
+      expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
     it('is not revived either when a shorter one had ended it', () => {
-      const tenure = start();
-      const [short, long] = [sent(tenure, 100, 200), sent(tenure, 150)];
+      const storeLease = start();
+      const [short, long] = [sent(storeLease, 100, 200), sent(storeLease, 150)];
       clock.standStill(300);
-      tenure.confirm(long);
-      tenure.confirm(short);
-      expect(deadlineOf(tenure)).toBe(100 + 200 - 4);
+      storeLease.confirm(long);
+      storeLease.confirm(short);
+      expect(deadlineOf(storeLease)).toBe(100 + 200 - 4);
     });
   });
 
   describe('is handed on', () => {
     it('with the next token each time', () => {
-      const tenure = start();
-      expect(tenure.fencingToken).toBe(64);
-      tenure.passOn();
-      expect(tenure.fencingToken).toBe(65);
-      tenure.passOn();
-      expect(tenure.fencingToken).toBe(66);
+      const storeLease = start();
+      expect(storeLease.fencingToken).toBe(64);
+      storeLease.passOn();
+      expect(storeLease.fencingToken).toBe(65);
+      storeLease.passOn();
+      expect(storeLease.fencingToken).toBe(66);
     });
 
     it('as often as cohort allows, and never out of its tick', () => {
-      const tenure = start();
-      for (let i = 0; i < 31; i++, tenure.passOn()) expect(tenure.mayPassTo(terms())).toBe(true);
-      expect(tenure.mayPassTo(terms())).toBe(false);
-      expect(tenure.fencingToken).toBe(64 + 31);
+      const storeLease = start();
+      for (let i = 0; i < 31; i++, storeLease.passOn()) expect(storeLease.mayPassTo(terms())).toBe(true);
+      expect(storeLease.mayPassTo(terms())).toBe(false);
+      expect(storeLease.fencingToken).toBe(64 + 31);
     });
 
     it('no more once it has ended, also where it is younger than cohortMs', () => {
-      const tenure = start({ cohortMs: 60_000 });
+      const storeLease = start({ cohortMs: 60_000 });
       clock.standStill(LEASE_MS - DRIFT_MS - 1);
-      expect(tenure.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(true);
+      expect(storeLease.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(true);
       clock.standStill(1);
-      expect(tenure.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(false);
+      expect(storeLease.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(false);
     });
 
     it('within cohortMs of its beginning, which is when it was granted', () => {
-      const tenure = start({}, begin - 500);
+      const storeLease = start({}, begin - 500);
       clock.standStill(9);
-      expect(tenure.mayPassTo(terms())).toBe(true);
-      expect(tenure.mayPassTo(terms({ cohortMs: 9 }))).toBe(false);
+      expect(storeLease.mayPassTo(terms())).toBe(true);
+      expect(storeLease.mayPassTo(terms({ cohortMs: 9 }))).toBe(false);
       clock.standStill(1);
-      expect(tenure.mayPassTo(terms())).toBe(false);
+      expect(storeLease.mayPassTo(terms())).toBe(false);
     });
 
     it('no more while it has another length than it began with', () => {
-      const tenure = start();
-      tenure.leaseMs = 5_000;
-      expect(tenure.mayPassTo(terms())).toBe(false);
-      expect(tenure.mayPassTo(terms({ leaseMs: 5_000 }))).toBe(true);
+      const storeLease = start();
+      storeLease.leaseMs = 5_000;
+      expect(storeLease.mayPassTo(terms())).toBe(false);
+      expect(storeLease.mayPassTo(terms({ leaseMs: 5_000 }))).toBe(true);
     });
   });
 });

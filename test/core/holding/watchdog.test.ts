@@ -84,7 +84,7 @@ describe('the watchdog', () => {
 
   it('never renews what somebody else holds', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
-    await a.store.release({ resource: 'stock', owner: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
+    await a.store.release({ resource: 'stock', id: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
     const stolen = await b.locks.acquire('stock', { leaseMs: 3_000 });
     await world.clock.advance(1_000);
     expect(lease.isHeld()).toBe(false);

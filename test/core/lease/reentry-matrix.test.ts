@@ -108,7 +108,7 @@ describe('an async context that holds a resource already', () => {
     expect(a.store.sent('release')).toHaveLength(1);
   });
 
-  it('is another one beside a sibling that reads: both share the tenure, and neither may write', async () => {
+  it('is another one beside a sibling that reads: both share the storeLease, and neither may write', async () => {
     const [one, two] = await Promise.all([0, 1].map(() => a.locks.acquire('stock', { mode: 'read' })));
     expect(two!.fencingToken).toBe(one!.fencingToken + 1);
     await one!.release();

@@ -82,7 +82,7 @@ describe('releases inside of releases', () => {
     a.store.next('verify', executedWhen(arrival.opened));
     const verifying = track(first.verify());
     await first.release();
-    await b.store.release({ resource: 'stock', owner: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
+    await b.store.release({ resource: 'stock', id: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
     arrival.open();
     await settle();
     expect(verifying.value).toBe(false);

@@ -1,5 +1,5 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
-import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { LockClient } from '../../../lib/core/lock-client.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -180,7 +180,7 @@ describe('shutdown', () => {
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
   });
 
-  it.each<[string, (lease: HeldLease, locks: LockClient) => Promise<unknown>]>([
+  it.each<[string, (lease: SingleLease, locks: LockClient) => Promise<unknown>]>([
     ['release()', (lease) => lease.release()],
     ['extend()', (lease) => lease.extend()],
     ['verify()', (lease) => lease.verify()],
@@ -188,7 +188,7 @@ describe('shutdown', () => {
     ['inspect()', (_, locks) => locks.inspect('stock')],
     ['list()', (_, locks) => locks.operators.list()],
   ])('%s after it is answered at once: no timer is there to wait by', async (_, use) => {
-    const lease = (await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 })) as HeldLease;
+    const lease = (await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 })) as SingleLease;
     await a.locks.shutdown(0);
     const using = track(use(lease, a.locks));
     await settle();

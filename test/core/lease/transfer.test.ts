@@ -26,7 +26,7 @@ describe('handing a lease on to another process', () => {
   });
 
   const holders = async () => (await b.locks.inspect('stock')).holders;
-  const size = ({ locks }: Instance) => locks['operators']['contention'].size;
+  const size = ({ locks }: Instance) => locks['operators']['localQueues'].size;
 
   it('leaves the resource locked until it is adopted, with the same token', async () => {
     const lease = await a.locks.acquire('stock');
@@ -66,7 +66,7 @@ describe('handing a lease on to another process', () => {
     expect([world.clock.timers, size(a)]).toEqual([0, 0]);
   });
 
-  it('keeps the token of the lease itself, where it follows others in one tenure', async () => {
+  it('keeps the token of the lease itself, where it follows others in one storeLease', async () => {
     const first = await a.locks.acquire('stock');
     const waiting = track(a.locks.acquire('stock'));
     await first.release();
@@ -222,7 +222,7 @@ describe('handing a lease on to another process', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('keeps the lease of a reader whose share of a tenure may have moved', async () => {
+    it('keeps the lease of a reader whose share of a store lease may have moved', async () => {
       const [one, other] = await Promise.all([a.locks.acquire('stock', READ), a.locks.acquire('stock', READ)]);
       a.store.next('transfer', brokenAfter);
       await expect(one.transfer({ leaseMs: 1_000 })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });

@@ -40,7 +40,7 @@ describe("a runner that dies (onCrash: 'retry')", () => {
   beforeEach(() => start('retry'));
 
   it('before the job starts: another instance runs the tick within a lease', async () => {
-    anna.ledger.next('claim', replyLost);
+    anna.tickStore.next('claim', replyLost);
     anna.fire('09:00');
     anna.kill();
     const diedAt = fleet.clock.now();
@@ -127,11 +127,11 @@ describe("a runner that cannot say that it has finished (onCrash: 'retry')", () 
   beforeEach(() => start('retry'));
 
   it('keeps the lock until it can', async () => {
-    anna.ledger.next('finish', lostOnTheWay, replyLost, answered);
+    anna.tickStore.next('finish', lostOnTheWay, replyLost, answered);
     const call = anna.fire('09:00', 1_000);
     ben.fire('09:00');
     await fleet.clock.advance(10 * LEASE_MS);
-    expect(anna.ledger.finishes).toHaveLength(3);
+    expect(anna.tickStore.finishes).toHaveLength(3);
     expect(call.value).toBe('09:00 by anna');
     expect(fleet.runs).toHaveLength(1);
     // The time that Redis took is not the job's.
@@ -139,7 +139,7 @@ describe("a runner that cannot say that it has finished (onCrash: 'retry')", () 
   });
 
   it('tries more than once while its lease lasts, however patient it is', async () => {
-    anna.ledger.next('finish', lostOnTheWay, lostOnTheWay);
+    anna.tickStore.next('finish', lostOnTheWay, lostOnTheWay);
     const lock = { ...fleet.job.lock, attemptTimeoutMs: 60_000 };
     const call = anna.fire('09:00', 1_000, { lock });
     ben.fire('09:00');
@@ -149,7 +149,7 @@ describe("a runner that cannot say that it has finished (onCrash: 'retry')", () 
   });
 
   it('keeps its result all the same', async () => {
-    anna.ledger.fates.finish = lostOnTheWay;
+    anna.tickStore.fates.finish = lostOnTheWay;
     const call = anna.fire('09:00', 1_000);
     await fleet.clock.advance(2 * LEASE_MS);
     expect(call.value).toBe('09:00 by anna');
@@ -241,7 +241,7 @@ describe("an instance that waits for an earlier run to end (overlap: 'wait', onC
     await clock.advance(100);
     anna.kill();
     let isLate = false;
-    ben.ledger.fates.claim = async (execute) => {
+    ben.tickStore.fates.claim = async (execute) => {
       const reply = await execute();
       if ((reply as TickReply).status === 'granted' && !isLate) {
         isLate = true;

@@ -47,7 +47,7 @@ describe('a tick that is a time of a schedule', () => {
 
   it('is not run again when the command was held up for longer than the tick is remembered', async () => {
     const { opened, open } = gate();
-    ben.ledger.next('claim', executedWhen(opened));
+    ben.tickStore.next('claim', executedWhen(opened));
     const lock = { ...fleet.job.lock, attemptTimeoutMs: 60_000, waitMs: 0 };
     const due = { at: now, maxClockSkewMs: 1_000 };
     for (const member of [ben, anna]) member.fire('09:00', 5, { due, lock, keepMs: 1_000 });
@@ -66,7 +66,7 @@ describe('a tick that is a time of a schedule', () => {
     async (_, processes) => {
       start({ overlap: 'wait' });
       const members = [anna, ben].slice(0, processes);
-      for (const { ledger } of members) ledger.fates.claim = failing('notExecuted');
+      for (const { tickStore } of members) tickStore.fates.claim = failing('notExecuted');
       const ticks = [now, now + 1_020, now + 2_010];
       for (const at of ticks) {
         await fleet.clock.advance(at - fleet.clock.wallNow());
@@ -74,21 +74,21 @@ describe('a tick that is a time of a schedule', () => {
       }
       // The newest one would ask first.
       await fleet.clock.advance(now + 2_051 - fleet.clock.wallNow());
-      for (const { ledger } of members) ledger.fates.claim = answered;
+      for (const { tickStore } of members) tickStore.fates.claim = answered;
       await fleet.clock.advance(2_000);
       expect(fleet.runs.map(({ tick }) => tick)).toEqual(ticks.map((at) => new Date(at).toISOString()));
     },
   );
 
   it('has at least one try of its own, however long the tick before it is tried', async () => {
-    anna.ledger.next('claim', lostOnTheWay, lostOnTheWay, lostOnTheWay, lostOnTheWay);
+    anna.tickStore.next('claim', lostOnTheWay, lostOnTheWay, lostOnTheWay, lostOnTheWay);
     const lock = { leaseMs: LEASE_MS, waitMs: 500, attemptTimeoutMs: 10_000 };
     const [first, second] = [now, now + 1].map((at) => {
       const [tick, changes] = dueAt(at);
       return anna.fire(tick, 5, { ...changes, lock });
     });
     await fleet.clock.advance(600);
-    expect(anna.ledger.claims).toHaveLength(2);
+    expect(anna.tickStore.claims).toHaveLength(2);
     expect([first!.state, second!.state]).toEqual(['pending', 'pending']);
     await fleet.clock.advance(20_000);
     expect([first!.state, second!.state]).toEqual(['rejected', 'rejected']);
@@ -115,10 +115,10 @@ describe('a tick that is a time of a schedule', () => {
 
   it('runs when Redis comes back within waitMs, also on an instance whose clock is as late as it may be', async () => {
     await fleet.clock.advance(MAX_CLOCK_SKEW_MS);
-    anna.ledger.fates.claim = failing('notExecuted');
+    anna.tickStore.fates.claim = failing('notExecuted');
     fire(anna, now);
     await fleet.clock.advance(WAIT_MS - 100);
-    anna.ledger.fates.claim = (execute) => execute();
+    anna.tickStore.fates.claim = (execute) => execute();
     await fleet.clock.advance(90);
     expect(fleet.runs).toHaveLength(1);
   });
@@ -177,7 +177,7 @@ describe('a tick that is a time of a schedule', () => {
     const lock = { ...fleet.job.lock, waitMs: Infinity };
     anna.fire(tick, 5, { ...changes, lock });
     await fleet.clock.advance(1_000);
-    const { due, keepMs } = anna.ledger.claims[0]!.claim;
+    const { due, keepMs } = anna.tickStore.claims[0]!.claim;
     expect(due).toEqual({ at: now, earlyMs: MAX_CLOCK_SKEW_MS, lateMs: MAX_CLOCK_SKEW_MS + 3_600_000 });
     expect(keepMs).toBe(windowMs(due!));
   });
@@ -193,7 +193,7 @@ describe('a tick that is a time of a schedule', () => {
   ])('is refused before anything is sent with %s', async (_, due) => {
     const run = anna.singletons.run({ ...fleet.job, tick: '09:00', due: due as never }, async () => 'ran');
     await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
-    expect(anna.ledger.claims).toHaveLength(0);
+    expect(anna.tickStore.claims).toHaveLength(0);
   });
 });
 

@@ -26,20 +26,20 @@ describe('a tick that fires while Redis is away', () => {
     ['breaks the connection', failing('unknown')],
     ['hangs', lostOnTheWay],
   ])('runs when Redis comes back within waitMs: it %s', async (_, fate) => {
-    anna.ledger.fates.claim = fate;
+    anna.tickStore.fates.claim = fate;
     const call = anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS / 2);
     expect(fleet.runs).toHaveLength(0);
-    anna.ledger.fates.claim = answered;
+    anna.tickStore.fates.claim = answered;
     await fleet.clock.advance(2_000);
     expect(call.value).toBe('09:00 by anna');
   });
 
   it('runs once when the whole fleet could not reach Redis for a while', async () => {
-    for (const { ledger } of [anna, ben]) ledger.fates.claim = failing('notExecuted');
+    for (const { tickStore } of [anna, ben]) tickStore.fates.claim = failing('notExecuted');
     const calls = [anna, ben].map((member) => member.fire('09:00'));
     await fleet.clock.advance(WAIT_MS / 2);
-    for (const { ledger } of [anna, ben]) ledger.fates.claim = answered;
+    for (const { tickStore } of [anna, ben]) tickStore.fates.claim = answered;
     await fleet.clock.advance(1_000);
     expect(fleet.runs).toHaveLength(1);
     expect(calls.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
@@ -49,7 +49,7 @@ describe('a tick that fires while Redis is away', () => {
     ['cannot be reached', failing('notExecuted', 'no connection'), 'failed'],
     ['hangs', lostOnTheWay, 'timeout'],
   ])('is a LockUnavailableError after waitMs: it %s', async (_, fate, lastAttempt) => {
-    anna.ledger.fates.claim = fate;
+    anna.tickStore.fates.claim = fate;
     const call = anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS - 1);
     expect(call.state).toBe('pending');
@@ -63,31 +63,31 @@ describe('a tick that fires while Redis is away', () => {
   });
 
   it('is a LockUnavailableError at once where Redis refuses', async () => {
-    anna.ledger.fates.claim = failing('refused', 'NOPERM no permission');
+    anna.tickStore.fates.claim = failing('refused', 'NOPERM no permission');
     const call = anna.fire('09:00');
     await fleet.clock.advance(0);
-    expect(anna.ledger.claims).toHaveLength(1);
+    expect(anna.tickStore.claims).toHaveLength(1);
     expect((call.error as Error).message).toBe(
       'Redis could not claim tick 09:00 of "cron:report": NOPERM no permission',
     );
   });
 
   it('is a LockUnavailableError at once with waitMs: 0', async () => {
-    anna.ledger.fates.claim = failing('notExecuted');
+    anna.tickStore.fates.claim = failing('notExecuted');
     const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, waitMs: 0 } });
     await fleet.clock.advance(0);
     expect(call.error).toBeInstanceOf(LockUnavailableError);
   });
 
   it('does not flood Redis with questions', async () => {
-    anna.ledger.fates.claim = failing('notExecuted');
+    anna.tickStore.fates.claim = failing('notExecuted');
     anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS + 100);
-    expect(anna.ledger.claims.length).toBeLessThanOrEqual(WAIT_MS / 50 + 1);
+    expect(anna.tickStore.claims.length).toBeLessThanOrEqual(WAIT_MS / 50 + 1);
   });
 
   it('leaves no lock behind that was granted without its knowing', async () => {
-    anna.ledger.fates.claim = replyLost;
+    anna.tickStore.fates.claim = replyLost;
     anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS);
     expect(fleet.holder).toBe('anna');
@@ -102,25 +102,25 @@ describe('a tick that fires while Redis is away', () => {
 describe('a grant that comes late', () => {
   it('is used while its lease lasts', async () => {
     const { opened, open } = gate();
-    anna.ledger.next('claim', repliedWhen(opened));
+    anna.tickStore.next('claim', repliedWhen(opened));
     const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 20_000 } });
     await fleet.clock.advance(LEASE_MS - 500);
     open();
     await fleet.clock.advance(100);
     expect(call.value).toBe('09:00 by anna');
-    expect(anna.ledger.claims).toHaveLength(1);
+    expect(anna.tickStore.claims).toHaveLength(1);
   });
 
   it('is asked for again when its lease is over, and then the tick runs', async () => {
     const { opened, open } = gate();
-    anna.ledger.next('claim', repliedWhen(opened));
+    anna.tickStore.next('claim', repliedWhen(opened));
     const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 20_000 } });
     await fleet.clock.advance(LEASE_MS + 10);
     expect(fleet.holder).toBeUndefined();
     open();
     await fleet.clock.advance(100);
     expect(call.value).toBe('09:00 by anna');
-    expect(anna.ledger.claims).toHaveLength(2);
+    expect(anna.tickStore.claims).toHaveLength(2);
     const { startedAt, fencingToken } = fleet.runs[0]!;
     expect(startedAt).toBeGreaterThan(LEASE_MS);
     expect(fencingToken).toBeGreaterThan(0);
@@ -128,7 +128,7 @@ describe('a grant that comes late', () => {
 
   it('does not start a tick that was rescued in the meantime', async () => {
     const { opened, open } = gate();
-    anna.ledger.next('claim', repliedWhen(opened));
+    anna.tickStore.next('claim', repliedWhen(opened));
     const slow = { lock: { ...fleet.job.lock, attemptTimeoutMs: 20_000 }, onCrash: 'retry' as const };
     const call = anna.fire('09:00', 5, slow);
     ben.fire('09:00', 5, slow);
@@ -142,7 +142,7 @@ describe('a grant that comes late', () => {
 
   it('of a command that hung in the network meets a tick that has run, and does nothing', async () => {
     const { opened, open } = gate();
-    anna.ledger.next('claim', executedWhen(opened));
+    anna.tickStore.next('claim', executedWhen(opened));
     anna.fire('09:00', 5, { onCrash: 'retry' });
     await fleet.clock.advance(5_000);
     expect(fleet.runs).toHaveLength(1);

@@ -43,12 +43,12 @@ describe('a tick that fires on every instance', () => {
   });
 
   it('runs once when the reply to the claim is lost and the claim is sent again', async () => {
-    anna.ledger.next('claim', replyLost, replyLost);
+    anna.tickStore.next('claim', replyLost, replyLost);
     anna.fire('09:00');
     const other = ben.fire('09:00');
     await fleet.clock.advance(10_000);
-    expect(anna.ledger.claims).toHaveLength(3);
-    expect(new Set(anna.ledger.claims.map(({ claim }) => claim.ownership.owner)).size).toBe(1);
+    expect(anna.tickStore.claims).toHaveLength(3);
+    expect(new Set(anna.tickStore.claims.map(({ claim }) => claim.ownership.id)).size).toBe(1);
     expect(fleet.runs).toHaveLength(1);
     expect(other.value).toBeUndefined();
   });
@@ -227,7 +227,7 @@ describe('options of runSingleton that cannot be right', () => {
     const anna = new Fleet().member('anna');
     const run = anna.singletons.run({ ...job, tick: '09:00', ...changes }, async () => 'ran');
     await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
-    expect(anna.ledger.claims).toHaveLength(0);
+    expect(anna.tickStore.claims).toHaveLength(0);
   });
 
   it.each([
@@ -237,6 +237,6 @@ describe('options of runSingleton that cannot be right', () => {
     const anna = new Fleet().member('anna');
     const run = anna.singletons.run(options as never, work as never);
     await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
-    expect(anna.ledger.claims).toHaveLength(0);
+    expect(anna.tickStore.claims).toHaveLength(0);
   });
 });

@@ -19,7 +19,7 @@ describe('the shutdown of an instance', () => {
   }
 
   it('that claims a tick: it does not run there, and the lock it may have got is given back', async () => {
-    anna.ledger.next('claim', replyLost);
+    anna.tickStore.next('claim', replyLost);
     const call = anna.fire('09:00');
     await fleet.clock.advance(10);
     expect(fleet.holder).toBe('anna');
@@ -34,15 +34,15 @@ describe('the shutdown of an instance', () => {
   });
 
   it('that tries again to reach Redis: the call ends at once', async () => {
-    anna.ledger.next('claim', replyLost);
+    anna.tickStore.next('claim', replyLost);
     const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 100 } });
     await fleet.clock.advance(120);
-    anna.ledger.claims.length = 0;
+    anna.tickStore.claims.length = 0;
     void anna.instance.locks.shutdown(5_000);
     await fleet.clock.advance(0);
     expect(call.state).toBe('fulfilled');
     await fleet.clock.advance(10 * LEASE_MS);
-    expect(anna.ledger.claims).toHaveLength(0);
+    expect(anna.tickStore.claims).toHaveLength(0);
     expect(fleet.holder).toBeUndefined();
   });
 
@@ -84,7 +84,7 @@ describe('the shutdown of an instance', () => {
       await fleet.clock.advance(100);
       const shutdown = track(ben.instance.locks.shutdown(5_000));
       await fleet.clock.advance(100);
-      expect(ben.ledger.returns).toHaveLength(1);
+      expect(ben.tickStore.returns).toHaveLength(1);
       expect(shutdown.state).toBe('fulfilled');
       await fleet.clock.advance(3 * LEASE_MS);
       expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
@@ -107,7 +107,7 @@ describe('the shutdown of an instance', () => {
   });
 
   it('that was granted a tick without its knowing gives it back before the lock: it is no rerun', async () => {
-    anna.ledger.next('claim', replyLost);
+    anna.tickStore.next('claim', replyLost);
     anna.fire('09:00');
     ben.fire('09:00');
     await fleet.clock.advance(10);
@@ -156,10 +156,10 @@ describe('the shutdown of an instance', () => {
     const shutdown = track(anna.instance.locks.shutdown(5_000));
     await fleet.clock.advance(6_000);
     expect(shutdown.state).toBe('fulfilled');
-    anna.ledger.fates.finish = () => Promise.reject(new Error('the connection is closed'));
+    anna.tickStore.fates.finish = () => Promise.reject(new Error('the connection is closed'));
     await fleet.clock.advance(60_000);
     expect(call.state).toBe('fulfilled');
-    expect(anna.ledger.finishes).toHaveLength(1);
+    expect(anna.tickStore.finishes).toHaveLength(1);
     expect(fleet.clock.timers).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import type { LockError } from '../../../lib/core/api/errors.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 
-/** Owner ids end with a random part that only their owner may know. In these tests it begins with "secret". */
+/** Owner ids end with a random part that only their id may know. In these tests it begins with "secret". */
 describe('owner ids', () => {
   let world: LockWorld;
   let a: Instance;

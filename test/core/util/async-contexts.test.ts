@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SystemClock } from '../../../lib/core/util/clock.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
 import { settle } from '../../support/world/fake-clock.js';
@@ -172,7 +172,7 @@ describe('the timers that all calls share', () => {
   const stores = new AsyncLocalStorage<object>();
 
   it('keep no request’s data in memory', async () => {
-    const locks = new LockClient({ store: new InMemoryLockStore({ instanceId: 'a' }) });
+    const locks = new LockClient({ store: new MemoryLockStore({ instanceId: 'a' }) });
     // In a function of its own, so that no variable keeps it either.
     const serve = async (): Promise<WeakRef<object>> => {
       const data = { of: 'a request' };

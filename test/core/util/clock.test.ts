@@ -1,6 +1,6 @@
 import { SystemClock, type TimeSources } from '../../../lib/core/util/clock.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { track } from '../../support/expect/tracked.js';
@@ -215,8 +215,8 @@ describe('the clock of a process', () => {
     const LEASE_MS = 3_000;
     const onMachine = () => {
       const events: string[] = [];
-      const server = new InMemoryServer(clock);
-      const store = new InMemoryLockStore({ instanceId: 'a', server });
+      const server = new MemoryServer(clock);
+      const store = new MemoryLockStore({ instanceId: 'a', server });
       const locks = new LockClient({ store, clock, observers: [({ type }) => events.push(type)] });
       return { locks, events };
     };

@@ -36,13 +36,13 @@ describe('nothing that is printed shows a secret', () => {
     const { app, log } = await start({ imports: [inMemory({ connection, ...options })], providers: [Reports] });
     return { app, log, reports: app.get(Reports), locks: app.get(RedisLockService) };
   };
-  /** The owner ids that Redis has now: whoever knows one can release the lock. */
+  /** The id ids that Redis has now: whoever knows one can release the lock. */
   const owners = async (): Promise<string[]> => {
     await using admin = Object.assign(new Redis({ port: redis().port, password: PASSWORD }), {
       [Symbol.asyncDispose]: async () => admin.disconnect(),
     });
     const texts = await Promise.all((await admin.keys('lock:{*}')).map((key) => admin.get(key)));
-    // The owner comes first, and what is secret of it behind the last slash.
+    // The id comes first, and what is secret of it behind the last slash.
     return texts.map((text) => text!.split(' ')[0]!).map((owner) => owner.slice(owner.lastIndexOf('/') + 1));
   };
   const expectNoSecret = (texts: string[], secrets: string[]): void => {

@@ -41,7 +41,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
     await leaving;
     const next = await waiting;
     proxy.heal();
-    await eventually(() => expect(far.locks.withdrawals.size).toBe(0));
+    await eventually(() => expect(far.locks.orphanReleases.size).toBe(0));
     expect(await next.verify()).toBe(true);
     await next.release();
     await expectNothingLeft(admin(), a, b, far);
@@ -95,7 +95,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
       return new Promise(() => {});
     };
     await rejection(b.locks.acquire('x', { ...LONG, waitMs: 100 }));
-    await eventually(() => expect(b.locks.withdrawals.size).toBe(0));
+    await eventually(() => expect(b.locks.orphanReleases.size).toBe(0));
     arrival.open();
     await untilQueued(a, 'x', b);
     const waiting = c.locks.acquire('x', LONG);
@@ -123,7 +123,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
     const third = track(sections.call(far, LONG));
     await untilQueued(a, 'x', far);
     proxy.heal(); // the message of the first one arrives
-    await eventually(() => expect(far.locks.withdrawals.size).toBe(0));
+    await eventually(() => expect(far.locks.orphanReleases.size).toBe(0));
     await untilQueued(a, 'x', far);
     expect(third.state).toBe('pending');
     expect(await holder()).toBe(b.instanceId);
@@ -194,7 +194,7 @@ describe('a grant that comes late, twice, or from nobody', () => {
       expect(await admin().publish(b.store.keys.inbox(b.store.clientId), text)).toBe(1);
     }
     await eventually(() => expect(heard.size).toBeGreaterThanOrEqual(forged.length));
-    await eventually(() => expect(b.locks.withdrawals.size).toBe(0));
+    await eventually(() => expect(b.locks.orphanReleases.size).toBe(0));
     expect(waiting.state).toBe('pending');
     expect(await lease.verify()).toBe(true);
     await untilQueued(a, 'x', b);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
@@ -25,7 +25,7 @@ describe('a lock with very many members, of which some have ended', () => {
   // Members are looked at page by page, from a cursor of HSCAN. Where another server goes on (a restart, a replica that was promoted),
   // its hash has another seed, and the cursor passes over others than those that were seen.
   it('keeps the members whom a cursor of another server has passed over', async () => {
-    const reader = (owner: string): Ownership => ({ resource: 'x', owner: `${store.clientId}/${owner}`, mode: 'read' });
+    const reader = (owner: string): LockOwner => ({ resource: 'x', id: `${store.clientId}/${owner}`, mode: 'read' });
     const SHORT_MS = 3_000;
     await Promise.all(Array.from({ length: 1_000 }, (_, i) => store.acquire(reader(`reader-${i}`), SHORT_MS)));
     const lock = store.keys.lock('x');
@@ -40,7 +40,7 @@ describe('a lock with very many members, of which some have ended', () => {
     // A server that goes on behind the one who lives.
     await admin().hset(lock, 'sweep', `${cursor} 9000000000000000`);
 
-    const writer: Ownership = { resource: 'x', owner: `${store.clientId}/writer`, mode: 'write' };
+    const writer: LockOwner = { resource: 'x', id: `${store.clientId}/writer`, mode: 'write' };
     for (let i = 0; i < 100; i++) expect((await store.acquire(writer, 60_000)).status).toBe('busy');
     expect(await store.verify(living)).toBe(true);
     expect(await store.release(living)).toBe(true);

@@ -88,7 +88,7 @@ describe('acquire in one atomic script', () => {
 
   it('a command that is sent again is granted once, with the same token', async () => {
     const { store } = await start();
-    const contender = { resource: 'a', owner: `${store.clientId}/secret`, mode: 'exclusive' } as const;
+    const contender = { resource: 'a', id: `${store.clientId}/secret`, mode: 'exclusive' } as const;
     const first = await store.acquire(contender, 5_000);
     const again = await store.acquire(contender, 9_000);
     expect(again).toEqual(first);
@@ -123,7 +123,7 @@ describe('waiting for a busy resource', () => {
     const [holder, other] = [await start(), await start()];
     await holder.locks.acquire('x');
     await admin().persist('lock:{x}');
-    const contender = { resource: 'x', owner: 'other/1', mode: 'exclusive' } as const;
+    const contender = { resource: 'x', id: 'other/1', mode: 'exclusive' } as const;
     expect(await other.store.acquire(contender, 1_000)).toEqual({ status: 'busy', ttlMs: 1_000 });
   });
 
@@ -150,7 +150,7 @@ describe('waiting for a busy resource', () => {
 
   it('acquires as soon as a holder that died has expired', async () => {
     const { locks, store } = await start();
-    const dead = { resource: 'x', owner: 'dead/secret', mode: 'exclusive' } as const;
+    const dead = { resource: 'x', id: 'dead/secret', mode: 'exclusive' } as const;
     await store.acquire(dead, 300);
     await locks.acquire('x');
     expect(await store.verify(dead)).toBe(false);

@@ -1,6 +1,6 @@
 import { LeaseLostError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
-import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import { SET_DEPTH } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -51,7 +51,7 @@ describe('the reentrant mode', () => {
 
   it('a command that is sent again never counts twice', async () => {
     const { store } = await start();
-    const owner = { resource: 'a', owner: `${store.clientId}/secret`, mode: 'reentrant' } as const;
+    const owner = { resource: 'a', id: `${store.clientId}/secret`, mode: 'reentrant' } as const;
     for (let i = 0; i < 2; i++) await store.acquire(owner, 5_000);
     expect(await depthInRedis()).toBe(1);
     for (let i = 0; i < 3; i++) expect(await store.setDepth(owner, 2, 5_000)).toBe(true);
@@ -103,11 +103,11 @@ describe('the reentrant mode', () => {
 
   it('a release by a foreign context is refused, and frees nothing', async () => {
     const { locks } = await start();
-    let leaked: HeldLease | undefined;
+    let leaked: SingleLease | undefined;
     let finish = (): void => {};
     const entered = new Promise<void>((resolve) => {
       void locks.using('a', REENTRANT, (lease) => {
-        leaked = lease as HeldLease;
+        leaked = lease as SingleLease;
         resolve();
         return new Promise<void>((end) => (finish = end));
       });

@@ -26,7 +26,7 @@ describe('release only by the owner', () => {
   it('a foreign owner id frees nothing and renews nothing', async () => {
     const { locks, store } = await start();
     const lease = await locks.acquire('a', { leaseMs: 5_000 });
-    const thief = { resource: 'a', owner: `${store.clientId}/guessed`, mode: 'exclusive' } as const;
+    const thief = { resource: 'a', id: `${store.clientId}/guessed`, mode: 'exclusive' } as const;
     expect(await store.release(thief)).toBe(false);
     expect(await store.renew(thief, 60_000)).toBe(false);
     expect(await store.verify(thief)).toBe(false);

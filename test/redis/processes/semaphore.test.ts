@@ -104,7 +104,7 @@ describe('holders of permits that are killed', () => {
     const { store } = watch;
     const dead = (name: string, count: number) => ({
       resource: 'x',
-      owner: `dead/${name}`,
+      id: `dead/${name}`,
       mode: 'semaphore' as const,
       permits: { count, total: 3, isResized: false },
     });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
@@ -16,8 +16,8 @@ const BOUND = { commands: 400, arguments: 1_000 };
 const LONG_MS = 60_000;
 const QUEUEING = { sentAt: 1, maxWaiters: 1_000_000 };
 
-function contender({ clientId }: RedisLockStore, mode: Ownership['mode'] = 'exclusive'): Ownership {
-  return { resource: 'x', owner: `${clientId}/${randomUUID()}`, mode };
+function contender({ clientId }: RedisLockStore, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
+  return { resource: 'x', id: `${clientId}/${randomUUID()}`, mode };
 }
 
 /** Opens stores that no client listens on, and closes them after each test. */
@@ -45,11 +45,11 @@ describe('no script takes longer', () => {
       await Promise.all(Array.from({ length: Math.min(1_000, count - i) }, (_, j) => run(i + j)));
     }
   };
-  const queue = (store: RedisLockStore, waiter: Ownership, leaseMs = LONG_MS) =>
+  const queue = (store: RedisLockStore, waiter: LockOwner, leaseMs = LONG_MS) =>
     store.acquire(waiter, leaseMs, QUEUEING);
   /** They stand in the queue, and nobody listens for them. */
   const deaf = (store: RedisLockStore, count: number) =>
-    inBatches(count, (i) => queue(store, { resource: 'x', owner: `dead/${i}/${i}`, mode: 'exclusive' }));
+    inBatches(count, (i) => queue(store, { resource: 'x', id: `dead/${i}/${i}`, mode: 'exclusive' }));
   const during = async (work: () => Promise<unknown>): Promise<ScriptLengths> => {
     const lengths = await ScriptLengths.during(admin(), work);
     expect(lengths.longest).toBeGreaterThan(0);
@@ -144,13 +144,13 @@ describe('no script takes longer', () => {
     await inBatches(readers.length, (i) => queue(store, readers[i]!));
     await during(async () => {
       await store.release(writer);
-      for (const { owner } of readers) expect((await grants.next()).owner).toBe(owner);
+      for (const { id: owner } of readers) expect((await grants.next()).owner).toBe(owner);
     });
     expect(grants.size).toBe(0);
     expect((await store.inspect('x')).holders).toHaveLength(1_000);
   });
 
-  it.each<[string, (store: RedisLockStore, holder: Ownership) => Promise<unknown>]>([
+  it.each<[string, (store: RedisLockStore, holder: LockOwner) => Promise<unknown>]>([
     ['downgrades', (store, holder) => store.downgrade(holder, LONG_MS)],
     [
       'is forced to release',
@@ -181,7 +181,7 @@ describe('no script takes longer', () => {
     const lengths = await during(async () => {
       // Its script, and nothing after it.
       const keys = [store.keys.lock('x'), store.keys.waiters('x'), store.keys.fence('')];
-      expect(await admin().eval(RELEASE.lua, keys.length, ...keys, holder.owner)).toBe(3);
+      expect(await admin().eval(RELEASE.lua, keys.length, ...keys, holder.id)).toBe(3);
       expect(await admin().exists('lock:{x}')).toBe(0);
       await next;
     });
@@ -194,7 +194,7 @@ describe('no script takes longer', () => {
     const store = await open();
     const grants = new GrantLog(store);
     const leaseMs = 15_000;
-    const wish = (count: number): Ownership => {
+    const wish = (count: number): LockOwner => {
       return { ...contender(store, 'semaphore'), permits: { count, total: 3_000, isResized: false } };
     };
     const patient = wish(1);
@@ -208,12 +208,12 @@ describe('no script takes longer', () => {
     await during(async () => {
       // Whatever frees something, or asks.
       await store.release(contender(store));
-      expect((await grants.next()).owner).toBe(greedy.owner);
+      expect((await grants.next()).owner).toBe(greedy.id);
     });
     expect(grants.size).toBe(0);
     expect((await store.inspect('x')).permits).toEqual({ total: 3_000, available: 0 });
     await store.release(patient);
-    expect((await grants.next()).owner).toBe(modest.owner);
+    expect((await grants.next()).owner).toBe(modest.id);
     for (const owner of [greedy, modest]) expect(await store.release(owner)).toBe(true);
     await expect(admin().exists('lock:{x}')).resolves.toBe(0);
   });
@@ -252,9 +252,9 @@ describe('somebody who listens to all channels', () => {
       await spy.psubscribe('*');
       const [holder, dead, next] = [await open(), await open(), await open()];
       const [owner, lost, living] = [holder, dead, next].map((store) => contender(store)) as [
-        Ownership,
-        Ownership,
-        Ownership,
+        LockOwner,
+        LockOwner,
+        LockOwner,
       ];
       await holder.acquire(owner, LONG_MS);
       await dead.acquire(lost, LONG_MS, QUEUEING);
@@ -265,7 +265,7 @@ describe('somebody who listens to all channels', () => {
       await next.acquire(living, LONG_MS, QUEUEING);
       await holder.release(owner);
       expect(await next.verify(living)).toBe(true);
-      expect((await grants.next()).owner).toBe(living.owner);
+      expect((await grants.next()).owner).toBe(living.id);
     } finally {
       spy.disconnect();
     }

@@ -1,6 +1,6 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -178,9 +178,9 @@ describe('with durability, on a primary and its replica', () => {
 
   it('a tick is not claimed, or noted as run, where no replica has it', async () => {
     const { store } = await start(DURABLY);
-    const ledger = new RedisTickLedger(store);
+    const tickStore = new RedisTickStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
-    const ownership = { resource: tick.resource, owner: `${store.clientId}/1`, mode: 'exclusive' as const };
+    const ownership = { resource: tick.resource, id: `${store.clientId}/1`, mode: 'exclusive' as const };
     const claim = {
       ownership,
       leaseMs: 10_000,
@@ -189,15 +189,15 @@ describe('with durability, on a primary and its replica', () => {
       takeOver: 'nothing' as const,
     };
     pair.stall();
-    expect(await rejection(ledger.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
+    expect(await rejection(tickStore.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
     pair.heal();
-    expect(await ledger.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
     pair.stall();
     for (let i = 0; i < 2; i++) {
-      expect(await rejection(ledger.finish(tick, ownership, 10_000))).toBeInstanceOf(LockStoreError);
+      expect(await rejection(tickStore.finish(tick, ownership, 10_000))).toBeInstanceOf(LockStoreError);
     }
     pair.heal();
-    await ledger.finish(tick, ownership, 10_000);
+    await tickStore.finish(tick, ownership, 10_000);
     expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
   });
 });

@@ -131,7 +131,7 @@ describe('an ACL user', () => {
       const permits = mode === 'semaphore' ? { count: 2, total: 3, isResized: false } : undefined;
       const name = `${mode}-held`;
       // As a holder, as a waiter, and as one who gets a lock that others wait for.
-      await dead.acquire({ resource: name, owner: 'dead/x', mode: mode as LockMode, permits }, 60_000);
+      await dead.acquire({ resource: name, id: 'dead/x', mode: mode as LockMode, permits }, 60_000);
       await take(locks, name, { ...options, waitMs: 20 }).catch(() => undefined);
       for (const waitMs of [60, 0]) {
         const lease = await take(locks, 'a', { ...options, leaseMs: 5_000, waitMs }).catch(() => undefined);
@@ -148,7 +148,7 @@ describe('an ACL user', () => {
     for (const [place, mode] of owners.entries()) {
       const permits = mode === 'semaphore' ? { count: 1, total: 2, isResized: false } : undefined;
       const resource = permits ? 'permits' : 'shared';
-      await dead.acquire({ resource, owner: `dead/${place}`, mode, permits }, 5_000, { sentAt: 1, maxWaiters: 9 });
+      await dead.acquire({ resource, id: `dead/${place}`, mode, permits }, 5_000, { sentAt: 1, maxWaiters: 9 });
     }
     for (const mode of ['read', 'write'] as const) {
       const lease = await locks.acquire('b', { mode, leaseMs: 5_000, waitMs: 100 }).catch(() => undefined);

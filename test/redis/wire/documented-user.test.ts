@@ -1,5 +1,5 @@
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -74,11 +74,11 @@ describe('the ACL line of docs/operations/acl.md', () => {
     }),
     async () => {
       // One of two readers has died; and a queue is full.
-      const reader = (): Ownership => ({ resource: 'read', owner: locks.newOwner(), mode: 'read' });
+      const reader = (): LockOwner => ({ resource: 'read', id: locks.newOwner(), mode: 'read' });
       await store.acquire(reader(), LONG_MS);
       await store.acquire(reader(), 1);
       await eventually(async () => expect((await other.locks.inspect('read')).holders).toHaveLength(1), LONG_MS);
-      const [writer, next] = [reader(), reader()].map((owner): Ownership => ({ ...owner, mode: 'write' }));
+      const [writer, next] = [reader(), reader()].map((owner): LockOwner => ({ ...owner, mode: 'write' }));
       for (const waiter of [writer!, next!]) await store.acquire(waiter, LONG_MS, { sentAt: 1, maxWaiters: 1 });
       await store.release(writer!);
     },
@@ -93,11 +93,11 @@ describe('the ACL line of docs/operations/acl.md', () => {
     },
     () => latches.latch('latch', 2).remaining(),
     async () => {
-      const ledger = new RedisTickLedger(store);
-      const ownership = { resource: 'job', owner: locks.newOwner(), mode: 'exclusive' as const };
+      const tickStore = new RedisTickStore(store);
+      const ownership = { resource: 'job', id: locks.newOwner(), mode: 'exclusive' as const };
       const tick = { resource: 'job', tick: '1' };
-      await ledger.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
-      await ledger.finish(tick, ownership, 1_000);
+      await tickStore.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
+      await tickStore.finish(tick, ownership, 1_000);
       await store.release(ownership);
     },
     async () => {

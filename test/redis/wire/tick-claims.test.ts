@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
-import type { TickClaims } from '../../../lib/core/store/tick-claims.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import type { TickNode } from '../../../lib/core/store/tick-claims.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -12,14 +12,14 @@ const KEEP_MS = 60_000;
 describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
   const redis = useRedis();
   let store: RedisLockStore | undefined;
-  let claims: TickClaims;
+  let claims: TickNode;
 
   beforeEach(async () => {
-    if (where === 'memory') return void (claims = new InMemoryTickLedger());
+    if (where === 'memory') return void (claims = new MemoryTickStore());
     const keyPrefix = `claims-${randomUUID()}`;
     store = new RedisLockStore({ connection: lockConnection(redis().url), keyPrefix, instanceId: 'a', leaseMs: 1_000 });
     expect(await store.start(10_000)).toBe(true);
-    claims = new RedisTickLedger(store);
+    claims = new RedisTickStore(store);
   });
   afterEach(() => store?.close());
 

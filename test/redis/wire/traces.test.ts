@@ -1,7 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -86,7 +86,7 @@ describe('what traces and other instruments see of a command', () => {
 
   it('is no owner of a claim that a node of a quorum keeps', async () => {
     const [{ locks, store }, other] = [await start(), await start()];
-    const claims = [store, other.store].map((each) => new RedisTickLedger(each));
+    const claims = [store, other.store].map((each) => new RedisTickStore(each));
     const [owner, rival] = [locks.newOwner(), other.locks.newOwner()];
     const tick = { resource: 'cron:report', tick: 'now' };
     const [mine, its] = [`${owner} runs`, `${rival} reruns`];

@@ -1,4 +1,4 @@
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
@@ -11,7 +11,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
   let world: QueueWorld;
   let a: Peer;
   let b: Peer;
-  let dead: Ownership;
+  let dead: LockOwner;
 
   beforeEach(async () => {
     subject = await createSubject();
@@ -57,7 +57,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     const reply = await a.store.acquire(contender(a.store, 'stock'), LONG_MS, queueing);
     expect(reply).toEqual({ status, ttlMs: expect.any(Number) });
     expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
-    expect(await a.grants.next()).toMatchObject({ resource: 'stock', owner: first.owner, sentAt: 77 });
+    expect(await a.grants.next()).toMatchObject({ resource: 'stock', owner: first.id, sentAt: 77 });
     expect(await a.store.verify(first)).toBe(true);
     expect(await world.queue()).toEqual(queue);
   });
@@ -68,7 +68,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     await world.waiting(a);
     await world.leaseEnds(dead);
     await enqueue(b.store, second);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b', 'a']);
   });
 
@@ -78,11 +78,11 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     const second = await world.waiting(b);
     await world.leaseEnds(dead);
     await enqueue(a.store, late);
-    expect((await b.grants.next()).owner).toBe(first.owner);
+    expect((await b.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b', 'a']);
     await b.store.release(first);
     await b.store.release(second);
-    expect((await a.grants.next()).owner).toBe(late.owner);
+    expect((await a.grants.next()).owner).toBe(late.id);
   });
 
   it('grants it to the one that asks where all before him are dead', async () => {
@@ -112,14 +112,14 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     const second = await world.waiting(b);
     await world.leaseEnds(dead);
     expect(await a.store.release(first)).toBe(false);
-    expect((await b.grants.next()).owner).toBe(second.owner);
+    expect((await b.grants.next()).owner).toBe(second.id);
   });
 
   it('grants it to the first when the dead holder comes back and releases', async () => {
     const first = await world.waiting(a);
     await world.leaseEnds(dead);
     expect(await world.holder.store.release(dead)).toBe(false);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
   });
 
   it('leaves nothing behind when the only one in the queue withdraws', async () => {

@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
   contender,
@@ -105,7 +105,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>, feature
 
   it.each([READ, WRITE])('is nothing for a stranger, nor for one who waits ($mode)', async (wish) => {
     await world.holding(world.holder, wish);
-    const others: Ownership[] = [contender(a.store, 'stock', 'write'), await world.queued(a, WRITE)];
+    const others: LockOwner[] = [contender(a.store, 'stock', 'write'), await world.queued(a, WRITE)];
     for (const other of others) expect(await a.store.downgrade(other, LONG_MS)).toBe(false);
     expect(await holder.inspect('stock')).toMatchObject({ mode: wish.mode, holders: [{ instanceId: 'holder' }] });
   });

@@ -32,7 +32,7 @@ export function describeGrantTerms(createSubject: () => Promise<Subject>, featur
       const waiter = await world.waiting(a, resource, { sentAt: 1_234 });
       await holder.release(owner);
       const grant = await a.grants.next();
-      expect(grant).toEqual({ resource, owner: waiter.owner, fencingToken: expect.any(Number), sentAt: 1_234 });
+      expect(grant).toEqual({ resource, owner: waiter.id, fencingToken: expect.any(Number), sentAt: 1_234 });
       const { holders } = await holder.inspect(resource);
       expect(holders).toEqual([
         { instanceId: 'a', fencingToken: grant.fencingToken, ttlMs: expect.any(Number), depth: 1 },
@@ -57,7 +57,7 @@ export function describeGrantTerms(createSubject: () => Promise<Subject>, featur
       await world.expire();
       await holder.release(owner);
       const { fencingToken, ...grant } = await a.grants.next();
-      expect(grant).toEqual({ resource: 'stock', owner: waiter.owner, sentAt: 4_321 });
+      expect(grant).toEqual({ resource: 'stock', owner: waiter.id, sentAt: 4_321 });
       const { mode, holders } = await holder.inspect('stock');
       expect(mode).toBe(wish.mode);
       expect(holders).toMatchObject([{ instanceId: 'a', fencingToken, depth: 1 }]);

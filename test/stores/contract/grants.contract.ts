@@ -17,7 +17,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     const first = await world.waiting(a);
     await world.waiting(b);
     expect(await holder.release(owner)).toBe(true);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     expect(await a.store.verify(first)).toBe(true);
     expect(await world.queue()).toEqual(['b']);
     expect(await world.grantBeforeNow(a)).toBeUndefined();
@@ -31,7 +31,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     for (const { peer, waiter } of line) await enqueue(peer.store, waiter);
     for (const { peer, waiter } of line) {
       await store.release(owner);
-      expect((await peer.grants.next()).owner).toBe(waiter.owner);
+      expect((await peer.grants.next()).owner).toBe(waiter.id);
       [store, owner] = [peer.store, waiter];
     }
     expect(await world.queue()).toEqual([]);
@@ -43,7 +43,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     await world.waiting(b);
     await enqueue(a.store, first);
     await holder.release(owner);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
   });
 
   it('pass over one that did not ask again in time, wherever it stood', async () => {
@@ -54,9 +54,9 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     const second = await world.waiting(a);
     await world.expire();
     await holder.release(owner);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     await a.store.release(first);
-    expect((await a.grants.next()).owner).toBe(second.owner);
+    expect((await a.grants.next()).owner).toBe(second.id);
     expect(await world.grantBeforeNow(b)).toBeUndefined();
   });
 
@@ -67,7 +67,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     const alive = await world.waiting(b);
     await subject.kill('a');
     await holder.release(owner);
-    expect((await b.grants.next()).owner).toBe(alive.owner);
+    expect((await b.grants.next()).owner).toBe(alive.id);
     expect(await world.queue()).toEqual([]);
   });
 
@@ -87,7 +87,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     const next = await world.waiting(b);
     await a.store.release(withdrawn);
     await holder.release(owner);
-    expect((await b.grants.next()).owner).toBe(next.owner);
+    expect((await b.grants.next()).owner).toBe(next.id);
     expect(await world.grantBeforeNow(a)).toBeUndefined();
   });
 
@@ -97,7 +97,7 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     const next = await world.waiting(b);
     await holder.release(owner);
     expect(await a.store.release(withdrawing)).toBe(true);
-    expect((await b.grants.next()).owner).toBe(next.owner);
+    expect((await b.grants.next()).owner).toBe(next.id);
   });
 
   it('are found by asking again where the message was lost', async () => {

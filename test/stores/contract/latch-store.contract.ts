@@ -1,8 +1,8 @@
-import type { LatchStore, LatchTerms } from '../../../lib/core/store/latch-store.js';
+import type { LatchStore, LatchSpec } from '../../../lib/core/store/latch-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { LONG_MS, SHORT_MS, type Subject } from '../subjects/subject.js';
 
-const TERMS: LatchTerms = { name: 'import', count: 3, ttlMs: LONG_MS };
+const TERMS: LatchSpec = { name: 'import', count: 3, ttlMs: LONG_MS };
 
 /** What every latch store keeps to. */
 export function describeLatchStore(createSubject: () => Promise<Subject>): void {
@@ -135,7 +135,7 @@ export function describeLatchStore(createSubject: () => Promise<Subject>): void 
     for (const name of ['import', 'import:latch', 'import}:latch', 'im port', 'import\n', '1 2 import']) {
       expect(await latches.countDown({ ...TERMS, name, count: 2 }, 'a')).toMatchObject({ remaining: 1 });
       const owner = `${store.clientId}/${name}`.replace(/\s/g, '');
-      expect(await store.acquire({ resource: name, owner, mode: 'exclusive' }, LONG_MS)).toMatchObject({
+      expect(await store.acquire({ resource: name, id: owner, mode: 'exclusive' }, LONG_MS)).toMatchObject({
         status: 'granted',
       });
     }

@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 /** What every lock store keeps to: who holds what, and until when. */
@@ -94,8 +94,8 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
   });
 
   describe.each(['exclusive', 'reentrant'] as const)('in %s mode, only the owner', (mode) => {
-    let owner: Ownership;
-    let stranger: Ownership;
+    let owner: LockOwner;
+    let stranger: LockOwner;
 
     beforeEach(async () => {
       owner = contender(first, 'stock', mode);
@@ -228,7 +228,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
         ttlMs: expect.any(Number),
         waiters: [{ instanceId: 'second', mode: 'exclusive' }],
       });
-      for (const { owner: id } of [owner, waiter]) {
+      for (const { id } of [owner, waiter]) {
         expect(JSON.stringify(state)).not.toContain(id.slice(id.indexOf('/') + 1));
       }
     });

@@ -37,7 +37,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
         { instanceId: 'b', mode: 'write' },
         { instanceId: 'a', mode: 'reentrant' },
       ]);
-      for (const { owner: id } of [owner, ...waiters]) {
+      for (const { id } of [owner, ...waiters]) {
         expect(JSON.stringify(state)).not.toContain(id.slice(id.lastIndexOf('/') + 1));
       }
     });
@@ -125,7 +125,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     it('shows nothing of claimed ticks, but the lock of a job that runs', async () => {
       const ownership = contender(a.store, 'job');
       const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-      await a.ledger.claim({ resource: 'job', tick: 'noon' }, claim);
+      await a.tickStore.claim({ resource: 'job', tick: 'noon' }, claim);
       expect(await listed('')).toEqual(['job']);
       await a.store.release(ownership);
       expect(await listed('')).toEqual([]);
@@ -197,7 +197,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
       });
     }
 
-    it('takes any token of the tenure: they are of one tick', async () => {
+    it('takes any token of the storeLease: they are of one tick', async () => {
       const owner = contender(holder, 'stock');
       const token = await take(holder, owner);
       expect(await b.store.forceRelease('stock', token + 32)).toBe(false);

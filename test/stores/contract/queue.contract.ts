@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
@@ -88,15 +88,15 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
       overlap: 'skip',
       takeOver: 'nothing',
     } as const;
-    const { ledger } = a;
-    expect((await ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
+    const { tickStore } = a;
+    expect((await tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     expect((await a.store.acquire(runner, LONG_MS, PATIENT)).status).toBe('granted');
     expect(await world.queue()).toEqual(['b']);
   });
 
   describe('that is full', () => {
     const TWO = { ...PATIENT, maxWaiters: 2 };
-    let first: Ownership;
+    let first: LockOwner;
 
     beforeEach(async () => {
       await world.held();

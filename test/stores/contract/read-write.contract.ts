@@ -194,7 +194,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
     await world.holding(world.holder, wish);
     const ownership = contender(a.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
-    const reply = await a.ledger.claim({ resource: 'stock', tick: 'noon' }, claim);
+    const reply = await a.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim);
     expect(reply).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
     expect(await world.holders()).toEqual(['holder']);
   });

@@ -1,4 +1,4 @@
-import type { LockStore, Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
 import { contender, enqueue, LONG_MS, PATIENT, type Subject, take } from '../subjects/subject.js';
 
@@ -11,8 +11,8 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
   let holder: LockStore;
   let a: Peer;
   let b: Peer;
-  let owner: Ownership;
-  let next: Ownership;
+  let owner: LockOwner;
+  let next: LockOwner;
 
   beforeEach(async () => {
     subject = await createSubject();
@@ -47,12 +47,12 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     const reply = await rotate();
     expect(reply).toEqual({ released: true, next: QUEUED });
     expect((reply.next as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b', 'holder']);
     await a.store.release(first);
-    expect((await b.grants.next()).owner).toBe(second.owner);
+    expect((await b.grants.next()).owner).toBe(second.id);
     await b.store.release(second);
-    expect(await world.holder.grants.next()).toMatchObject({ owner: next.owner, sentAt: 99 });
+    expect(await world.holder.grants.next()).toMatchObject({ owner: next.id, sentAt: 99 });
     expect(await holder.verify(next)).toBe(true);
   });
 
@@ -92,7 +92,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     await enqueue(holder, next);
     await world.waiting(b);
     expect(await rotate()).toEqual({ released: true, next: QUEUED });
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['holder', 'b']);
   });
 
@@ -102,7 +102,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     await world.waiting(b);
     const reply = await holder.rotate(owner, next, LONG_MS, { ...PATIENT, maxWaiters: 1 });
     expect(reply).toEqual({ released: true, next: { status: 'full', ttlMs: expect.any(Number) } });
-    expect((await a.grants.next()).owner).toBe(first.owner);
+    expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b']);
   });
 
@@ -144,7 +144,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
       const first = await world.waiting(a);
       await world.leaseEnds(owner);
       expect(await rotate()).toEqual({ released: false, next: QUEUED });
-      expect((await a.grants.next()).owner).toBe(first.owner);
+      expect((await a.grants.next()).owner).toBe(first.id);
     });
   });
 }

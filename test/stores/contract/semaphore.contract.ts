@@ -175,7 +175,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     await world.leaseEnds(owner);
     const ownership = contender(b.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-    expect((await b.ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
+    expect((await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     const found = { mode: 'exclusive', total: 1 };
     expect(await b.store.acquire(second, LONG_MS, PATIENT)).toMatchObject({ status: 'mismatch', found });
     expect(await world.queue()).not.toContain('b');
@@ -188,7 +188,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     await world.holding(a, ONE);
     const ownership = contender(b.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-    expect(await b.ledger.claim({ resource: 'stock', tick: 'noon' }, claim)).toEqual({ status: 'overlap' });
+    expect(await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).toEqual({ status: 'overlap' });
     expect(await world.holders()).toEqual(['a']);
   });
 

@@ -1,42 +1,42 @@
-import type { LockStore, Ownership } from '../../../lib/core/store/lock-store.js';
-import type { TickClaim, TickLedger } from '../../../lib/core/store/tick-store.js';
+import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { TickClaim, TickStore } from '../../../lib/core/store/tick-store.js';
 import { contender, LONG_MS, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 const TICK = { resource: 'job:report', tick: '2026-01-01T00:00:00Z' };
 const NEXT_TICK = { ...TICK, tick: '2026-01-01T00:01:00Z' };
 
-/** What every tick ledger keeps to: a tick starts once. */
+/** What every tick tick store keeps to: a tick starts once. */
 export function describeTickLedger(createSubject: () => Promise<Subject>): void {
   let subject: Subject;
   let store: LockStore;
-  let ledger: TickLedger;
-  let otherLedger: TickLedger;
-  let runner: Ownership;
-  let other: Ownership;
+  let tickStore: TickStore;
+  let otherLedger: TickStore;
+  let runner: LockOwner;
+  let other: LockOwner;
 
   beforeEach(async () => {
     subject = await createSubject();
     const one = await subject.open('one');
     const two = await subject.open('two');
-    ({ store, ledger } = one);
-    otherLedger = two.ledger;
+    ({ store, tickStore } = one);
+    otherLedger = two.tickStore;
     runner = contender(one.store, TICK.resource);
     other = contender(two.store, TICK.resource);
   });
   afterEach(() => subject.close());
 
-  function wish(ownership: Ownership, changes: Partial<TickClaim> = {}): TickClaim {
+  function wish(ownership: LockOwner, changes: Partial<TickClaim> = {}): TickClaim {
     return { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
   }
 
   /** The runner's run is over. */
   async function finish(tick = TICK) {
-    await ledger.finish(tick, runner, LONG_MS);
+    await tickStore.finish(tick, runner, LONG_MS);
     await store.release(runner);
   }
 
   it('grants a tick with the lock of its job, in one step', async () => {
-    const reply = await ledger.claim(TICK, wish(runner));
+    const reply = await tickStore.claim(TICK, wish(runner));
     expect(reply).toEqual({ status: 'granted', fencingToken: expect.any(Number), rerun: false });
     expect(await store.inspect(TICK.resource)).toMatchObject({
       mode: 'exclusive',
@@ -45,39 +45,39 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
   });
 
   it('grants a re-sent claim again, with the same token', async () => {
-    const reply = await ledger.claim(TICK, wish(runner));
-    expect(await ledger.claim(TICK, wish(runner))).toEqual(reply);
+    const reply = await tickStore.claim(TICK, wish(runner));
+    expect(await tickStore.claim(TICK, wish(runner))).toEqual(reply);
   });
 
   it('tells the others that the tick is taken, and for how long its lock lasts', async () => {
-    await ledger.claim(TICK, wish(runner));
+    await tickStore.claim(TICK, wish(runner));
     const reply = await otherLedger.claim(TICK, wish(other));
     expect(reply).toEqual({ status: 'taken', ttlMs: expect.any(Number), isBegun: true });
     expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
   });
 
   it('never starts a tick twice: not after it has run, and a late clock gets nothing', async () => {
-    await ledger.claim(TICK, wish(runner));
+    await tickStore.claim(TICK, wish(runner));
     await finish();
     expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
   });
 
   it('forgets a tick after keepMs', async () => {
-    await ledger.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
+    await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
     await subject.pass(SHORT_MS * 2);
     expect((await otherLedger.claim(TICK, wish(other))).status).toBe('granted');
   });
 
   it('keeps jobs, and ticks of one job, apart', async () => {
-    await ledger.claim(TICK, wish(runner));
+    await tickStore.claim(TICK, wish(runner));
     await finish();
-    expect((await ledger.claim(NEXT_TICK, wish(contender(store, TICK.resource)))).status).toBe('granted');
+    expect((await tickStore.claim(NEXT_TICK, wish(contender(store, TICK.resource)))).status).toBe('granted');
     const elsewhere = { ...TICK, resource: 'job:draw' };
-    expect((await ledger.claim(elsewhere, wish(contender(store, 'job:draw')))).status).toBe('granted');
+    expect((await tickStore.claim(elsewhere, wish(contender(store, 'job:draw')))).status).toBe('granted');
   });
 
   describe('while an earlier run holds the lock', () => {
-    let earlier: Ownership;
+    let earlier: LockOwner;
 
     beforeEach(async () => {
       earlier = contender(store, TICK.resource);
@@ -85,7 +85,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     });
 
     it('drops the tick for everybody (overlap: skip)', async () => {
-      expect(await ledger.claim(TICK, wish(runner))).toEqual({ status: 'overlap' });
+      expect(await tickStore.claim(TICK, wish(runner))).toEqual({ status: 'overlap' });
       expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
       await store.release(earlier);
       expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
@@ -93,17 +93,17 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
 
     it('claims the tick and gets the lock later (overlap: wait)', async () => {
       const waiting = wish(runner, { overlap: 'wait' });
-      expect(await ledger.claim(TICK, waiting)).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
+      expect(await tickStore.claim(TICK, waiting)).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
       const reply = await otherLedger.claim(TICK, wish(other, { overlap: 'wait' }));
       expect(reply).toMatchObject({ status: 'taken', isBegun: false });
       await store.release(earlier);
-      expect(await ledger.claim(TICK, waiting)).toMatchObject({ status: 'granted', rerun: false });
+      expect(await tickStore.claim(TICK, waiting)).toMatchObject({ status: 'granted', rerun: false });
     });
 
     describe('a tick that waits', () => {
       const asStandBy = { overlap: 'wait', takeOver: 'unbegun' } as const;
 
-      beforeEach(() => ledger.claim(TICK, wish(runner, { overlap: 'wait' })));
+      beforeEach(() => tickStore.claim(TICK, wish(runner, { overlap: 'wait' })));
 
       it('is taken over by an instance that stands by, as soon as the lock is free: no run of it had begun', async () => {
         expect(await otherLedger.claim(TICK, wish(other, asStandBy))).toMatchObject({
@@ -115,23 +115,23 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
           status: 'granted',
           rerun: false,
         });
-        expect(await ledger.claim(TICK, wish(runner, { overlap: 'wait' }))).toMatchObject({
+        expect(await tickStore.claim(TICK, wish(runner, { overlap: 'wait' }))).toMatchObject({
           status: 'taken',
           isBegun: true,
         });
       });
 
       it('belongs to no instance when it is given back, and that run is no rerun', async () => {
-        await ledger.giveBack(TICK, runner, LONG_MS);
+        await tickStore.giveBack(TICK, runner, LONG_MS);
         await store.release(earlier);
         expect(await otherLedger.claim(TICK, wish(other))).toMatchObject({ status: 'granted', rerun: false });
-        await ledger.giveBack(TICK, runner, LONG_MS);
+        await tickStore.giveBack(TICK, runner, LONG_MS);
         await otherLedger.finish(TICK, other, LONG_MS);
-        expect(await ledger.claim(TICK, wish(runner))).toEqual({ status: 'finished' });
+        expect(await tickStore.claim(TICK, wish(runner))).toEqual({ status: 'finished' });
       });
 
       it('is still stood by for when it is given back before the lock is free', async () => {
-        await ledger.giveBack(TICK, runner, LONG_MS);
+        await tickStore.giveBack(TICK, runner, LONG_MS);
         expect((await otherLedger.claim(TICK, wish(other, asStandBy))).status).toMatch(/taken|claimed/);
         await store.release(earlier);
         expect(await otherLedger.claim(TICK, wish(other, asStandBy))).toMatchObject({
@@ -143,7 +143,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
   });
 
   it('does not let a run that was granted be taken over by one that only takes what has not begun', async () => {
-    await ledger.claim(TICK, wish(runner));
+    await tickStore.claim(TICK, wish(runner));
     await store.release(runner);
     const reply = await otherLedger.claim(TICK, wish(other, { takeOver: 'unbegun' }));
     expect(reply).toEqual({ status: 'taken', ttlMs: 0, isBegun: true });
@@ -153,12 +153,12 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     const rescue = { takeOver: 'unfinished' as const };
 
     it('waits as long as the runner holds the lock', async () => {
-      await ledger.claim(TICK, wish(runner));
+      await tickStore.claim(TICK, wish(runner));
       expect((await otherLedger.claim(TICK, wish(other, rescue))).status).toBe('taken');
     });
 
     it('takes over a tick whose runner died', async () => {
-      await ledger.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
       expect((await otherLedger.claim(TICK, wish(other))).status).toBe('taken');
       await subject.pass(SHORT_MS * 2);
       expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'taken', ttlMs: 0, isBegun: true });
@@ -166,15 +166,15 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     });
 
     it('leaves the dead runner nothing to finish', async () => {
-      await ledger.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
       await subject.pass(SHORT_MS * 2);
       await otherLedger.claim(TICK, wish(other, rescue));
-      await ledger.finish(TICK, runner, LONG_MS);
-      expect((await ledger.claim(TICK, wish(runner))).status).toBe('taken');
+      await tickStore.finish(TICK, runner, LONG_MS);
+      expect((await tickStore.claim(TICK, wish(runner))).status).toBe('taken');
     });
 
     it('keeps the claim from being forgotten, however long the run takes', async () => {
-      await ledger.claim(TICK, wish(runner, { keepMs: 1_000 }));
+      await tickStore.claim(TICK, wish(runner, { keepMs: 1_000 }));
       await subject.pass(100);
       await otherLedger.claim(TICK, wish(other, rescue));
       await subject.pass(1_000);
@@ -183,7 +183,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
 
     it('has nothing to do for a tick that has run or is forgotten', async () => {
       expect(await otherLedger.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
-      await ledger.claim(TICK, wish(runner));
+      await tickStore.claim(TICK, wish(runner));
       await finish();
       expect(await otherLedger.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
     });
@@ -210,7 +210,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     /** Claims it, and ends its run. Gives the reply. */
     async function runTick(inMs: number, changes: Partial<TickClaim> = {}) {
       const { tick, claim, one } = due(inMs, changes);
-      const reply = await ledger.claim(tick, claim);
+      const reply = await tickStore.claim(tick, claim);
       await store.release(one);
       return reply;
     }
@@ -247,12 +247,12 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       let granted = 0;
       for (let asked = 0; asked < 8; asked++) {
         const one = contender(store, TICK.resource);
-        if ((await ledger.claim(tick, wish(one, once))).status === 'granted') granted++;
+        if ((await tickStore.claim(tick, wish(one, once))).status === 'granted') granted++;
         await store.release(one);
         await subject.pass(SHORT_MS / 2);
       }
       expect(granted).toBeLessThanOrEqual(1);
-      expect((await ledger.claim(tick, wish(runner, once))).status).toBe('late');
+      expect((await tickStore.claim(tick, wish(runner, once))).status).toBe('late');
     });
 
     it('grants none that is older than the last one, or the same again, though the claim is forgotten', async () => {
@@ -267,7 +267,9 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       await runTick(0);
       const { tick, claim } = due(-1_000);
       const ownership = contender(store, 'job:draw');
-      expect((await ledger.claim({ ...tick, resource: 'job:draw' }, { ...claim, ownership })).status).toBe('granted');
+      expect((await tickStore.claim({ ...tick, resource: 'job:draw' }, { ...claim, ownership })).status).toBe(
+        'granted',
+      );
       expect((await runTick(-2_000, { due: undefined })).status).toBe('granted');
     });
 
@@ -276,20 +278,20 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       await take(store, earlier);
       const [first, second, third] = [-3_000, -2_000, -1_000].map((inMs) => due(inMs, { overlap: 'wait' }));
       for (const { tick, claim } of [first!, second!, third!]) {
-        expect((await ledger.claim(tick, claim)).status).toBe('claimed');
+        expect((await tickStore.claim(tick, claim)).status).toBe('claimed');
       }
-      await ledger.giveBack(second!.tick, second!.one, LONG_MS);
+      await tickStore.giveBack(second!.tick, second!.one, LONG_MS);
       await store.release(earlier);
       await runTick(0);
 
-      expect((await ledger.claim(first!.tick, first!.claim)).status).toBe('granted');
+      expect((await tickStore.claim(first!.tick, first!.claim)).status).toBe('granted');
       await store.release(first!.one);
       const again = due(-3_000, { takeOver: 'unfinished' });
-      expect(await ledger.claim(again.tick, again.claim)).toMatchObject({ status: 'granted', rerun: true });
+      expect(await tickStore.claim(again.tick, again.claim)).toMatchObject({ status: 'granted', rerun: true });
       await store.release(again.one);
       expect(await runTick(-2_000)).toMatchObject({ status: 'granted', rerun: false });
       const standBy = due(-1_000, { takeOver: 'unbegun' });
-      expect(await ledger.claim(standBy.tick, standBy.claim)).toMatchObject({ status: 'granted', rerun: false });
+      expect(await tickStore.claim(standBy.tick, standBy.claim)).toMatchObject({ status: 'granted', rerun: false });
       await store.release(standBy.one);
       expect((await runTick(-500)).status).toBe('late');
     });
@@ -312,7 +314,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
   });
 
   it('finishes only the claim of the one who says so', async () => {
-    await ledger.claim(TICK, wish(runner));
+    await tickStore.claim(TICK, wish(runner));
     await otherLedger.finish(TICK, other, LONG_MS);
     expect((await otherLedger.claim(TICK, wish(other))).status).toBe('taken');
     await otherLedger.finish(NEXT_TICK, other, LONG_MS);

@@ -18,7 +18,7 @@ import {
 
 const TWO = permits(2, 3);
 
-/** What every lock store keeps to: a lease that passes from one owner to the next. */
+/** What every lock store keeps to: a lease that passes from one id to the next. */
 export function describeTransfer(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
   let subject: Subject;
   let world: QueueWorld;
@@ -33,7 +33,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const first = { ...contender(a.store, 'stock'), ...wish };
       const second = { ...contender(b.store, 'stock'), ...wish };
       const token = await take(a.store, first);
-      expect(await a.store.transfer(first, { to: second.owner, leaseMs: 2 * LONG_MS })).toBe(token);
+      expect(await a.store.transfer(first, { to: second.id, leaseMs: 2 * LONG_MS })).toBe(token);
       const { mode, holders } = await holder.inspect('stock');
       expect(mode).toBe(wish.mode);
       const of = { instanceId: 'b', fencingToken: token, ttlMs: expect.any(Number), depth: 1 };
@@ -50,14 +50,14 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
     it('lasts exactly as long as asked for, also where that is shorter', async () => {
       const first = await world.holding(a, wish);
-      const { owner: to } = contender(b.store, 'stock');
+      const { id: to } = contender(b.store, 'stock');
       await a.store.transfer(first, { to, leaseMs: LONG_MS / 2 });
       expect((await holder.inspect('stock')).ttlMs).toBeLessThanOrEqual(LONG_MS / 2);
     });
 
     it('changes nothing when it is sent again, but makes a lease longer', async () => {
       const first = await world.holding(a, wish);
-      const { owner: to } = contender(b.store, 'stock');
+      const { id: to } = contender(b.store, 'stock');
       const token = await a.store.transfer(first, { to, leaseMs: 2 * LONG_MS });
       const { holders } = await holder.inspect('stock');
       for (const leaseMs of [3 * LONG_MS, SHORT_MS]) {
@@ -72,13 +72,13 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const first = { ...contender(a.store, 'stock'), ...wish };
       const second = { ...contender(b.store, 'stock'), ...wish };
       const fencingToken = (await take(a.store, first)) + 7;
-      expect(await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS, fencingToken })).toBe(fencingToken);
+      expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, fencingToken })).toBe(fencingToken);
       expect((await holder.inspect('stock')).holders[0]).toMatchObject({ instanceId: 'b', fencingToken });
       expect(await take(b.store, second)).toBe(fencingToken);
     });
 
     it('is nothing where the first one is not the owner: a stranger, one who waits, or one who is dead', async () => {
-      const { owner: to } = contender(b.store, 'stock');
+      const { id: to } = contender(b.store, 'stock');
       const owner = await world.holding(world.holder, wish);
       const stranger = { ...contender(a.store, 'stock'), ...wish };
       expect(await a.store.transfer(stranger, { to, leaseMs: LONG_MS })).toBeNull();
@@ -92,10 +92,10 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const owner = await world.holding(world.holder, wish.permits ? permits(3, 3) : wish);
       const waiter = await world.queued(a, wish.permits ? wish : WRITE);
       const second = contender(b.store, 'stock');
-      expect(await holder.transfer(owner, { to: second.owner, leaseMs: LONG_MS })).not.toBeNull();
+      expect(await holder.transfer(owner, { to: second.id, leaseMs: LONG_MS })).not.toBeNull();
       await world.nobodyElseIsGranted();
       expect(await world.queue()).toEqual(['a']);
-      expect(await a.store.transfer(waiter, { to: contender(b.store, 'stock').owner, leaseMs: LONG_MS })).toBeNull();
+      expect(await a.store.transfer(waiter, { to: contender(b.store, 'stock').id, leaseMs: LONG_MS })).toBeNull();
       await b.store.release(second);
       await world.granted(a, waiter);
     });
@@ -105,7 +105,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     const first = await world.holding(a, wish);
     await a.store.setDepth(first, 4, LONG_MS);
     const second = contender(b.store, 'stock');
-    await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS });
+    await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
     expect((await holder.inspect('stock')).holders[0]?.depth).toBe(1);
     expect(await a.store.setDepth(first, 2, LONG_MS)).toBe(false);
     expect(await b.store.setDepth(second, 2, LONG_MS)).toBe(true);
@@ -114,7 +114,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
   it('passes one reader on and leaves the others as they are', async () => {
     const reader = await world.holding(a, READ, LONG_MS);
     const other = await world.holding(world.holder, READ, LONG_MS);
-    const { owner: to } = contender(b.store, 'stock');
+    const { id: to } = contender(b.store, 'stock');
     await a.store.transfer(reader, { to, leaseMs: 2 * LONG_MS });
     const { holders } = await holder.inspect('stock');
     expect(holders.map(({ instanceId }) => instanceId)).toEqual(['b', 'holder']);
@@ -127,7 +127,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const first = await world.holding(a, TWO);
       await world.holding(world.holder, permits(1, 3));
       const second = contender(b.store, 'stock');
-      await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS, share: true });
+      await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, share: true });
       const state = await holder.inspect('stock');
       expect(state.permits).toEqual({ total: 3, available: 0 });
       expect(state.holders).toMatchObject([{ instanceId: 'b', permits: 2 }, { permits: 1 }]);
@@ -141,7 +141,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const first = contender(a.store, 'stock', 'read');
       const second = contender(b.store, 'stock', 'read');
       const token = await take(a.store, first);
-      const terms = { to: second.owner, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
+      const terms = { to: second.id, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
       for (const _sent of ['once', 'again']) expect(await a.store.transfer(first, terms)).toBe(token + 1);
       expect((await holder.inspect('stock')).holders).toMatchObject([
         { instanceId: 'a', fencingToken: token },
@@ -157,7 +157,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     it.each([EXCLUSIVE, REENTRANT, WRITE])('is for readers only: refused in $mode mode', async (wish) => {
       const first = await world.holding(a, wish);
       const second = contender(b.store, 'stock');
-      expect(await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS, share: true })).toBeNull();
+      expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, share: true })).toBeNull();
       expect(await world.holders()).toEqual(['a']);
       expect(await b.store.verify(second)).toBe(false);
     });
@@ -167,14 +167,14 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     const first = await world.holding(a, READ);
     const second = contender(b.store, 'stock', 'read');
     const token = await take(b.store, second);
-    expect(await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS })).toBe(token);
+    expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS })).toBe(token);
     expect(await world.holders()).toEqual(['a', 'b']);
   });
 
   it('goes on to be the lock of the next one, whom those that wait come after', async () => {
     const first = await world.holding(a, EXCLUSIVE);
     const second = contender(b.store, 'stock');
-    await a.store.transfer(first, { to: second.owner, leaseMs: LONG_MS });
+    await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
     const next = contender(b.store, 'stock');
     const waiter = await world.queued(a, EXCLUSIVE);
     const reply = await b.store.rotate(second, next, LONG_MS, PATIENT);

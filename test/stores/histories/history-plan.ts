@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import type { PermitRequest } from '../../../lib/core/api/permit-request.js';
 
 /** One who acts in a history: who it is, and what it wants whenever it wants something. */
 export interface ActorPlan {
   /** Which client it belongs to. */
   readonly client: number;
-  readonly mode: Ownership['mode'];
+  readonly mode: LockOwner['mode'];
   readonly permits?: PermitRequest;
 }
 

@@ -3,7 +3,7 @@ import {
   type AcquireReply,
   type LockStore,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
 } from '../../../lib/core/store/lock-store.js';
 import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';
@@ -74,7 +74,7 @@ export class History {
     await this.#act(step, store, this.#ownership(actor, resource));
   }
 
-  async #act(step: PlannedStep, store: LockStore, own: Ownership): Promise<void> {
+  async #act(step: PlannedStep, store: LockStore, own: LockOwner): Promise<void> {
     const model = this.#model;
     const leaseMs = 'leases' in step ? step.leases * this.pace.unitMs : 0;
     const queueing = { sentAt: ++this.#sent, maxWaiters: 'maxWaiters' in step ? step.maxWaiters : 0 };
@@ -107,7 +107,7 @@ export class History {
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
       case 'transfer': {
-        const to = this.#ownership(step.next, own.resource).owner;
+        const to = this.#ownership(step.next, own.resource).id;
         // Owner ids are made for a transfer; none of them waits.
         if (model.waits(own.resource, to)) return;
         const { leases: _, ...terms } = step;
@@ -118,11 +118,11 @@ export class History {
   }
 
   async #transfer(
-    own: Ownership,
+    own: LockOwner,
     store: LockStore,
     { to, leaseMs, share, handOver }: { to: string; leaseMs: number; share: boolean; handOver: number | undefined },
   ): Promise<void> {
-    const held = this.#model.holderOf(own.resource, own.owner)?.token;
+    const held = this.#model.holderOf(own.resource, own.id)?.token;
     const fencingToken = held === undefined || handOver === undefined ? undefined : held - (held % 32) + handOver;
     const real = fencingToken === undefined ? undefined : this.#comparison.tokens.real(fencingToken);
     const terms = { to, leaseMs, share };
@@ -184,8 +184,8 @@ export class History {
       await this.#compare();
       const owners = new Set([...this.#model.holders, ...this.#model.waiters].map(({ owner }) => owner));
       for (const owner of [`${this.#watch.clientId}/last`, ...owners, `${this.#watch.clientId}/last`]) {
-        await this.#watch.release({ resource, owner, mode: 'exclusive' });
-        this.#model.release({ resource, owner, mode: 'exclusive' });
+        await this.#watch.release({ resource, id: owner, mode: 'exclusive' });
+        this.#model.release({ resource, id: owner, mode: 'exclusive' });
       }
       await this.#compare();
     }
@@ -203,9 +203,9 @@ export class History {
     return [...actors.keys()].filter((other) => actors[other]!.client === actors[actor]!.client);
   }
 
-  #ownership(actor: number, resource: string): Ownership {
+  #ownership(actor: number, resource: string): LockOwner {
     const { client: _, ...request } = this.plan.actors[actor]!;
-    return { ...request, resource, owner: `${this.#clientOf(actor).store.clientId}/actor${actor}` };
+    return { ...request, resource, id: `${this.#clientOf(actor).store.clientId}/actor${actor}` };
   }
 }
 

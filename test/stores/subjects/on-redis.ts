@@ -4,7 +4,7 @@ import type { RedisConnectionOption } from '../../../lib/redis/connection/connec
 import type { Durability } from '../../../lib/redis/durability/durability.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { describeDeadHolder } from '../contract/dead-holder.contract.js';
 import { describeDowngrade } from '../contract/downgrade.contract.js';
 import { describeGrantTerms } from '../contract/grant-terms.contract.js';
@@ -58,7 +58,7 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
         const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: LONG_MS, durability });
         stores.push(store);
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
-        return { store, ledger: new RedisTickLedger(store), latches: new RedisLatchStore(store) };
+        return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store) };
       },
       async kill(instanceId) {
         const victim = stores.find((store) => store.instanceId === instanceId)!;
@@ -124,7 +124,7 @@ export function describeOnRedis(
     });
   });
 
-  describe('the Redis tick ledger', () => describeTickLedger(onRedis));
+  describe('the Redis tick store', () => describeTickLedger(onRedis));
 
   if (part === 'locks') return;
   describe('the Redis latch store', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireReply, LockStore, Ownership, Queueing } from '../../../lib/core/store/lock-store.js';
-import type { TickLedger } from '../../../lib/core/store/tick-store.js';
+import type { AcquireReply, LockStore, LockOwner, Queueing } from '../../../lib/core/store/lock-store.js';
+import type { TickStore } from '../../../lib/core/store/tick-store.js';
 import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
@@ -8,7 +8,7 @@ import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } 
 /** One instance, and the grants that it is told of. */
 export interface Peer {
   readonly store: LockStore;
-  readonly ledger: TickLedger;
+  readonly tickStore: TickStore;
   readonly grants: GrantLog;
 }
 
@@ -16,8 +16,8 @@ export interface Peer {
 export class QueueWorld {
   static async open(subject: Subject): Promise<QueueWorld> {
     const peer = async (instanceId: string): Promise<Peer> => {
-      const { store, ledger } = await subject.open(instanceId);
-      return { store, ledger, grants: new GrantLog(store) };
+      const { store, tickStore } = await subject.open(instanceId);
+      return { store, tickStore, grants: new GrantLog(store) };
     };
     return new QueueWorld(subject, await peer('holder'), await peer('a'), await peer('b'));
   }
@@ -30,28 +30,28 @@ export class QueueWorld {
   ) {}
 
   /** The holder holds the resource. */
-  async held(resource = 'stock', mode: Ownership['mode'] = 'exclusive'): Promise<Ownership> {
+  async held(resource = 'stock', mode: LockOwner['mode'] = 'exclusive'): Promise<LockOwner> {
     const owner = contender(this.holder.store, resource, mode);
     await take(this.holder.store, owner);
     return owner;
   }
 
   /** A new contender of this instance stands at the end of the queue. */
-  async waiting({ store }: Peer, resource = 'stock', how?: Parameters<typeof enqueue>[2]): Promise<Ownership> {
+  async waiting({ store }: Peer, resource = 'stock', how?: Parameters<typeof enqueue>[2]): Promise<LockOwner> {
     const waiter = contender(store, resource);
     await enqueue(store, waiter, how);
     return waiter;
   }
 
   /** A new contender of this instance has what it asks for, alone or with others. */
-  async holding({ store }: Peer, wish: Wish, leaseMs?: number): Promise<Ownership> {
+  async holding({ store }: Peer, wish: Wish, leaseMs?: number): Promise<LockOwner> {
     const owner = { ...contender(store, 'stock'), ...wish };
     await take(store, owner, leaseMs);
     return owner;
   }
 
   /** A new contender of this instance stands at the end of the queue, for what it asks for. */
-  async queued({ store }: Peer, wish: Wish, how?: Parameters<typeof enqueue>[2]): Promise<Ownership> {
+  async queued({ store }: Peer, wish: Wish, how?: Parameters<typeof enqueue>[2]): Promise<LockOwner> {
     const waiter = { ...contender(store, 'stock'), ...wish };
     await enqueue(store, waiter, how);
     return waiter;
@@ -63,15 +63,15 @@ export class QueueWorld {
   }
 
   /** Waits until these have been granted what they waited for, by messages in this order. */
-  async granted(peer: Peer, ...waiters: Ownership[]): Promise<void> {
-    for (const { owner } of waiters) expect((await peer.grants.next()).owner).toBe(owner);
+  async granted(peer: Peer, ...waiters: LockOwner[]): Promise<void> {
+    for (const { id: owner } of waiters) expect((await peer.grants.next()).owner).toBe(owner);
   }
 
   /** The same, by messages in any order. */
-  async grantedInAnyOrder(peer: Peer, ...waiters: Ownership[]): Promise<void> {
+  async grantedInAnyOrder(peer: Peer, ...waiters: LockOwner[]): Promise<void> {
     const granted: string[] = [];
     while (granted.length < waiters.length) granted.push((await peer.grants.next()).owner);
-    expect(granted.sort()).toEqual(waiters.map(({ owner }) => owner).sort());
+    expect(granted.sort()).toEqual(waiters.map(({ id: owner }) => owner).sort());
   }
 
   /** Nobody was granted anything that no test has waited for. */
@@ -85,7 +85,7 @@ export class QueueWorld {
   }
 
   /** The holder does not renew any more, and his lease ends. */
-  async leaseEnds(owner: Ownership): Promise<void> {
+  async leaseEnds(owner: LockOwner): Promise<void> {
     await this.holder.store.renew(owner, SHORT_MS, true);
     await this.expire();
   }

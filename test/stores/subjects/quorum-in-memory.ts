@@ -1,10 +1,10 @@
 import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
-import { InMemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/memory/memory-server.js';
-import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../../lib/quorum/quorum-tick-store.js';
+import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import type { Subject } from './subject.js';
 
@@ -12,7 +12,7 @@ let clients = 0;
 
 /** A quorum of so many servers in this process. */
 export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) => Promise<void>): Subject {
-  const servers = Array.from({ length: nodes }, () => new InMemoryServer(clock));
+  const servers = Array.from({ length: nodes }, () => new MemoryServer(clock));
   const stores: QuorumLockStore[] = [];
   const from = clock.now();
   // The contract counts from 0: a stamp of long ago would be that of a vote that is over.
@@ -26,14 +26,14 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       const clientId = `${instanceId}/${++clients}`;
       const members = servers.map((server, index) => ({
         name: 'abcdefghi'[index]!,
-        store: new InMemoryLockStore({ instanceId, server, clientId }),
+        store: new MemoryLockStore({ instanceId, server, clientId }),
       }));
       const random = new SystemRandom();
       const store = new QuorumLockStore({ nodes: members, clock: fromZero, random, nodeTimeoutMs: 100, fencing: true });
       stores.push(store);
-      const claims = servers.map((server) => new InMemoryTickLedger(server));
-      const ledger = new QuorumTickLedger(store, claims, new SystemClock(), random);
-      return { store, ledger, latches: new InMemoryLatchStore(members[0]!.store) };
+      const claims = servers.map((server) => new MemoryTickStore(server));
+      const tickStore = new QuorumTickStore(store, claims, new SystemClock(), random);
+      return { store, tickStore, latches: new MemoryLatchStore(members[0]!.store) };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../../lib/core/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickLedger } from '../../../lib/quorum/quorum-tick-store.js';
+import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
-import { RedisTickLedger } from '../../../lib/redis/redis-tick-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';
 import { timeOf } from './on-redis.js';
@@ -36,14 +36,14 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
         // The contract counts from 0: a stamp of long ago would be that of a vote that is over.
         const from = performance.now();
         const clock = Object.assign(new SystemClock(), { now: () => performance.now() - from });
-        const workings = { clock, random: new SystemRandom() };
+        const deps = { clock, random: new SystemRandom() };
         const members = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
         // Nobody is to be left out because the machine is busy.
-        const quorum = new QuorumLockStore({ ...workings, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
+        const quorum = new QuorumLockStore({ ...deps, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
         opened.push({ quorum, stores });
-        const claims = stores.map((store) => new RedisTickLedger(store));
-        const ledger = new QuorumTickLedger(quorum, claims, workings.clock, workings.random);
-        return { store: quorum, ledger, latches: new RedisLatchStore(stores[0]!) };
+        const claims = stores.map((store) => new RedisTickStore(store));
+        const tickStore = new QuorumTickStore(quorum, claims, deps.clock, deps.random);
+        return { store: quorum, tickStore, latches: new RedisLatchStore(stores[0]!) };
       },
       async kill(instanceId) {
         const { quorum, stores } = opened.find(({ quorum: { instanceId: id } }) => id === instanceId)!;

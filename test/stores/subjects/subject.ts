@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { LatchStore } from '../../../lib/core/store/latch-store.js';
-import type { LockStore, Ownership, Queueing } from '../../../lib/core/store/lock-store.js';
-import type { TickLedger } from '../../../lib/core/store/tick-store.js';
+import type { LockStore, LockOwner, Queueing } from '../../../lib/core/store/lock-store.js';
+import type { TickStore } from '../../../lib/core/store/tick-store.js';
 
 /** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
 export interface Subject {
   /** One more instance on the same server. */
-  open(instanceId: string): Promise<{ store: LockStore; ledger: TickLedger; latches: LatchStore }>;
+  open(instanceId: string): Promise<{ store: LockStore; tickStore: TickStore; latches: LatchStore }>;
   /** The instance dies, and the server has noticed. */
   kill(instanceId: string): Promise<void>;
   /** The wall clock of the server, in milliseconds since the Unix epoch. */
@@ -26,12 +26,12 @@ export const LONG_MS = 60_000;
 export const SHORT_MS = 50;
 
 /** The ownership of a new contender of this instance. */
-export function contender(store: LockStore, resource: string, mode: Ownership['mode'] = 'exclusive'): Ownership {
-  return { resource, owner: `${store.clientId}/${randomUUID()}`, mode };
+export function contender(store: LockStore, resource: string, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
+  return { resource, id: `${store.clientId}/${randomUUID()}`, mode };
 }
 
 /** What a contender asks for. */
-export type Wish = Pick<Ownership, 'mode' | 'permits'>;
+export type Wish = Pick<LockOwner, 'mode' | 'permits'>;
 
 export const EXCLUSIVE: Wish = { mode: 'exclusive' };
 export const REENTRANT: Wish = { mode: 'reentrant' };
@@ -64,7 +64,7 @@ export function permits(count: number, total: number, isResized = false): Wish {
 export const PATIENT: Queueing = { sentAt: 0, maxWaiters: 1_000 };
 
 /** Takes a free resource. @throws when it is not free */
-export async function take(store: LockStore, ownership: Ownership, leaseMs = LONG_MS): Promise<number> {
+export async function take(store: LockStore, ownership: LockOwner, leaseMs = LONG_MS): Promise<number> {
   const reply = await store.acquire(ownership, leaseMs);
   if (reply.status !== 'granted') throw new Error(`${ownership.resource} is ${reply.status}`);
   return reply.fencingToken;
@@ -73,7 +73,7 @@ export async function take(store: LockStore, ownership: Ownership, leaseMs = LON
 /** Joins the queue of a resource that is not free, or asks again from within. @throws when it does not stand in the queue then */
 export async function enqueue(
   store: LockStore,
-  ownership: Ownership,
+  ownership: LockOwner,
   { leaseMs = LONG_MS, ...queueing }: Partial<Queueing> & { leaseMs?: number } = {},
 ): Promise<void> {
   const { status } = await store.acquire(ownership, leaseMs, { ...PATIENT, ...queueing });

@@ -1,4 +1,4 @@
-import type { LockStore, Ownership, PushedGrant } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner, PushedGrant } from '../../../lib/core/store/lock-store.js';
 
 /** A grant, and whose it is. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
@@ -14,8 +14,8 @@ export class GrantLog {
 
   constructor(store: LockStore) {
     const { acquire, rotate } = store;
-    const noted = (contender: Ownership): Ownership => {
-      this.#owners.add(contender.owner);
+    const noted = (contender: LockOwner): LockOwner => {
+      this.#owners.add(contender.id);
       return contender;
     };
     store.acquire = (contender, ...how) => acquire.call(store, noted(contender), ...how);

@@ -100,8 +100,8 @@ const verbs = {
         new RedisLockStore({ connection: lockConnection(url), keyPrefix: 'lock', instanceId, clientId, leaseMs }),
     );
     const nodes = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
-    const workings = { clock: new SystemClock(), random: new SystemRandom() };
-    const store = new QuorumLockStore({ ...workings, nodes, nodeTimeoutMs: 100, fencing: true });
+    const deps = { clock: new SystemClock(), random: new SystemRandom() };
+    const store = new QuorumLockStore({ ...deps, nodes, nodeTimeoutMs: 100, fencing: true });
     locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
     await Promise.all(stores.map((each) => each.start(2_000)));
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { LockEvent } from '../../../lib/core/api/events.js';
-import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Hold } from '../../../lib/core/holding/hold.js';
 import { tickOf } from '../../../lib/core/store/fencing-token.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
@@ -20,8 +20,8 @@ export class ContentionHistory {
   readonly calls: SimulatedCall[] = [];
   readonly holds = new Set<Hold>();
   readonly #tokens = new TokenOrder();
-  /** When the first lease of a tenure began, by its tick. */
-  readonly #tenures = new Map<number, number>();
+  /** When the first lease of a store lease began, by its tick. */
+  readonly #storeLeases = new Map<number, number>();
   /** The ticks of what an operator has ended: those who hold it learn that later, and are wrong meanwhile. */
   readonly #forced = new Set<number>();
   /** The most permits that semaphores had, by resource. */
@@ -85,12 +85,12 @@ export class ContentionHistory {
   }
 
   /** They are about to be handed on. */
-  leaving(leases: readonly HeldLease[]): void {
+  leaving(leases: readonly SingleLease[]): void {
     for (const { hold } of leases) this.#leaving.add(hold);
   }
 
   /** Whoever adopts them has them with the tokens they have. */
-  handedOn(leases: readonly HeldLease[], adopters: readonly SimulatedInstance[]): void {
+  handedOn(leases: readonly SingleLease[], adopters: readonly SimulatedInstance[]): void {
     for (const { fencingToken } of leases) this.#tokens.mayComeAgain(fencingToken);
     this.#adopters.push(...adopters);
   }
@@ -148,11 +148,11 @@ export class ContentionHistory {
     assert.equal(this.world.clock.timers, 0, 'timers are left');
     for (const { clock, locks, events } of this.instances) {
       if (clock.isDead) continue;
-      assert.equal(locks.withdrawals.size, 0);
+      assert.equal(locks.orphanReleases.size, 0);
       const lease = this.calls.find((call) => call.instance.locks === locks && call.leases.length > 0)?.leases[0];
       if (lease) {
-        const { contention, watchdog, active } = lease['workings'];
-        assert.deepEqual([contention.size, watchdog.size, active.size], [0, 0, 0], 'something is left in the process');
+        const { localQueues, watchdog, active } = lease['deps'];
+        assert.deepEqual([localQueues.size, watchdog.size, active.size], [0, 0, 0], 'something is left in the process');
       }
       checkEndings(events);
     }
@@ -163,7 +163,7 @@ export class ContentionHistory {
     for (const { network, locks, store } of this.instances) {
       for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
         const places = this.world.server.listWaiters(resource).filter((name) => name === store.instanceId).length;
-        const most = 1 + locks.withdrawals.size + network.inFlight;
+        const most = 1 + locks.orphanReleases.size + network.inFlight;
         assert.ok(places <= most, `${store.instanceId} has ${places} places in the queue of ${resource}`);
       }
     }
@@ -181,7 +181,7 @@ export class ContentionHistory {
 
   /** Not while its process stands still; and when that goes on, it may look at other things first. */
   #canAsk({ ownership }: Hold): boolean {
-    const { clock } = this.instances.find(({ store }) => ownership.owner.startsWith(`${store.instanceId}/`))!;
+    const { clock } = this.instances.find(({ store }) => ownership.id.startsWith(`${store.instanceId}/`))!;
     return clock.isAwake && clock.wokeAt < this.world.clock.now();
   }
 
@@ -190,7 +190,7 @@ export class ContentionHistory {
     const { resource, mode, fencingToken } = event;
     const tick = tickOf(fencingToken);
     // Not again when it is adopted, by another clock.
-    if (!this.#tenures.has(tick)) this.#tenures.set(tick, instance.clock.now());
+    if (!this.#storeLeases.has(tick)) this.#storeLeases.set(tick, instance.clock.now());
     if (this.#forced.has(tick)) return;
     for (const hold of this.holds) {
       const isOther = hold.ownership.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
@@ -209,8 +209,8 @@ export class ContentionHistory {
     if (kind === 'adopt') return;
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
     const place = hold.fencingToken % TOKENS_PER_TICK;
-    assert.ok(place <= cohort, 'a tenure is handed on no more often than cohort');
-    const tenureBeganAt = this.#tenures.get(tickOf(hold.fencingToken))!;
+    assert.ok(place <= cohort, 'a store lease is handed on no more often than cohort');
+    const tenureBeganAt = this.#storeLeases.get(tickOf(hold.fencingToken))!;
     assert.ok(place === 0 || hold.acquiredAt - tenureBeganAt < cohortMs, 'nor for longer than cohortMs');
   }
 

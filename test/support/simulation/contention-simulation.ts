@@ -1,5 +1,5 @@
 import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
-import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockedWork } from '../../../lib/core/api/locked-work.js';
@@ -223,6 +223,6 @@ function locksOf({ locks }: SimulatedInstance, { permits, resources }: CallPlan)
 }
 
 /** The leases of each resource. */
-function partsOf(lease: Lease): readonly HeldLease[] {
-  return lease instanceof CompositeLease ? lease.leases : [lease as HeldLease];
+function partsOf(lease: Lease): readonly SingleLease[] {
+  return lease instanceof CompositeLease ? lease.leases : [lease as SingleLease];
 }

@@ -3,7 +3,7 @@ import type {
   LockHolder,
   LockState,
   LockWaiter,
-  Ownership,
+  LockOwner,
   Queueing,
   RotateReply,
   Transfer,
@@ -14,7 +14,7 @@ import type { OwnedGrant } from '../expect/grant-log.js';
 interface Holder {
   readonly resource: string;
   owner: string;
-  mode: Ownership['mode'];
+  mode: LockOwner['mode'];
   token: number;
   permits: number;
   depth: number;
@@ -24,7 +24,7 @@ interface Holder {
 interface Waiter {
   readonly resource: string;
   readonly owner: string;
-  mode: Ownership['mode'];
+  mode: LockOwner['mode'];
   permits: PermitRequest | undefined;
   endsAt: number;
   sentAt: number;
@@ -51,8 +51,8 @@ export class LockModel {
   readonly #totals = new Map<string, { total: number; isResized: boolean }>();
   #tick = 0;
 
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): AcquireReply {
-    const { resource, owner, mode, permits } = contender;
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): AcquireReply {
+    const { resource, id: owner, mode, permits } = contender;
     this.#forgetTheDead();
     const own = this.holderOf(resource, owner);
     if (own) {
@@ -89,7 +89,7 @@ export class LockModel {
     return { status: 'queued', ttlMs };
   }
 
-  release({ resource, owner }: Ownership): boolean {
+  release({ resource, id: owner }: LockOwner): boolean {
     this.#forgetTheDead();
     this.#leave(resource, owner);
     const wasHeld = this.#remove(resource, owner);
@@ -98,17 +98,17 @@ export class LockModel {
     return wasHeld;
   }
 
-  rotate(owner: Ownership, next: Ownership, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
+  rotate(owner: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
     return { released: this.release(owner), next: this.acquire(next, leaseMs, queueing) };
   }
 
-  renew({ resource, owner }: Ownership, leaseMs: number, exactly: boolean): boolean {
+  renew({ resource, id: owner }: LockOwner, leaseMs: number, exactly: boolean): boolean {
     const held = this.#lengthen(resource, owner, leaseMs);
     if (held && exactly) held.endsAt = this.now + leaseMs;
     return held !== undefined;
   }
 
-  setDepth({ resource, owner }: Ownership, depth: number, leaseMs: number): boolean {
+  setDepth({ resource, id: owner }: LockOwner, depth: number, leaseMs: number): boolean {
     this.#forgetTheDead();
     const mode = this.holderOf(resource, owner)?.mode;
     if (mode !== 'reentrant' && mode !== 'write') return false;
@@ -116,12 +116,12 @@ export class LockModel {
     return true;
   }
 
-  verify({ resource, owner }: Ownership): boolean {
+  verify({ resource, id: owner }: LockOwner): boolean {
     this.#forgetTheDead();
     return this.holderOf(resource, owner) !== undefined;
   }
 
-  downgrade({ resource, owner }: Ownership, leaseMs: number): boolean {
+  downgrade({ resource, id: owner }: LockOwner, leaseMs: number): boolean {
     this.#forgetTheDead();
     const mode = this.holderOf(resource, owner)?.mode;
     if (mode !== 'write' && mode !== 'read') return false;
@@ -134,7 +134,7 @@ export class LockModel {
     return true;
   }
 
-  transfer({ resource, owner }: Ownership, { to, leaseMs, fencingToken, share }: Transfer): number | null {
+  transfer({ resource, id: owner }: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): number | null {
     this.#forgetTheDead();
     const heir = this.#lengthen(resource, to, leaseMs);
     if (heir) return heir.token;
@@ -220,11 +220,11 @@ export class LockModel {
   }
 
   /** How it is held. What was decided on the size of a semaphore outlives its last holder for the rest of this step. */
-  #modeOf(resource: string): Ownership['mode'] | undefined {
+  #modeOf(resource: string): LockOwner['mode'] | undefined {
     return this.holdersOf(resource)[0]?.mode ?? (this.#totals.has(resource) ? 'semaphore' : undefined);
   }
 
-  #isAdmitted({ resource, mode, permits }: Ownership | Waiter): boolean {
+  #isAdmitted({ resource, mode, permits }: LockOwner | Waiter): boolean {
     const standing = this.#modeOf(resource);
     if (standing === undefined) return true;
     if (standing === 'read' && mode === 'read') return true;
@@ -232,7 +232,7 @@ export class LockModel {
     return this.#used(resource) + permits!.count <= this.#countingTotal(resource, permits!);
   }
 
-  #isMismatch({ resource, mode, permits }: Ownership | Waiter): boolean {
+  #isMismatch({ resource, mode, permits }: LockOwner | Waiter): boolean {
     const standing = this.#modeOf(resource);
     if (standing === undefined) return false;
     const isInUseAsSemaphore = standing === 'semaphore';
@@ -250,7 +250,7 @@ export class LockModel {
     return permits.isResized ? permits.total : total;
   }
 
-  #decideTotal({ resource, permits }: Ownership | Waiter): void {
+  #decideTotal({ resource, permits }: LockOwner | Waiter): void {
     if (!permits) return;
     const known = this.#totals.get(resource);
     if (known === undefined) this.#totals.set(resource, { total: permits.total, isResized: permits.isResized });
@@ -270,13 +270,13 @@ export class LockModel {
       if (!this.#isAdmitted(waiter)) return;
       this.#leave(resource, waiter.owner);
       if (this.gone.has(waiter.owner.slice(0, waiter.owner.lastIndexOf('/')))) continue;
-      const fencingToken = this.#take(waiter, waiter.endsAt - this.now);
+      const fencingToken = this.#take({ ...waiter, id: waiter.owner }, waiter.endsAt - this.now);
       this.told.push({ resource, owner: waiter.owner, fencingToken, sentAt: waiter.sentAt });
     }
   }
 
-  #take(request: Ownership | Waiter, leaseMs: number): number {
-    const { resource, owner, mode, permits } = request;
+  #take(request: LockOwner, leaseMs: number): number {
+    const { resource, id: owner, mode, permits } = request;
     this.#decideTotal(request);
     const token = ++this.#tick * TOKENS_PER_TICK;
     this.holders.push({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { LockError } from '../../../lib/core/api/errors.js';
-import type { HeldLease } from '../../../lib/core/lease/single-lease.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { ContentionHistory } from './contention-history.js';
 import { type CallPlan, SEMAPHORE } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
@@ -13,7 +13,7 @@ export class SimulatedCall {
   readonly beganAt: number;
   state: 'waiting' | 'granted' | 'ended' = 'waiting';
   /** One for each resource. */
-  leases: readonly HeldLease[] = [];
+  leases: readonly SingleLease[] = [];
 
   constructor(
     readonly instance: SimulatedInstance,
@@ -37,7 +37,7 @@ export class SimulatedCall {
     return isSame && this.isInLine && !isMistaken && (this.plan.permits === undefined) === (plan.permits === undefined);
   }
 
-  granted(leases: readonly HeldLease[]): void {
+  granted(leases: readonly SingleLease[]): void {
     assert.equal(this.state, 'waiting', 'a call is granted once');
     this.state = 'granted';
     this.leases = leases;
@@ -45,9 +45,9 @@ export class SimulatedCall {
   }
 
   /** The leases once more. */
-  entered(leases: readonly HeldLease[]): void {
+  entered(leases: readonly SingleLease[]): void {
     if (this.plan.permits) return;
-    const tokens = (all: readonly HeldLease[]) => all.map(({ fencingToken }) => fencingToken);
+    const tokens = (all: readonly SingleLease[]) => all.map(({ fencingToken }) => fencingToken);
     assert.deepEqual(tokens(leases), tokens(this.leases), 're-entry keeps the token');
   }
 

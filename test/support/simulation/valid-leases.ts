@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Hold } from '../../../lib/core/holding/hold.js';
-import type { InMemoryMember } from '../../../lib/memory/memory-lock.js';
+import type { MemoryMember } from '../../../lib/memory/memory-lock.js';
 import { tickOf } from '../../../lib/core/store/fencing-token.js';
-import type { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import type { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
 
 /** Whether leases in these modes are never valid at the same time. */
@@ -15,7 +15,7 @@ export class ValidLeases {
   readonly #holds = new Map<string, Hold[]>();
 
   constructor(
-    private readonly server: InMemoryServer,
+    private readonly server: MemoryServer,
     /** The most permits that a semaphore ever had. */
     private readonly permitsOf: (resource: string) => number,
     /** Leases whose transfer has been sent: the store may have handed them on, and nobody can have adopted them. */
@@ -38,10 +38,10 @@ export class ValidLeases {
   }
 
   #checkStored(hold: Hold): void {
-    const { resource, owner, permits } = hold.ownership;
+    const { resource, id: owner, permits } = hold.ownership;
     const lock = this.server.locks.get(resource);
     // The old owner may have come back by then, through an attempt that was executed late.
-    const isHeir = ({ fencingToken }: InMemoryMember) => fencingToken === hold.fencingToken;
+    const isHeir = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
     const heir = this.leaving.has(hold) ? lock?.members().find(isHeir) : undefined;
     const own = lock?.member(owner);
     const member = own && tickOf(own.fencingToken) === tickOf(hold.fencingToken) ? own : (heir ?? own);

@@ -5,7 +5,7 @@ import {
   type LockState,
   type LockStore,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
   type Queueing,
   type RotateReply,
   type StoreFailure,
@@ -54,39 +54,39 @@ export class DistantStore implements LockStore {
     for (const arrive of this.#waiting.splice(0)) arrive();
   }
 
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     return this.#send(() => this.inner.acquire(contender, leaseMs, queueing));
   }
 
-  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     return this.#send(() => this.inner.rotate(owner, contender, leaseMs, queueing));
   }
 
-  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
     return this.#send(() => this.inner.setDepth(ownership, depth, leaseMs));
   }
 
-  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
     return this.#send(() => this.inner.renew(ownership, leaseMs, exactly));
   }
 
-  release(ownership: Ownership): Promise<boolean> {
+  release(ownership: LockOwner): Promise<boolean> {
     return this.#send(() => this.inner.release(ownership));
   }
 
-  verify(ownership: Ownership): Promise<boolean> {
+  verify(ownership: LockOwner): Promise<boolean> {
     return this.#send(() => this.inner.verify(ownership));
   }
 
-  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
     return this.#send(() => this.inner.downgrade(ownership, leaseMs));
   }
 
-  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
     return this.#send(() => this.inner.raiseToken(ownership, fencingToken));
   }
 
-  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
+  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
     return this.#send(() => this.inner.transfer(ownership, transfer));
   }
 

@@ -1,6 +1,6 @@
-import { InMemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';
 import { FakeClock } from './fake-clock.js';
@@ -17,12 +17,12 @@ export interface LatchInstance {
 /** Several instances on one in-memory server, with one clock that the test moves. */
 export class LatchWorld {
   readonly clock = new FakeClock();
-  readonly server = new InMemoryServer(this.clock);
+  readonly server = new MemoryServer(this.clock);
   #instances = 0;
 
   instance(name: string, options: Partial<LockClientOptions> = {}): LatchInstance {
-    const inner = new InMemoryLockStore({ instanceId: name, server: this.server });
-    const store = new ScriptedLatchStore(new InMemoryLatchStore(inner), () => this.clock.now());
+    const inner = new MemoryLockStore({ instanceId: name, server: this.server });
+    const store = new ScriptedLatchStore(new MemoryLatchStore(inner), () => this.clock.now());
     const random = new SeededRandom(++this.#instances);
     const client = new LockClient({ store: inner, clock: this.clock, random, ...options });
     return { client, latches: new Latches(client, store), store };

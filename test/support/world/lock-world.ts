@@ -1,6 +1,6 @@
 import type { LockEvent } from '../../../lib/core/api/events.js';
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedStore } from './scripted-store.js';
@@ -16,11 +16,11 @@ export interface Instance {
 /** Several instances on one in-memory server, with one clock that the test moves. */
 export class LockWorld {
   readonly clock = new FakeClock();
-  readonly server = new InMemoryServer(this.clock);
+  readonly server = new MemoryServer(this.clock);
   #instances = 0;
 
   instance(name: string, options: Partial<LockClientOptions> = {}): Instance {
-    const inner = new InMemoryLockStore({ instanceId: name, server: this.server });
+    const inner = new MemoryLockStore({ instanceId: name, server: this.server });
     const store = new ScriptedStore(inner, () => this.clock.now());
     const events: LockEvent[] = [];
     const random = new SeededRandom(++this.#instances);

@@ -1,5 +1,5 @@
-import { InMemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { InMemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
@@ -30,7 +30,7 @@ export class QuorumWorld {
   readonly clock = new FakeClock();
   readonly random: SeededRandom;
   readonly distances: Distance[];
-  readonly servers: InMemoryServer[];
+  readonly servers: MemoryServer[];
   readonly clients: QuorumClient[] = [];
 
   constructor(private readonly options: QuorumWorldOptions = {}) {
@@ -53,7 +53,7 @@ export class QuorumWorld {
     const instanceId = `process-${this.clients.length + 1}`;
     const clientId = `${instanceId}/x`;
     const links = this.servers.map((server, index) => {
-      const inner = new InMemoryLockStore({ instanceId, clientId, server });
+      const inner = new MemoryLockStore({ instanceId, clientId, server });
       return new DistantStore(inner, this.clock, this.distances[index]!, () => random.fraction(), process);
     });
     const nodes = links.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
@@ -89,7 +89,7 @@ export class QuorumWorld {
     }
   }
 
-  /** How many nodes the lock of a resource is at, by owner; an owner has another name for each attempt. */
+  /** How many nodes the lock of a resource is at, by id; an id has another name for each attempt. */
   votes(resource: string): Map<string, number> {
     const votes = new Map<string, number>();
     for (const { locks } of this.servers) {
@@ -121,9 +121,9 @@ export class QuorumWorld {
     return promise;
   }
 
-  #server(skewMs = 0): InMemoryServer {
+  #server(skewMs = 0): MemoryServer {
     const { clock } = this;
-    return new InMemoryServer({
+    return new MemoryServer({
       now: () => clock.now(),
       wallNow: () => clock.wallNow() + skewMs,
       setTimer: (callback, delayMs) => clock.setTimer(callback, delayMs),

@@ -1,4 +1,4 @@
-import type { LatchListener, LatchState, LatchStore, LatchTerms } from '../../../lib/core/store/latch-store.js';
+import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../../../lib/core/store/latch-store.js';
 import type { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { answered, type Fate } from './scripted-store.js';
 
@@ -45,15 +45,15 @@ export class ScriptedLatchStore implements LatchStore {
     for (const listener of this.#listeners) listener.reconnected();
   }
 
-  countDown(terms: LatchTerms, id: string): Promise<LatchState> {
+  countDown(terms: LatchSpec, id: string): Promise<LatchState> {
     return this.#send('countDown', () => this.inner.countDown(terms, id), id);
   }
 
-  wait(terms: LatchTerms, placeMs: number): Promise<LatchState> {
+  wait(terms: LatchSpec, placeMs: number): Promise<LatchState> {
     return this.#send('wait', () => this.inner.wait(terms, placeMs));
   }
 
-  read(terms: LatchTerms): Promise<LatchState> {
+  read(terms: LatchSpec): Promise<LatchState> {
     return this.#send('read', () => this.inner.read(terms));
   }
 

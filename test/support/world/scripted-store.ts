@@ -4,7 +4,7 @@ import {
   type LockState,
   type LockStore,
   LockStoreError,
-  type Ownership,
+  type LockOwner,
   type PushedGrant,
   type Queueing,
   type RotateReply,
@@ -163,41 +163,41 @@ export class ScriptedStore implements LockStore {
     for (const listener of this.#listeners) listener.reconnected();
   }
 
-  acquire(contender: Ownership, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const details = { leaseMs, queueing: queueing !== undefined };
     return this.#send('acquire', contender, details, () => this.inner.acquire(contender, leaseMs, queueing));
   }
 
-  rotate(owner: Ownership, contender: Ownership, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const details = { leaseMs, queueing: true, next: contender.owner };
+  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const details = { leaseMs, queueing: true, next: contender.id };
     return this.#send('rotate', owner, details, () => this.inner.rotate(owner, contender, leaseMs, queueing));
   }
 
-  setDepth(ownership: Ownership, depth: number, leaseMs: number): Promise<boolean> {
+  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
     return this.#send('setDepth', ownership, { depth, leaseMs }, () => this.inner.setDepth(ownership, depth, leaseMs));
   }
 
-  renew(ownership: Ownership, leaseMs: number, exactly?: boolean): Promise<boolean> {
+  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
     return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs, exactly));
   }
 
-  release(ownership: Ownership): Promise<boolean> {
+  release(ownership: LockOwner): Promise<boolean> {
     return this.#send('release', ownership, {}, () => this.inner.release(ownership));
   }
 
-  verify(ownership: Ownership): Promise<boolean> {
+  verify(ownership: LockOwner): Promise<boolean> {
     return this.#send('verify', ownership, {}, () => this.inner.verify(ownership));
   }
 
-  downgrade(ownership: Ownership, leaseMs: number): Promise<boolean> {
+  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
     return this.#send('downgrade', ownership, { leaseMs }, () => this.inner.downgrade(ownership, leaseMs));
   }
 
-  raiseToken(ownership: Ownership, fencingToken: number): Promise<boolean> {
+  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
     return this.#send('raiseToken', ownership, {}, () => this.inner.raiseToken(ownership, fencingToken));
   }
 
-  transfer(ownership: Ownership, transfer: Transfer): Promise<number | null> {
+  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
     const details = { leaseMs: transfer.leaseMs, next: transfer.to };
     return this.#send('transfer', ownership, details, () => this.inner.transfer(ownership, transfer));
   }
@@ -230,7 +230,7 @@ export class ScriptedStore implements LockStore {
 
   #send<T>(
     verb: Verb,
-    { resource, owner }: { resource: string; owner?: string },
+    { resource, id: owner }: { resource: string; id?: string },
     details: Partial<Command>,
     execute: () => Promise<T>,
   ): Promise<T> {

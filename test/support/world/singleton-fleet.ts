@@ -1,26 +1,26 @@
-import { InMemoryTickLedger } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockClientOptions } from '../../../lib/core/lock-client.js';
-import type { Ownership } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
 import { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
-import type { Tick, TickClaim, TickLedger, TickReply } from '../../../lib/core/store/tick-store.js';
+import type { Tick, TickClaim, TickStore, TickReply } from '../../../lib/core/store/tick-store.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
 import { track, type Tracked } from '../expect/tracked.js';
 
 type LedgerVerb = 'claim' | 'finish' | 'giveBack';
 
-/** A ledger in front of another one: the test decides what becomes of each command. */
-export class ScriptedLedger implements TickLedger {
+/** A tick store in front of another one: the test decides what becomes of each command. */
+export class ScriptedLedger implements TickStore {
   readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
-  readonly finishes: Ownership[] = [];
-  readonly returns: Ownership[] = [];
+  readonly finishes: LockOwner[] = [];
+  readonly returns: LockOwner[] = [];
   readonly fates: Record<LedgerVerb, Fate> = { claim: answered, finish: answered, giveBack: answered };
   readonly #next: Record<LedgerVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
 
   constructor(
-    private readonly inner: TickLedger,
+    private readonly inner: TickStore,
     private readonly now: () => number,
   ) {}
 
@@ -34,12 +34,12 @@ export class ScriptedLedger implements TickLedger {
     return (this.#next.claim.shift() ?? this.fates.claim)(() => this.inner.claim(tick, claim));
   }
 
-  finish(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     this.finishes.push(ownership);
     return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, ownership, keepMs));
   }
 
-  giveBack(tick: Tick, ownership: Ownership, keepMs: number): Promise<void> {
+  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
     this.returns.push(ownership);
     return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, ownership, keepMs));
   }
@@ -56,7 +56,7 @@ export interface Run {
 
 /** One process of the fleet, and what its scheduler calls. */
 export class Member {
-  readonly ledger: ScriptedLedger;
+  readonly tickStore: ScriptedLedger;
   readonly singletons: SingletonRuns;
   isDead = false;
 
@@ -64,11 +64,11 @@ export class Member {
     readonly name: string,
     readonly instance: Instance,
     private readonly fleet: Fleet,
-    change: (ledger: TickLedger) => TickLedger = (ledger) => ledger,
+    change: (tickStore: TickStore) => TickStore = (tickStore) => tickStore,
   ) {
     const { clock, server } = fleet.world;
-    this.ledger = new ScriptedLedger(change(new InMemoryTickLedger(server)), () => clock.now());
-    this.singletons = new SingletonRuns(instance.locks, this.ledger);
+    this.tickStore = new ScriptedLedger(change(new MemoryTickStore(server)), () => clock.now());
+    this.singletons = new SingletonRuns(instance.locks, this.tickStore);
   }
 
   /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */
@@ -88,9 +88,9 @@ export class Member {
   kill(): void {
     this.isDead = true;
     this.instance.store.all(lostOnTheWay);
-    this.ledger.fates.claim = lostOnTheWay;
-    this.ledger.fates.finish = lostOnTheWay;
-    this.ledger.fates.giveBack = lostOnTheWay;
+    this.tickStore.fates.claim = lostOnTheWay;
+    this.tickStore.fates.finish = lostOnTheWay;
+    this.tickStore.fates.giveBack = lostOnTheWay;
   }
 }
 
@@ -109,8 +109,8 @@ export class Fleet {
     this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
   }
 
-  /** @param change puts something in place of the member's own ledger */
-  member(name: string, options?: Partial<LockClientOptions>, change?: (ledger: TickLedger) => TickLedger): Member {
+  /** @param change puts something in place of the member's own tick store */
+  member(name: string, options?: Partial<LockClientOptions>, change?: (tickStore: TickStore) => TickStore): Member {
     return new Member(name, this.world.instance(name, options), this, change);
   }
 

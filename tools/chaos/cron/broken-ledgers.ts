@@ -1,4 +1,4 @@
-import type { TickLedger } from '../../../lib/core/store/tick-store.js';
+import type { TickStore } from '../../../lib/core/store/tick-store.js';
 import type { CronSimulationOptions } from './cron-simulation.js';
 import { RARE_JOBS } from './simulated-job.js';
 
@@ -13,7 +13,7 @@ export const LONG_PAUSES = {
 interface BrokenLedger {
   /** Which rule finds it out. */
   readonly rule: string;
-  breakLedger(ledger: TickLedger): TickLedger;
+  breakLedger(tickStore: TickStore): TickStore;
   /** In which simulation. */
   readonly options?: Partial<CronSimulationOptions>;
 }
@@ -21,11 +21,11 @@ interface BrokenLedger {
 let forged = 0;
 
 /** Takes any tick that it does not remember. */
-export function unjudged(ledger: TickLedger): TickLedger {
+export function unjudged(tickStore: TickStore): TickStore {
   return {
-    claim: (tick, claim) => ledger.claim(tick, { ...claim, due: undefined }),
-    finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
-    giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+    claim: (tick, claim) => tickStore.claim(tick, { ...claim, due: undefined }),
+    finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
+    giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
   };
 }
 
@@ -33,18 +33,18 @@ export function unjudged(ledger: TickLedger): TickLedger {
 export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   'it forgets a claim at once': {
     rule: 'duplicate',
-    breakLedger: (ledger) => ({
-      claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 1 }),
-      finish: (tick, ownership) => ledger.finish(tick, ownership, 1),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+    breakLedger: (tickStore) => ({
+      claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 1 }),
+      finish: (tick, ownership) => tickStore.finish(tick, ownership, 1),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
     }),
   },
   'it remembers a claim for less than the clocks are apart': {
     rule: 'duplicate',
-    breakLedger: (ledger) => ({
-      claim: (tick, claim) => ledger.claim(tick, { ...claim, keepMs: 20_000 }),
-      finish: (tick, ownership) => ledger.finish(tick, ownership, 20_000),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+    breakLedger: (tickStore) => ({
+      claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 20_000 }),
+      finish: (tick, ownership) => tickStore.finish(tick, ownership, 20_000),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
     }),
   },
   'it remembers a claim for as long as ever, but does not judge a tick by the time': {
@@ -54,41 +54,41 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   },
   'it knows a tick by the time it is asked': {
     rule: 'duplicate',
-    breakLedger: (ledger) => ({
-      claim: (tick, claim) => ledger.claim({ ...tick, tick: claim.ownership.owner }, claim),
-      finish: (tick, ownership, keepMs) => ledger.finish({ ...tick, tick: ownership.owner }, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack({ ...tick, tick: ownership.owner }, ownership, keepMs),
+    breakLedger: (tickStore) => ({
+      claim: (tick, claim) => tickStore.claim({ ...tick, tick: claim.ownership.id }, claim),
+      finish: (tick, ownership, keepMs) => tickStore.finish({ ...tick, tick: ownership.id }, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack({ ...tick, tick: ownership.id }, ownership, keepMs),
     }),
   },
   'it gives a rescuer the tick of a runner who lives': {
     rule: 'overlap',
-    breakLedger: (ledger) => ({
+    breakLedger: (tickStore) => ({
       async claim(tick, claim) {
-        const reply = await ledger.claim(tick, claim);
+        const reply = await tickStore.claim(tick, claim);
         if (reply.status !== 'taken' || claim.takeOver === 'nothing' || reply.ttlMs === 0) return reply;
         return { status: 'granted', fencingToken: 2 ** 52 + ++forged, rerun: true };
       },
-      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+      finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
     }),
   },
   'it does not note that a run has ended': {
     rule: 'rerun of a whole run',
-    breakLedger: (ledger) => ({
-      claim: (tick, claim) => ledger.claim(tick, claim),
+    breakLedger: (tickStore) => ({
+      claim: (tick, claim) => tickStore.claim(tick, claim),
       finish: () => Promise.resolve(),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
     }),
   },
   'it loses a claim that must wait': {
     rule: 'missed',
-    breakLedger: (ledger) => ({
+    breakLedger: (tickStore) => ({
       async claim(tick, claim) {
-        const reply = await ledger.claim(tick, claim);
+        const reply = await tickStore.claim(tick, claim);
         return reply.status === 'claimed' ? { status: 'overlap' } : reply;
       },
-      finish: (tick, ownership, keepMs) => ledger.finish(tick, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => ledger.giveBack(tick, ownership, keepMs),
+      finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
+      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
     }),
   },
 };

@@ -1,4 +1,4 @@
-import type { TickLedger } from '../../../lib/core/store/tick-store.js';
+import type { TickStore } from '../../../lib/core/store/tick-store.js';
 import { Network, ProcessClock } from '../../../test/support/simulation/simulated-process.js';
 import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import { Fleet, type Member } from '../../../test/support/world/singleton-fleet.js';
@@ -21,8 +21,8 @@ export interface CronSimulationOptions {
   readonly longestPauseMs?: number;
   /** The mean time between two incidents. @default 30 s */
   readonly calmMs?: number;
-  /** A broken ledger in place of a member's own, to see that it is found out. */
-  readonly breakLedger?: (ledger: TickLedger) => TickLedger;
+  /** A broken tick store in place of a member's own, to see that it is found out. */
+  readonly breakLedger?: (tickStore: TickStore) => TickStore;
 }
 
 const LEASE_MS = 3_000;
@@ -114,9 +114,9 @@ export class CronSimulation implements SimulatedWorld {
     const kind = this.#upTo(2) === 0 ? 'inOrder' : 'unordered';
     const network = new Network(worldClock, clock, random, { kind, trouble: TROUBLE, delayMs: LONGEST_DELAY_MS });
     member.instance.store.all(network.commandFate);
-    member.ledger.fates.claim = network.commandFate;
-    member.ledger.fates.finish = network.commandFate;
-    member.ledger.fates.giveBack = network.commandFate;
+    member.tickStore.fates.claim = network.commandFate;
+    member.tickStore.fates.finish = network.commandFate;
+    member.tickStore.fates.giveBack = network.commandFate;
     const scheduler = new SimulatedScheduler(this, member, clock);
     for (const [job, schedule] of this.#schedules) scheduler.schedule(job, schedule);
     const joined = { member, clock, network, scheduler };
@@ -195,7 +195,7 @@ export class CronSimulation implements SimulatedWorld {
   #forget(): void {
     for (const { member } of this.#processes) {
       const { events, store } = member.instance;
-      for (const notes of [events, store.commands, store.grants, member.ledger.claims, member.ledger.finishes]) {
+      for (const notes of [events, store.commands, store.grants, member.tickStore.claims, member.tickStore.finishes]) {
         notes.length = 0;
       }
     }

@@ -34,7 +34,7 @@ class KeyLedger {
 }
 
 /**
- * Nothing but arithmetic on names: every key of every name has one owner, and what cannot be a name is refused.
+ * Nothing but arithmetic on names: every key of every name has one id, and what cannot be a name is refused.
  *
  * @param keysOf other names for the keys, to see whether this finds what is wrong with them
  */

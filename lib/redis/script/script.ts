@@ -50,7 +50,9 @@ export interface ScriptSender {
 /** @param name of its file in lua/, in camel case */
 export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script;
 export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T>): FlaggedScript<T>;
-export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags?: ScriptFlags<T>): FlaggedScript<T> {
+export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T> = {}): FlaggedScript<T> {
   const lua = SCRIPT_TEXTS[name];
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), ...flags };
+  // All of one shape: every command reads them.
+  const { mayGrant, durable } = flags;
+  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), mayGrant, durable };
 }

@@ -5,7 +5,7 @@ import type { JobMessage, JobSetup } from './job-process-main.js';
 import { programOf } from '../../support/process/program.js';
 
 const main = programOf(new URL('job-process-main.ts', import.meta.url));
-const skewedClock = new URL('skewed-clock.mjs', import.meta.url).href;
+const skewedClock = new URL('../../support/process/skewed-clock.mjs', import.meta.url).href;
 
 type Told<T extends JobMessage['type']> = Extract<JobMessage, { type: T }>;
 

@@ -16,11 +16,16 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
  * @returns {Promise<import('./setup/find-redis.mjs').RedisSource>}
  */
 export async function setUp({ ownServer }) {
+  await setUpPackages();
+  await ensureBuilt(root);
+  return ensureRedis({ ownServer });
+}
+
+/** What is needed where nothing is built and no server started. */
+export async function setUpPackages() {
   say('Setting up');
   checkNode();
   await ensurePackages(root);
-  await ensureBuilt(root);
-  return ensureRedis({ ownServer });
 }
 
 function checkNode() {

@@ -1,37 +1,64 @@
-// npm test                 every test, then the package as its users get it
-// npm test -- <jest args>  a part of them: `npm test -- unit`, `npm test -- -t watchdog`
+// npm test                 what to run after a change: three minutes
+// npm run test:all         every test in its short form, then the package as its users get it: a quarter of an hour
+// npm run test:long        ten times as many simulations, the long form of chaos, every consumer of the package: an hour
+// npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
 import { join } from 'node:path';
 import { inForeground, runCommand } from './command.mjs';
+import { jest, LONG, SLOW } from './jest.mjs';
 import { root, setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
 
-const JEST = [
-  '--experimental-vm-modules', // Nest 12 is ESM only
-  '--disable-warning=ExperimentalWarning',
-  join(root, 'node_modules/jest/bin/jest.js'),
-];
-/** Most suites wait more than they work. Those that torment many processes keep two cores busy, and go on by themselves. */
-const PARTS = {
-  tests: ['--ignoreProjects', 'chaos', '--maxWorkers=3'],
-  chaos: ['--selectProjects', 'chaos', '--maxWorkers=2'],
+const CHAOS = join(root, 'scripts/chaos.mjs');
+const PACKAGE = join(root, 'test/package/run.mjs');
+
+/**
+ * What each command runs, part by part. Most suites wait more than they work, so three share two cores. Those of chaos torment many
+ * processes, keep two cores busy, and go on by themselves.
+ */
+const COMMANDS = {
+  test: {
+    tests: jest(
+      '--selectProjects',
+      'unit',
+      'stores',
+      'nest',
+      'docs',
+      'sample-app',
+      ...without(LONG, SLOW),
+      '--maxWorkers=3',
+    ),
+    package: [PACKAGE, 'nest12-esm-jest'],
+  },
+  all: {
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG), '--maxWorkers=3'),
+    chaos: jest('--selectProjects', 'chaos', ...without(LONG), '--maxWorkers=2'),
+    package: [PACKAGE],
+  },
+  long: {
+    simulations: jest('--selectProjects', 'unit', 'stores', '--testTimeout=1200000', '--maxWorkers=2'),
+    chaos: [CHAOS],
+    package: [PACKAGE],
+  },
 };
 
+function without(...patterns) {
+  return ['--testPathIgnorePatterns', ...patterns];
+}
+
 await runCommand(async () => {
-  const selection = process.argv.slice(2);
+  const [name, ...selection] = process.argv.slice(2);
+  const parts = selection.length > 0 ? { jest: jest('--maxWorkers=2', ...selection) } : COMMANDS[name];
   const redis = await setUp({ ownServer: true });
-  const env = {
-    ...process.env,
-    ...environmentOf(redis),
-  };
+  const env = { ...process.env, TEST_SPEED: name, ...environmentOf(redis) };
 
-  const run = (...args) => inForeground(process.execPath, args, { cwd: root, env });
   const results = {};
-  if (selection.length > 0) results.jest = await run(...JEST, '--maxWorkers=2', ...selection);
-  else {
-    for (const [name, args] of Object.entries(PARTS)) results[name] = await run(...JEST, ...args);
-    results.package = await run(join(root, 'test/package/run.mjs'));
+  for (const [part, args] of Object.entries(parts)) {
+    const from = performance.now();
+    const code = await inForeground(process.execPath, args, { cwd: root, env });
+    results[part] = { code, seconds: Math.round((performance.now() - from) / 1_000) };
   }
-
-  for (const [name, code] of Object.entries(results)) console.log(`${name}: ${code === 0 ? 'passed' : 'FAILED'}`);
-  return Math.max(...Object.values(results));
+  for (const [part, { code, seconds }] of Object.entries(results)) {
+    console.log(`${part}: ${code === 0 ? 'passed' : 'FAILED'} (${seconds} s)`);
+  }
+  return Math.max(...Object.values(results).map(({ code }) => code));
 });

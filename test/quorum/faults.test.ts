@@ -3,10 +3,11 @@ import { LockError, LockUnavailableError } from '../../lib/core/api/errors.js';
 import { type QuorumClient, QuorumWorld } from '../support/world/quorum-world.js';
 import type { SeededRandom } from '../support/world/seeded-random.js';
 import { ProcessClock } from '../support/simulation/simulated-process.js';
+import { runs } from '../support/simulation/runs.js';
 
 const LEASE_MS = 300;
 const ROUNDS = 6;
-const SEEDS = Number(process.env['SEEDS'] ?? 15);
+const SEEDS = runs(15);
 
 interface Faults {
   /** Whether nodes lose replies, and get commands twice. */

@@ -22,6 +22,7 @@ import { contender, enqueue, type Subject, take } from './subjects/subject.js';
 import { describeTickLedger } from './contract/tick-ledger.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
+import { runs } from '../support/simulation/runs.js';
 
 async function inMemory(): Promise<Subject> {
   const clock = new FakeClock();
@@ -64,8 +65,7 @@ describe('the in-memory lock store', () => {
   describe('transfer', () => describeTransfer(inMemory));
   describe('an operator', () => describeOperators(inMemory));
   describe('in any history', () => {
-    const numRuns = Number(process.env['HISTORIES'] ?? 300);
-    describeStoreModel(inMemory, { numRuns, withTime: true, unitMs: 100, slackMs: 0, hasRoughReplies: false });
+    describeStoreModel(inMemory, { numRuns: runs(300), withTime: true, unitMs: 100, slackMs: 0, hasRoughReplies: false });
   });
 
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
@@ -85,7 +85,7 @@ describe('the in-memory tick store', () => describeTickLedger(inMemory));
 
 describe('the in-memory latch store', () => {
   describeLatchStore(inMemory);
-  describeLatchHistories(inMemory, 300);
+  describeLatchHistories(inMemory, runs(300));
 });
 
 describe('the in-memory server', () => {

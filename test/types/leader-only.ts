@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.test.ts, never run.
+// Compiled by test/nest/decorators/types.slow.test.ts, never run.
 import { expectTypeOf } from 'expect-type';
 import {
   type DemotionReason,

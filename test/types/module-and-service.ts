@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.test.ts, never run.
+// Compiled by test/nest/decorators/types.slow.test.ts, never run.
 import { type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
 import { type Cluster, Redis } from 'ioredis';

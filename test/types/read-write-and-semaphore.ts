@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
+// Compiled by test/nest/decorators/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
 import {
   type BusyError,
   DistributedSemaphore,

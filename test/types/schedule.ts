@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.test.ts, never run.
+// Compiled by test/nest/decorators/types.slow.test.ts, never run.
 import { CronExpression } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 

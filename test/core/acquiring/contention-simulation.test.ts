@@ -6,6 +6,7 @@ import {
   type SimulationPlan,
 } from '../../support/simulation/contention-plan.js';
 import { ContentionSimulation } from '../../support/simulation/contention-simulation.js';
+import { PATIENCE_MS, runs } from '../../support/simulation/runs.js';
 
 const CALLS_WITHIN_MS = 4_000;
 
@@ -191,9 +192,8 @@ const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
 /** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
 const RUNS = {
   seed: Number(process.env['SIMULATION_SEED'] ?? 20260101),
-  numRuns: Number(process.env['SIMULATIONS'] ?? 150),
-  // Looking for the smallest failing plan takes no longer than that.
-  interruptAfterTimeLimit: Number(process.env['SIMULATION_MS'] ?? 25_000),
+  numRuns: runs(150),
+  interruptAfterTimeLimit: PATIENCE_MS,
 };
 
 describe('processes that contend on a bad network', () => {
@@ -203,11 +203,11 @@ describe('processes that contend on a bad network', () => {
     ['delays and reorders them', 'lossless'],
   ])('that %s exclude each other, end every call in time, and leave nothing behind', async (_, kind) => {
     let leases = 0;
-    const runs = fc.asyncProperty(plan(kind), async (one) => {
+    const property = fc.asyncProperty(plan(kind), async (one) => {
       const history = await new ContentionSimulation(one).run();
       leases += history.leases;
     });
-    await fc.assert(runs, RUNS);
+    await fc.assert(property, RUNS);
     expect(leases).toBeGreaterThan(10 * RUNS.numRuns); // or it has proved nothing
   });
 });

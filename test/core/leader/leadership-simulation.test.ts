@@ -4,6 +4,7 @@ import {
   type LeadershipPlan,
   LeadershipSimulation,
 } from '../../support/simulation/leadership-simulation.js';
+import { PATIENCE_MS, runs } from '../../support/simulation/runs.js';
 
 const WITHIN_MS = 30_000;
 
@@ -26,8 +27,8 @@ const plan = (kinds: readonly Kind[], network: fc.Arbitrary<LeadershipPlan['netw
 /** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
 const RUNS = {
   seed: 20260101,
-  numRuns: Number(process.env['SIMULATIONS'] ?? 100),
-  interruptAfterTimeLimit: Number(process.env['SIMULATION_MS'] ?? 25_000),
+  numRuns: runs(100),
+  interruptAfterTimeLimit: PATIENCE_MS,
 };
 
 describe('candidates that come and go', () => {
@@ -52,12 +53,12 @@ describe('candidates that come and go', () => {
       trouble: fc.constantFrom(0, 0.05, 0.2, 0.5),
       delayMs: fc.constantFrom(20, 300, 2_500),
     });
-    const runs = fc.asyncProperty(plan(everything, network), async (one) => {
+    const property = fc.asyncProperty(plan(everything, network), async (one) => {
       const simulation = new LeadershipSimulation(one);
       await simulation.run();
       terms += simulation.tokens.length;
     });
-    await fc.assert(runs, RUNS);
+    await fc.assert(property, RUNS);
     expect(terms).toBeGreaterThan(3 * RUNS.numRuns); // or it has proved nothing
   });
 
@@ -65,13 +66,13 @@ describe('candidates that come and go', () => {
     let longest = 0;
     const network = fc.constant({ kind: 'inOrder' as const, trouble: 0, delayMs: 20 });
     const orderly: Kind[] = ['resign', 'stand', 'stand', 'release', 'work', 'kill'];
-    const runs = fc.asyncProperty(plan(orderly, network), async (one) => {
+    const property = fc.asyncProperty(plan(orderly, network), async (one) => {
       const simulation = new LeadershipSimulation(one);
       await simulation.run();
       longest = Math.max(longest, simulation.longestVacancyMs);
       expect(simulation.longestVacancyMs).toBeLessThan(LeadershipSimulation.longestVacancyMs);
     });
-    await fc.assert(runs, RUNS);
+    await fc.assert(property, RUNS);
     expect(longest).toBeGreaterThan(2_000); // some leader did die
   });
 });

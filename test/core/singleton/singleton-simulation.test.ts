@@ -1,9 +1,10 @@
 import { simulateCron } from '../../../tools/chaos/cron/simulate-cron.js';
 import type { SimulatedJob } from '../../../tools/chaos/cron/simulated-job.js';
+import { runs } from '../../support/simulation/runs.js';
 
 // The same simulation runs with many more ticks in tools/chaos/cron.
 const TICKS = 20;
-const WORLDS = Array.from({ length: 20 }, (_, seed) => seed + 1);
+const WORLDS = Array.from({ length: runs(20) }, (_, seed) => seed + 1);
 
 /** overlap: 'wait', because then no tick may be missing, however the runs fall. */
 function job(onCrash: 'skip' | 'retry'): SimulatedJob {

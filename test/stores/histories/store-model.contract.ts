@@ -3,6 +3,7 @@ import type { Pace } from './comparison.js';
 import { History } from './history.js';
 import { historyPlan } from './history-plan.js';
 import type { Subject } from '../subjects/subject.js';
+import { PATIENCE_MS } from '../../support/simulation/runs.js';
 
 export interface ModelRuns extends Pace {
   readonly numRuns: number;
@@ -25,7 +26,7 @@ export function describeStoreModel(createSubject: () => Promise<Subject>, runs: 
       }
     });
     // What fast-check prints with a failure (seed and path) runs the smallest failing history again.
-    await fc.assert(histories, { seed: 20_260_101, numRuns: runs.numRuns, interruptAfterTimeLimit: 40_000 });
+    await fc.assert(histories, { seed: 20_260_101, numRuns: runs.numRuns, interruptAfterTimeLimit: 2 * PATIENCE_MS });
     expect(grants).toBeGreaterThan(5 * runs.numRuns); // or it has proved nothing
   });
 }

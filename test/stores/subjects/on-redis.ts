@@ -23,6 +23,7 @@ import { LONG_MS, type Subject } from './subject.js';
 import { describeTickLedger } from '../contract/tick-ledger.contract.js';
 import { describeTransfer } from '../contract/transfer.contract.js';
 import { describeWriter } from '../contract/writer.contract.js';
+import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */
 export interface RedisSite extends AsyncDisposable {
@@ -98,7 +99,7 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
 export function describeOnRedis(
   openSite: () => Promise<RedisSite>,
   part: 'all' | 'locks' = 'all',
-  histories = { locks: 25, latches: 60 },
+  histories = { locks: runs(25), latches: runs(60) },
 ): void {
   const onRedis = useSubjectsOn(openSite);
 

@@ -65,7 +65,13 @@ describe('the in-memory lock store', () => {
   describe('transfer', () => describeTransfer(inMemory));
   describe('an operator', () => describeOperators(inMemory));
   describe('in any history', () => {
-    describeStoreModel(inMemory, { numRuns: runs(300), withTime: true, unitMs: 100, slackMs: 0, hasRoughReplies: false });
+    describeStoreModel(inMemory, {
+      numRuns: runs(300),
+      withTime: true,
+      unitMs: 100,
+      slackMs: 0,
+      hasRoughReplies: false,
+    });
   });
 
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {

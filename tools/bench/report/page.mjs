@@ -9,8 +9,8 @@ const HEAD = `# Benchmarks
 
 <!-- Written by \`npm run bench\` from tools/bench/results/latest.json. Notes belong into tools/bench/notes/. -->
 
-How fast locks are, beside a bare round trip, beside what one writes without a library, and beside other packages for Node. Run it on
-your own machine, where only the comparison within one run means something:
+How fast locks are, beside a bare round trip, beside a lock written by hand, and beside other packages for Node. Run it on your own
+machine. Only the comparison within one run means something:
 
 \`\`\`sh
 npm run bench                                    # everything: 15 to 17 minutes, on a quiet machine
@@ -18,16 +18,17 @@ npm run bench -- --quick                         # a smoke run
 npm run bench -- --scenario handover --rounds 9  # one of them
 \`\`\`
 
-It installs what it compares with into \`tools/bench/node_modules\`, starts a Redis of its own without persistence, and stops it again.`;
+It installs the other packages into \`tools/bench/node_modules\`, starts a Redis of its own without persistence, and stops it again.`;
 
 const METHOD = `## How it is measured
 
-- Everyone is measured within each round, in turn, and everyone begins a round in turn. Numbers are medians over the rounds, with the
-  smallest and the largest in parentheses. A ratio is taken within a round, where all had the same machine; the median of those is shown.
+- All contestants are measured within each round, one after another, and they take turns at being first. Numbers are medians over the
+  rounds, with the smallest and the largest in parentheses. A ratio is taken within a round, where all had the same machine; the median of
+  those is shown.
 - Each contestant works in processes of its own, which are warm when a round begins. All use the same version of ioredis and the same Redis.
-- Redis runs on the same machine, so a round trip is as short as it gets. Over a network everything that takes more of them falls behind
+- Redis runs on the same machine, so a round trip is as short as it gets. Over a network a contestant with more round trips falls behind
   further, and the processor time of a client matters less.
-- Of settings that are a choice between speed and load, such as the pause between two attempts, several are tried before the rounds of a
+- Some settings are a choice between speed and load, such as the pause between two attempts. Several are tried before the rounds of a
   contended scenario, and the one with most leases per second is used.
 - Exclusion is checked: sections are stamped by the monotonic clock that all processes of a machine share, and no two may overlap. A
   contestant that breaks it, fails, or does not answer in time is reported as failed.`;

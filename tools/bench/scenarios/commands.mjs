@@ -17,7 +17,8 @@ const ROUNDS = 3;
 export const scenario = {
   name: 'commands',
   title: 'Commands to Redis for each lease',
-  meaning: 'How much a Redis that serves others too has to do for a lock, and whether that grows with those who wait.',
+  meaning:
+    'How much work a lock is for a Redis that has other work too, and whether that grows with the number of waiters.',
   how:
     `Callers want one resource, with nothing to do under it; three rounds. The commands are counted on the wire, by a proxy before Redis that ` +
     'sees what clients send: scripts count as one, SUBSCRIBE and heartbeats count too. (`INFO commandstats` would count what scripts ' +

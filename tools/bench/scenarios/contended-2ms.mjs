@@ -4,7 +4,7 @@ import { ours, toLeastOfPeers, toMostOfPeers } from './ratios.mjs';
 export const scenario = {
   name: 'contended-2ms',
   title: 'One resource, 32 callers, 2 ms of work under the lock',
-  meaning: 'How much of the time the resource is in use while many wait for it, rather than free and not yet noticed.',
+  meaning: 'How much of the time the resource is in use while many callers wait for it.',
   how:
     'As above, with `setTimeout(2)` as the work. Its real length is measured (the column "section"): with a lock that costs nothing, ' +
     '1 / section leases would fit into a second. "In use" is how much of that was reached.',

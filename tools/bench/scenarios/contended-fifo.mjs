@@ -24,7 +24,7 @@ export const scenario = {
   meaning: 'How even the waits are with `cohort: 0`, for work where fairness matters more than the number of leases.',
   how:
     'Ours only, with `cohort: 0`: 32 callers in four processes as in the contended scenarios. The fair share is the number of ' +
-    'callers times the mean time for a lease: what everybody waits if nobody ever goes before another. The last column is by how ' +
+    'callers times the mean time for a lease: how long each caller waits if none ever overtakes another. The last column is by how ' +
     'much the leases of any process differ from the mean of all processes.',
   metrics: [
     { id: 'leasesPerSecond', label: 'leases/s', digits: 0 },

@@ -9,7 +9,7 @@ export const scenario = {
   meaning: 'What the decorator adds to a call of the lock service with the same body.',
   how:
     'One process, one caller: a call of a method of a Nest provider that is decorated with `@DistributedLock`, then `locks.using()` ' +
-    'with the same body, in turns, and who is first changes with every pair. The ratio is that of the medians of a round.',
+    'with the same body, in turns, and the first one changes with every pair. The ratio is that of the medians of a round.',
   metrics: [
     { id: 'p50Us', label: 'p50, µs', digits: 1 },
     { id: 'p99Us', label: 'p99, µs', digits: 1 },

@@ -15,7 +15,7 @@ export const scenario = {
     'Two processes hand one resource to each other, 40 times in a round, on an otherwise idle machine: from the call of release in ' +
     'the one to the return of acquire in the other, by the clock both share; 300 more go before, without a pause. Before each ' +
     'hand-over a `PING` is timed from the process that is about to release, and a bare `PUBLISH` from there to the message in ' +
-    'the other. Those that poll do so at their shortest setting (3 ms).',
+    'the other. The packages that poll do so at their shortest setting (3 ms).',
   metrics: [
     { id: 'p50Us', label: 'p50, µs', digits: 0 },
     { id: 'p99Us', label: 'p99, µs', digits: 0 },

@@ -4,11 +4,11 @@ import { toMostOfPeers } from './ratios.mjs';
 export const scenario = {
   name: 'read-mostly',
   title: 'Readers and writers, 2 ms of work under the lock',
-  meaning: 'What it brings to let readers in side by side, and whether writers still get their turn.',
+  meaning: 'What it brings to let readers work side by side, and whether writers still get their turn.',
   how:
     'One resource, four processes with eight callers each; 95 of 100 calls read and 5 write, at random, with `setTimeout(2)` as the ' +
-    "work. Ours uses the modes `'read'` and `'write'`. No other package here has a lock for readers, so everybody locks everybody " +
-    'out there. Checked by time stamps: nobody is ever beside a writer. Every writer counts for the longest wait, also one that ' +
+    "work. Ours uses the modes `'read'` and `'write'`. No other package here has a lock for readers, so with them every call locks " +
+    'out all others. Checked by time stamps: no call is ever beside a writer. Every writer counts for the longest wait, also one that ' +
     'still waits at the end.',
   metrics: [
     { id: 'readsPerSecond', label: 'reads/s', digits: 0 },

@@ -4,9 +4,9 @@ import { runThroughput, throughputMetrics } from './throughput.mjs';
 export const scenario = {
   name: 'semaphore-1',
   title: 'A free semaphore, one caller after the other',
-  meaning: 'What a permit costs when nobody else wants one. For information.',
+  meaning: 'What a permit costs when no other caller wants one. For information.',
   how:
-    'One process, one caller, one semaphore with three permits that nobody else uses; acquire, release, and again, in five slices of ' +
+    'One process, one caller, one semaphore with three permits that no other caller uses; acquire, release, and again, in five slices of ' +
     '200 ms in each round. Our permit carries a fencing token and is renewed.',
   metrics: throughputMetrics,
   chart: { metric: 'leasesPerSecond', unit: 'leases/s' },

@@ -4,10 +4,10 @@ import { runThroughput, throughputMetrics } from './throughput.mjs';
 export const scenario = {
   name: 'uncontended-1',
   title: 'A free lock, one caller after the other',
-  meaning: 'What a lock costs when nobody else wants it: one acquire and one release, two round trips to Redis.',
+  meaning: 'What a lock costs when no other caller wants it: one acquire and one release, two round trips to Redis.',
   how:
-    'One process, one caller, one resource that nobody else uses; acquire, release, and again. For `PING` an operation is one ' +
-    'round trip, for the others acquire and release. In each round everyone has five slices of 200 ms, side by side. Our lease ' +
+    'One process, one caller, one resource that no other caller uses; acquire, release, and again. For `PING` an operation is one ' +
+    'round trip, for the others acquire and release. In each round each contestant has five slices of 200 ms, side by side. Our lease ' +
     'carries a fencing token and is renewed; the raw pair has neither.',
   metrics: throughputMetrics,
   chart: { metric: 'leasesPerSecond', unit: 'leases/s' },

@@ -10,7 +10,7 @@ export const scenario = {
   meaning: 'Whether a rush for one resource is served in order, and leaves nothing behind.',
   how:
     'One process holds a resource, 2,000 callers wait for it, then it is released; each releases as soon as it has its lease. Out of ' +
-    'order is how many were served after one that came later. Heap and timers are compared with those before, after a garbage ' +
+    'order is how many were served after one that came later. Heap and timers are compared with those before the rush, after a garbage ' +
     'collection; two rushes that are not counted warm up. Three rounds.',
   metrics: [
     { id: 'servedMs', label: 'all served in, ms', digits: 0 },

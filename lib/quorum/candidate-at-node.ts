@@ -6,11 +6,11 @@ import {
   type Queueing,
 } from '../core/store/lock-store.js';
 import type { QuorumNode } from './node.js';
-import type { QuorumVote } from './vote.js';
+import type { Vote } from './vote.js';
 
 /** How one contender, or holder, stands at one node. */
-export class QuorumSeat {
-  vote: QuorumVote | undefined;
+export class CandidateAtNode {
+  vote: Vote | undefined;
   /** What is to be handed back there in the same step, until that was answered. */
   leaving: LockOwner | undefined;
   /** Whether it may be held, or waited for, there. */
@@ -49,9 +49,9 @@ export class QuorumSeat {
   }
 
   /** @param stamp when the command was sent that this is the answer to */
-  heed(reply: AcquireReply, stamp: number): void {
+  onReply(reply: AcquireReply, stamp: number): void {
     if (reply.status === 'granted') {
-      this.hear({ fencingToken: reply.fencingToken, stamp });
+      this.onGrant({ fencingToken: reply.fencingToken, stamp });
       return;
     }
     this.#forgetBefore(stamp);
@@ -59,7 +59,7 @@ export class QuorumSeat {
   }
 
   /** Whether a grant is for the name it has there now. */
-  mayHear(grant: PushedGrant): boolean {
+  isMeant(grant: PushedGrant): boolean {
     return grant.isFor(this.#ownership.id);
   }
 
@@ -68,14 +68,14 @@ export class QuorumSeat {
    *
    * @returns whether that is new. Whoever may use the channels can repeat a message, also after the vote was forgotten
    */
-  hearMessage(vote: QuorumVote): boolean {
+  onGrantMessage(vote: Vote): boolean {
     if (vote.fencingToken <= this.#heardToken) return false;
     this.#heardToken = vote.fencingToken;
-    return this.hear(vote);
+    return this.onGrant(vote);
   }
 
   /** It has the vote. Returns whether that is new. */
-  hear(vote: QuorumVote): boolean {
+  onGrant(vote: Vote): boolean {
     if (this.vote && this.vote.stamp >= vote.stamp) return false;
     this.vote = vote;
     return true;
@@ -106,7 +106,7 @@ export class QuorumSeat {
   }
 
   /** No answer came, and nobody knows how long an earlier grant will go on to last. */
-  missed(stamp: number, mayBeTaken: boolean): void {
+  onNoReply(stamp: number, mayBeTaken: boolean): void {
     this.#forgetBefore(stamp);
     if (!mayBeTaken) this.isTaken = false;
   }
@@ -131,7 +131,7 @@ export class QuorumSeat {
   }
 
   /** Hands the vote to whoever is next there, and stands in the queue again. */
-  yield(leaseMs: number): void {
+  passVoteOn(leaseMs: number): void {
     this.leaving = this.rename(leaseMs);
   }
 

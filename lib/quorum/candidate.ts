@@ -8,11 +8,11 @@ import {
 } from '../core/store/lock-store.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import { NotAskedError } from './node.js';
-import { QuorumPatience } from './patience.js';
-import { QuorumRound, type RoundListener } from './round.js';
-import { nameOf, QuorumSeat } from './candidate-at-node.js';
-import { decide, enoughToDeny } from './majority.js';
-import { type QuorumVote, stampOf, tokenOf } from './vote.js';
+import { Patience } from './patience.js';
+import { Round, type RoundListener } from './round.js';
+import { nameOf, CandidateAtNode } from './candidate-at-node.js';
+import { askMajority, enoughToDeny } from './majority.js';
+import { type Vote, stampOf, tokenOf } from './vote.js';
 import type { QuorumDeps } from './deps.js';
 
 /**
@@ -20,8 +20,8 @@ import type { QuorumDeps } from './deps.js';
  * votes are split, whoever has too few hands them on, node by node, to those who are next there, after a pause that is
  * random, and longer the more votes it has: votes gather where most of them are. It keeps its place in all other queues.
  */
-export class QuorumContender {
-  readonly seats: readonly QuorumSeat[];
+export class Candidate {
+  readonly atNodes: readonly CandidateAtNode[];
   /** When it was last heard of. */
   touchedAt = 0;
   leaseMs = 0;
@@ -34,9 +34,9 @@ export class QuorumContender {
   #heldSince = -Infinity;
   #queueing: Queueing | undefined;
   /** Those whose outcome is not told yet. */
-  readonly #rounds = new Set<QuorumRound>();
+  readonly #rounds = new Set<Round>();
   readonly #listener: RoundListener;
-  readonly #patience: QuorumPatience;
+  readonly #patience: Patience;
   /** How long the nodes took to answer. */
   #roundMs = 1;
 
@@ -48,15 +48,15 @@ export class QuorumContender {
   ) {
     const newName = () => ({ ...ownership, id: nameOf(ownership.id, deps.newAttempt()) });
     const name = isBack ? newName() : ownership;
-    this.seats = deps.nodes.map((node) => new QuorumSeat(node, name, newName));
+    this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, name, newName));
     this.touchedAt = deps.clock.now();
     this.#listener = {
-      answered: ({ names, sentAt }, index, reply) => this.#heed(index, names[index]!, sentAt, reply),
-      failed: (round, index, error) => this.#missed(index, round, error),
+      answered: ({ names, sentAt }, index, reply) => this.#onReply(index, names[index]!, sentAt, reply),
+      failed: (round, index, error) => this.#onNoReply(index, round, error),
       counted: () => this.#look(),
       late: () => this.#heard(),
     };
-    this.#patience = new QuorumPatience(deps.alarms, deps.random, () => this.#yield());
+    this.#patience = new Patience(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
   get votes(): number {
@@ -64,10 +64,10 @@ export class QuorumContender {
   }
 
   /** Those that cannot have ended since they were given. */
-  get #standing(): QuorumVote[] {
+  get #standing(): Vote[] {
     const endedBefore = this.deps.clock.now() - this.leaseMs;
-    const standing: QuorumVote[] = [];
-    for (const { vote } of this.seats) if (vote && vote.stamp > endedBefore) standing.push(vote);
+    const standing: Vote[] = [];
+    for (const { vote } of this.atNodes) if (vote && vote.stamp > endedBefore) standing.push(vote);
     return standing;
   }
 
@@ -84,27 +84,27 @@ export class QuorumContender {
   acquire(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
     this.touch(leaseMs);
     this.#queueing = queueing;
-    const round = new QuorumRound(this.seats, queueing, this.deps, this.#listener);
+    const round = new Round(this.atNodes, queueing, this.deps, this.#listener);
     this.#rounds.add(round);
     round.send(leaseMs, left);
     return round.reply.promise;
   }
 
   /** A node says that it has granted. Whether to this one, by the name it has there now. */
-  hear(index: number, grant: PushedGrant): boolean {
-    const seat = this.seats[index]!;
+  onGrantMessage(index: number, grant: PushedGrant): boolean {
+    const seat = this.atNodes[index]!;
     // A release under that name is under way.
-    if (this.isOver || !seat.mayHear(grant)) return false;
-    if (seat.hearMessage({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
+    if (this.isOver || !seat.isMeant(grant)) return false;
+    if (seat.onGrantMessage({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
     return true;
   }
 
   /** It holds what it was given elsewhere. */
-  static adopt(ownership: LockOwner, leaseMs: number, deps: QuorumDeps): QuorumContender {
-    const adopted = new QuorumContender(ownership, deps);
+  static adopt(ownership: LockOwner, leaseMs: number, deps: QuorumDeps): Candidate {
+    const adopted = new Candidate(ownership, deps);
     adopted.#state = 'held';
     adopted.touch(leaseMs);
-    for (const seat of adopted.seats) seat.isTaken = true;
+    for (const seat of adopted.atNodes) seat.isTaken = true;
     return adopted;
   }
 
@@ -114,9 +114,9 @@ export class QuorumContender {
   }
 
   /** A node does not have it any more while a majority has: it asks for the vote, and waits for it there. */
-  regain(index: number): void {
+  reclaimVote(index: number): void {
     if (this.#state !== 'held') return;
-    this.seats[index]!.vote = undefined;
+    this.atNodes[index]!.vote = undefined;
     this.#ask(index, LOCK_DEFAULTS.maxWaiters);
   }
 
@@ -136,57 +136,57 @@ export class QuorumContender {
   end(isForgotten = false): void {
     this.#state = 'over';
     this.#patience.end();
-    for (const seat of this.seats) seat.end(this.leaseMs, isForgotten);
+    for (const seat of this.atNodes) seat.end(this.leaseMs, isForgotten);
     if (this.#rounds.size > 0)
       this.#reject(new LockStoreError('unknown', 'it was released before the nodes had answered'));
   }
 
   /** It has waited long enough for more votes. */
-  #yield(): void {
+  #passVotesOn(): void {
     if (this.#state !== 'contending' || !this.#queueing) return;
-    this.seats.forEach((seat, index) => {
+    this.atNodes.forEach((seat, index) => {
       if (!seat.vote) return;
-      seat.yield(this.leaseMs);
+      seat.passVoteOn(this.leaseMs);
       this.#ask(index, this.#queueing!.maxWaiters);
     });
   }
 
   #ask(index: number, maxWaiters: number): void {
-    const seat = this.seats[index]!;
+    const seat = this.atNodes[index]!;
     const name = seat.ownership;
     const sentAt = this.deps.clock.now();
     seat.node.ask(
       () => seat.ask(this.leaseMs, { sentAt, maxWaiters }),
       (reply) => {
-        this.#heed(index, name, sentAt, reply);
+        this.#onReply(index, name, sentAt, reply);
         this.#heard();
       },
       (error) => this.#settle(seat, name, error), // whoever asks next asks for this as well
     );
   }
 
-  #heed(index: number, name: LockOwner, stamp: number, reply: AcquireReply): void {
-    const seat = this.seats[index]!;
+  #onReply(index: number, name: LockOwner, stamp: number, reply: AcquireReply): void {
+    const seat = this.atNodes[index]!;
     seat.answered(name);
-    if (!this.isOver && seat.isCalled(name)) seat.heed(reply, stamp);
+    if (!this.isOver && seat.isCalled(name)) seat.onReply(reply, stamp);
     else if (reply.status === 'granted' || reply.status === 'queued') seat.refuse(name, this.leaseMs);
   }
 
-  #missed(index: number, { wasTaken, sentAt, names }: QuorumRound, error: LockStoreError): void {
-    const seat = this.seats[index]!;
+  #onNoReply(index: number, { wasTaken, sentAt, names }: Round, error: LockStoreError): void {
+    const seat = this.atNodes[index]!;
     this.#settle(seat, names[index]!, error);
-    if (seat.isCalled(names[index]!)) seat.missed(sentAt, wasTaken[index]! || error.failure === 'unknown');
+    if (seat.isCalled(names[index]!)) seat.onNoReply(sentAt, wasTaken[index]! || error.failure === 'unknown');
   }
 
   /** What has failed like this will not be executed, unless that is not known. What was not sent was not counted. */
-  #settle(seat: QuorumSeat, name: LockOwner, error: LockStoreError): void {
+  #settle(seat: CandidateAtNode, name: LockOwner, error: LockStoreError): void {
     if (error.failure !== 'unknown' && !(error instanceof NotAskedError)) seat.answered(name);
   }
 
   /** Something that no round waits for. */
   #heard(): void {
     this.#look();
-    this.#considerYielding();
+    this.#considerPassingVotesOn();
   }
 
   /** Whether anything is decided now. */
@@ -207,7 +207,7 @@ export class QuorumContender {
     }
   }
 
-  #mayWin(round: QuorumRound): boolean {
+  #mayWin(round: Round): boolean {
     const votes =
       this.#state === 'held' ? round.granted + round.countOpen() : this.votes + round.countOpen(({ vote }) => !vote);
     return votes >= this.deps.majority;
@@ -227,8 +227,8 @@ export class QuorumContender {
     const fencingToken = tokenOf(votes, majority, this.fencingToken);
     if (!fencing) return this.#conclude(stamp, fencingToken);
     this.#state = 'raising';
-    const written = decide(nodes, this.deps, {
-      send: ({ store }, index) => store.raiseToken(this.seats[index]!.ownership, fencingToken),
+    const written = askMajority(nodes, this.deps, {
+      send: ({ store }, index) => store.raiseToken(this.atNodes[index]!.ownership, fencingToken),
       enoughNos: enoughToDeny(nodes.length),
     });
     written.then(
@@ -267,13 +267,13 @@ export class QuorumContender {
     this.#rounds.clear();
   }
 
-  #answer(round: QuorumRound, reply: AcquireReply): void {
+  #answer(round: Round, reply: AcquireReply): void {
     this.#rounds.delete(round);
     this.#roundMs = Math.max(1, this.deps.clock.now() - round.beganAt);
     round.reply.resolve(reply);
   }
 
-  #lose(round: QuorumRound, refusal: AcquireReply | Error): void {
+  #lose(round: Round, refusal: AcquireReply | Error): void {
     const isHeld = this.#state === 'held';
     if (refusal instanceof Error) {
       this.#rounds.delete(round);
@@ -286,16 +286,16 @@ export class QuorumContender {
     if (isHeld) this.#state = 'contending';
     if (refusal.status !== 'queued') this.#withdraw();
     this.#answer(round, refusal);
-    this.#considerYielding();
+    this.#considerPassingVotesOn();
   }
 
   /** Releases everything everywhere, also where it is not known whether there is anything. */
   #withdraw(): void {
     this.lostVotes = this.votes;
-    for (const seat of this.seats) seat.withdraw(this.leaseMs);
+    for (const seat of this.atNodes) seat.withdraw(this.leaseMs);
   }
 
-  #considerYielding(): void {
+  #considerPassingVotesOn(): void {
     const { votes } = this;
     if (this.#state !== 'contending' || !this.#queueing || votes === 0) this.#patience.end();
     else this.#patience.wait(this.#roundMs, votes);

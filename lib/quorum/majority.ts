@@ -34,7 +34,7 @@ export interface YesNo {
  *
  * @throws LockStoreError when it can be neither: it says why, node by node
  */
-export function decide(nodes: readonly QuorumNode[], timing: QuorumTiming, question: YesNo): Promise<boolean> {
+export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, question: YesNo): Promise<boolean> {
   const { send, enoughNos = majorityOf(nodes.length), no = 'not the owner', inDoubt = false } = question;
   const { refuted, confirmed, missed } = question;
   const majority = majorityOf(nodes.length);

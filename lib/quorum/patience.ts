@@ -8,16 +8,16 @@ import type { Random } from '../core/util/random.js';
 const PATIENCE = { least: 0.25, perVote: 2, perYield: 1.05, mostYields: 20, byNature: 8 };
 
 /** How long a contender that has some votes waits for more before it hands them on. */
-export class QuorumPatience implements Alarm {
+export class Patience implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   readonly #nature: number;
-  #yields = 0;
+  #passes = 0;
 
   constructor(
     private readonly alarms: Alarms,
     private readonly random: Random,
-    private readonly handOn: () => void,
+    private readonly passVotesOn: () => void,
   ) {
     this.#nature = PATIENCE.byNature ** random.fraction();
   }
@@ -36,13 +36,13 @@ export class QuorumPatience implements Alarm {
   }
 
   ring(): void {
-    this.#yields++;
-    this.handOn();
+    this.#passes++;
+    this.passVotesOn();
   }
 
   #nextMs(roundTripMs: number, votes: number): number {
     const { least, perVote, perYield, mostYields } = PATIENCE;
-    const growth = perVote ** (votes - 1) * perYield ** Math.min(this.#yields, mostYields);
+    const growth = perVote ** (votes - 1) * perYield ** Math.min(this.#passes, mostYields);
     return roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#nature;
   }
 }

@@ -14,15 +14,15 @@ import {
   type Transfer,
 } from '../core/store/lock-store.js';
 import { pause } from '../core/util/pause.js';
-import type { QuorumContender } from './candidate.js';
+import type { Candidate } from './candidate.js';
 import type { QuorumDeps } from './deps.js';
-import { QuorumContenders } from './candidates.js';
+import { Candidates } from './candidates.js';
 import { type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
 import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './operators.js';
 import { releaseAtNodes } from './release.js';
 import { renewAtNodes } from './renewal.js';
 import { transferAtNodes } from './transfer.js';
-import { decide, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
+import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
 import type { Random } from '../core/util/random.js';
 
 export interface QuorumLockStoreOptions {
@@ -55,7 +55,7 @@ export class QuorumLockStore implements LockStore {
   readonly noSemaphores = NO_SEMAPHORES;
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
-  readonly #contenders: QuorumContenders;
+  readonly #candidates: Candidates;
   readonly #listeners: GrantListener[] = [];
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
@@ -68,10 +68,10 @@ export class QuorumLockStore implements LockStore {
     let attempts = 0;
     const newAttempt = () => ++attempts;
     this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
-    this.#contenders = new QuorumContenders(this.#deps);
+    this.#candidates = new Candidates(this.#deps);
     this.nodes.forEach((node, index) => {
       node.store.listen({
-        granted: (grant) => this.#hear(index, grant),
+        granted: (grant) => this.#onGrantMessage(index, grant),
         reconnected: () => this.#listeners.forEach((listener) => listener.reconnected()),
       });
     });
@@ -83,7 +83,7 @@ export class QuorumLockStore implements LockStore {
 
   /** How many owners it keeps in mind. */
   get size(): number {
-    return this.#contenders.size;
+    return this.#candidates.size;
   }
 
   /** How many commands have a time-out that still runs, and contenders a pause. */
@@ -93,12 +93,12 @@ export class QuorumLockStore implements LockStore {
 
   acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     if (contender.mode === 'semaphore') return Promise.reject(semaphoreRefused());
-    const candidate = this.#contenders.open(contender);
+    const candidate = this.#candidates.open(contender);
     return queueing ? candidate.acquire(leaseMs, queueing) : this.#acquireNow(candidate, leaseMs);
   }
 
   /** Nobody wakes one who does not wait: where some votes were to be had but too few, it asks once more, after a random pause. */
-  async #acquireNow(candidate: QuorumContender, leaseMs: number): Promise<AcquireReply> {
+  async #acquireNow(candidate: Candidate, leaseMs: number): Promise<AcquireReply> {
     const { clock, random, timeoutMs } = this.#deps;
     for (let tries = 1; ; tries++) {
       const reply = await candidate.acquire(leaseMs, undefined);
@@ -111,13 +111,13 @@ export class QuorumLockStore implements LockStore {
 
   async rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     if (contender.mode === 'semaphore') throw semaphoreRefused();
-    const leaving = this.#contenders.get(owner.id);
-    const candidate = this.#contenders.open(contender);
-    candidate.seats.forEach((seat, index) => {
-      seat.leaving ??= leaving?.seats[index]?.ownership ?? owner;
+    const leaving = this.#candidates.get(owner.id);
+    const candidate = this.#candidates.open(contender);
+    candidate.atNodes.forEach((seat, index) => {
+      seat.leaving ??= leaving?.atNodes[index]?.ownership ?? owner;
     });
     leaving?.end();
-    this.#contenders.delete(owner.id);
+    this.#candidates.delete(owner.id);
     let nos = 0;
     const heed = (wasHeld: boolean): void => void (wasHeld || nos++);
     const next = await candidate.acquire(leaseMs, queueing, heed).catch((error: unknown) => {
@@ -130,25 +130,25 @@ export class QuorumLockStore implements LockStore {
   }
 
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    this.#contenders.get(ownership.id)?.touch(leaseMs);
+    this.#candidates.get(ownership.id)?.touch(leaseMs);
     return this.#decide(ownership, ({ store }, name) => store.setDepth(name, depth, leaseMs));
   }
 
   renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const holder = this.#contenders.get(ownership.id) ?? this.#contenders.adopt(ownership, leaseMs);
+    const holder = this.#candidates.get(ownership.id) ?? this.#candidates.adopt(ownership, leaseMs);
     return renewAtNodes(holder, leaseMs, exactly, this.#deps);
   }
 
   async release(ownership: LockOwner, lazily?: boolean): Promise<boolean> {
-    const contender = this.#contenders.get(ownership.id);
+    const contender = this.#candidates.get(ownership.id);
     const wasHeld = await releaseAtNodes(ownership, contender, lazily, this.#deps);
-    this.#contenders.delete(ownership.id);
+    this.#candidates.delete(ownership.id);
     return wasHeld;
   }
 
   /** Releases what this id may have, in the background. It may ask again: it has another name at the nodes then. */
   abandon({ id: owner }: LockOwner): void {
-    this.#contenders.get(owner)?.abandon();
+    this.#candidates.get(owner)?.abandon();
   }
 
   verify(ownership: LockOwner): Promise<boolean> {
@@ -157,7 +157,7 @@ export class QuorumLockStore implements LockStore {
 
   async downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
     const isReader = await this.#decide(ownership, ({ store }, name) => store.downgrade(name, leaseMs));
-    if (isReader) for (const seat of this.#contenders.get(ownership.id)?.seats ?? []) seat.mode = 'read';
+    if (isReader) for (const seat of this.#candidates.get(ownership.id)?.atNodes ?? []) seat.mode = 'read';
     return isReader;
   }
 
@@ -166,11 +166,11 @@ export class QuorumLockStore implements LockStore {
   }
 
   async transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
-    const holder = this.#contenders.get(ownership.id);
+    const holder = this.#candidates.get(ownership.id);
     const token = await transferAtNodes(ownership, transfer, holder, this.#deps);
     if (token !== null && !transfer.share) {
       holder?.end();
-      this.#contenders.delete(ownership.id);
+      this.#candidates.delete(ownership.id);
     }
     return token;
   }
@@ -211,14 +211,14 @@ export class QuorumLockStore implements LockStore {
 
   /** Asks each node about its own name of this id. */
   #decide(ownership: LockOwner, send: (node: QuorumNode, name: LockOwner) => Promise<boolean>): Promise<boolean> {
-    const seats = this.#contenders.get(ownership.id)?.seats;
-    return decide(this.nodes, this.#deps, {
+    const seats = this.#candidates.get(ownership.id)?.atNodes;
+    return askMajority(this.nodes, this.#deps, {
       send: (node, index) => send(node, seats?.[index]?.ownership ?? ownership),
     });
   }
 
-  #hear(index: number, grant: PushedGrant): void {
-    for (const contender of this.#contenders.of(grant.resource)) if (contender.hear(index, grant)) return;
+  #onGrantMessage(index: number, grant: PushedGrant): void {
+    for (const contender of this.#candidates.of(grant.resource)) if (contender.onGrantMessage(index, grant)) return;
     this.nodes[index]!.hear(grant);
   }
 }

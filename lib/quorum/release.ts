@@ -1,8 +1,8 @@
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import type { LockOwner } from '../core/store/lock-store.js';
-import type { QuorumContender } from './candidate.js';
+import type { Candidate } from './candidate.js';
 import type { QuorumDeps } from './deps.js';
-import { decide, enoughToDeny } from './majority.js';
+import { askMajority, enoughToDeny } from './majority.js';
 
 /**
  * Releases what an owner has at all nodes; at those that do not answer in time again and again, in the background.
@@ -12,16 +12,16 @@ import { decide, enoughToDeny } from './majority.js';
  */
 export function releaseAtNodes(
   ownership: LockOwner,
-  contender: QuorumContender | undefined,
+  contender: Candidate | undefined,
   lazily: boolean | undefined,
   deps: QuorumDeps,
 ): Promise<boolean> {
   const { nodes } = deps;
-  const seats = contender?.seats;
+  const seats = contender?.atNodes;
   const leaseMs = contender?.leaseMs ?? LOCK_DEFAULTS.leaseMs;
   contender?.end();
   seats?.forEach((seat) => seat.leave());
-  const released = decide(nodes, deps, {
+  const released = askMajority(nodes, deps, {
     send: ({ store }, index) => store.release(seats?.[index]!.ownership ?? ownership, lazily),
     enoughNos: enoughToDeny(nodes.length),
     // What is not answered is asked again, in the background: a lost minority is not the caller's business.

@@ -1,6 +1,6 @@
-import type { QuorumContender } from './candidate.js';
+import type { Candidate } from './candidate.js';
 import type { QuorumDeps } from './deps.js';
-import { decide } from './majority.js';
+import { askMajority } from './majority.js';
 
 /**
  * Lengthens a lease at a majority. Where a node does not have it any more, it asks for the vote again, unless the lock is known to be lost.
@@ -8,7 +8,7 @@ import { decide } from './majority.js';
  * @param exactly whether the lease is to be as long as that even where it is longer
  */
 export async function renewAtNodes(
-  holder: QuorumContender,
+  holder: Candidate,
   leaseMs: number,
   exactly: boolean | undefined,
   deps: QuorumDeps,
@@ -18,14 +18,14 @@ export async function renewAtNodes(
   let isHeld = true;
   let isAnswered = false;
   try {
-    isHeld = await decide(deps.nodes, deps, {
-      send: ({ store }, index) => store.renew(holder.seats[index]!.ownership, leaseMs, exactly),
-      refuted: (index) => (isAnswered ? isHeld && holder.regain(index) : lost.push(index)),
+    isHeld = await askMajority(deps.nodes, deps, {
+      send: ({ store }, index) => store.renew(holder.atNodes[index]!.ownership, leaseMs, exactly),
+      refuted: (index) => (isAnswered ? isHeld && holder.reclaimVote(index) : lost.push(index)),
     });
     return isHeld;
   } finally {
     // Before the caller goes on, who may release it.
     isAnswered = true;
-    if (isHeld) for (const index of lost) holder.regain(index);
+    if (isHeld) for (const index of lost) holder.reclaimVote(index);
   }
 }

@@ -8,7 +8,7 @@ import {
 } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumDeps } from './deps.js';
-import type { QuorumSeat } from './candidate-at-node.js';
+import type { CandidateAtNode } from './candidate-at-node.js';
 import { quorumError } from './majority.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
@@ -17,9 +17,9 @@ type Refusal = Exclude<AcquireReply, Granted>;
 
 /** Who is told of the answers. The index is that of the node. */
 export interface RoundListener {
-  answered(round: QuorumRound, index: number, reply: AcquireReply): void;
+  answered(round: Round, index: number, reply: AcquireReply): void;
   /** It will not answer, or has not in time. */
-  failed(round: QuorumRound, index: number, error: LockStoreError): void;
+  failed(round: Round, index: number, error: LockStoreError): void;
   /** Called after each of `answered` and `failed`. */
   counted(): void;
   /** Called after each answer that came after it had counted as failed. */
@@ -27,7 +27,7 @@ export interface RoundListener {
 }
 
 /** One attempt of a contender at all nodes, until its outcome is told. */
-export class QuorumRound {
+export class Round {
   readonly reply = new Deferred<AcquireReply>();
   /** What the contender was called at each node when it was sent. */
   readonly names: readonly LockOwner[];
@@ -40,7 +40,7 @@ export class QuorumRound {
   readonly #broadcast: Broadcast<AcquireReply>;
 
   constructor(
-    private readonly seats: readonly QuorumSeat[],
+    private readonly atNodes: readonly CandidateAtNode[],
     private readonly queueing: Queueing | undefined,
     private readonly deps: QuorumDeps,
     listener: RoundListener,
@@ -56,13 +56,13 @@ export class QuorumRound {
       },
       counted: () => listener.counted(),
     });
-    this.names = seats.map(({ ownership }) => ownership);
-    this.wasTaken = seats.map(({ isTaken }) => isTaken);
+    this.names = atNodes.map(({ ownership }) => ownership);
+    this.wasTaken = atNodes.map(({ isTaken }) => isTaken);
   }
 
   /** @param left told of each node whether what is handed back there was still held */
   send(leaseMs: number, left: ((wasHeld: boolean) => void) | undefined): void {
-    this.#broadcast.send((_, index) => this.seats[index]!.ask(leaseMs, this.queueing, left));
+    this.#broadcast.send((_, index) => this.atNodes[index]!.ask(leaseMs, this.queueing, left));
   }
 
   /** How many have granted in answer to this attempt, and have not got their vote back since. */
@@ -71,10 +71,10 @@ export class QuorumRound {
   }
 
   /** How many (of those that are meant) may still answer in time. */
-  countOpen(isMeant: (seat: QuorumSeat) => boolean = () => true): number {
+  countOpen(isMeant: (seat: CandidateAtNode) => boolean = () => true): number {
     const { answers, failures } = this.#broadcast;
     let count = 0;
-    for (const [index, seat] of this.seats.entries()) {
+    for (const [index, seat] of this.atNodes.entries()) {
       if (answers[index] === undefined && failures[index] === undefined && isMeant(seat)) count++;
     }
     return count;
@@ -101,7 +101,7 @@ export class QuorumRound {
 
   get #votes(): Granted[] {
     return this.#broadcast.answers.filter((answer, index): answer is Granted => {
-      return answer?.status === 'granted' && this.seats[index]!.isCalled(this.names[index]!);
+      return answer?.status === 'granted' && this.atNodes[index]!.isCalled(this.names[index]!);
     });
   }
 

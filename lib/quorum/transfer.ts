@@ -1,6 +1,6 @@
 import type { LockOwner, Transfer } from '../core/store/lock-store.js';
-import { decide } from './majority.js';
-import type { QuorumContender } from './candidate.js';
+import { askMajority } from './majority.js';
+import type { Candidate } from './candidate.js';
 import type { QuorumDeps } from './deps.js';
 
 /**
@@ -13,11 +13,11 @@ import type { QuorumDeps } from './deps.js';
 export async function transferAtNodes(
   ownership: LockOwner,
   transfer: Transfer,
-  holder: QuorumContender | undefined,
+  holder: Candidate | undefined,
   deps: QuorumDeps,
 ): Promise<number | null> {
   const { nodes } = deps;
-  const nameAt = (index: number): LockOwner => holder?.seats[index]!.ownership ?? ownership;
+  const nameAt = (index: number): LockOwner => holder?.atNodes[index]!.ownership ?? ownership;
   // The tokens of the nodes differ, and the lease has one of them.
   const fencingToken = transfer.fencingToken ?? (holder?.fencingToken || undefined);
   const terms = { ...transfer, ...(fencingToken && { fencingToken }) };
@@ -32,7 +32,7 @@ export async function transferAtNodes(
       node.withdraw(nameAt(index), holder?.leaseMs ?? transfer.leaseMs);
     }
   };
-  isMoved = await decide(nodes, deps, {
+  isMoved = await askMajority(nodes, deps, {
     send: async ({ store }, index) => {
       const token = await store.transfer(nameAt(index), terms);
       if (token !== null) tokens.push(token);

@@ -2,11 +2,10 @@ import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/deferred.js';
 import { InvalidLockOptionsError, type LeaseLostError } from '../api/errors.js';
-import type { SingleLease } from '../lease/single-lease.js';
+import { PrintableLease, type SingleLease } from '../lease/single-lease.js';
 import type { LeaderWork } from './leadership.js';
 import type { EnteredLease, LockContext } from '../holding/lock-context.js';
 import { NotLeaderError } from '../api/not-leader-error.js';
-import { PrintableLease } from '../lease/printable-lease.js';
 import { RunningWork } from '../util/running-work.js';
 import type { DemotionReason, Term } from './term.js';
 

@@ -1,7 +1,6 @@
-import type { SingleLease } from './single-lease.js';
+import { PrintableLease, type SingleLease } from './single-lease.js';
 import { lastingController } from '../util/merged-signal.js';
 import type { EnteredLease } from '../holding/lock-context.js';
-import { PrintableLease } from './printable-lease.js';
 import { notAmong, severalOrders } from '../api/resource.js';
 import type { TransferOptions } from '../api/transfer-options.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';

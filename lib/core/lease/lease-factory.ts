@@ -1,6 +1,6 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
-import { sendDepth } from './depth.js';
+import { sendDepth } from './changes.js';
 import {
   type LeaseLossReason,
   LeaseLostError,

@@ -1,6 +1,5 @@
 import { type Answer, retryUnexecuted } from '../store/ask.js';
-import { downgrade } from './downgrade.js';
-import { sendDepth } from './depth.js';
+import { downgrade, sendDepth } from './changes.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';

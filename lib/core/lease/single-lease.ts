@@ -1,22 +1,42 @@
+import { inspect, type InspectOptions } from 'node:util';
 import { ask } from '../store/ask.js';
 import { currentContext } from '../util/async-contexts.js';
-import { downgrade } from './downgrade.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { giveBack, leaveOne } from './release.js';
-import { extend } from './lease-extension.js';
+import { downgrade, extend } from './changes.js';
 import { handOn } from './transfer.js';
 import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
-import { PrintableLease } from './printable-lease.js';
+import type { Lease } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 import { readTransferOptions, type TransferOptions } from '../api/transfer-options.js';
 import { checkInteger } from '../api/validation.js';
+import { escapeUnsafe } from '../util/quoted.js';
 
 const OVER = Promise.resolve();
+
+/** How a lease looks in a log: what a reader wants to know of it, and never its owner id, which is a secret. */
+export abstract class PrintableLease {
+  abstract readonly fencingToken: number;
+
+  /** One token, or one for each of several resources. Never throws. */
+  protected get printedToken(): object {
+    return { fencingToken: this.fencingToken };
+  }
+
+  toJSON(this: Lease & PrintableLease) {
+    const { resource, mode, printedToken } = this;
+    return { resource, mode, ...printedToken, isHeld: this.isHeld(), remainingMs: Math.round(this.remainingMs()) };
+  }
+
+  [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
+    return `Lease ${escapeUnsafe(inspect(this.toJSON(), options))}`;
+  }
+}
 
 /** The lease of one resource. */
 export class SingleLease extends PrintableLease implements EnteredLease {

@@ -1,0 +1,96 @@
+import { type Answer, ask, retryUnexecuted } from '../store/ask.js';
+import type { Hold } from '../holding/hold.js';
+import type { LeaseDeps } from './lease-deps.js';
+import { asStoreError } from '../store/lock-store.js';
+
+/**
+ * Starts the lease of a hold anew, and makes it that long from now on, for the watchdog too.
+ *
+ * @throws LockUnavailableError when the store does not answer; the lease then runs on to its old end
+ */
+export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Promise<void> {
+  const { store, clock, alarms, watchdog } = deps;
+  const { storeLease, ownership, attemptTimeoutMs } = hold;
+  let sentAt = 0;
+  let lastsMs = leaseMs;
+  const send = (): Promise<boolean> => {
+    sentAt = clock.now();
+    // Others who read beside it have their own idea of how long.
+    const isAlone = storeLease.holders.length === 1;
+    lastsMs = isAlone ? leaseMs : Math.max(leaseMs, storeLease.leaseMs);
+    const renewalMs = hold.renewalMs(lastsMs);
+    const renewal = storeLease.renewing(sentAt, renewalMs, isAlone);
+    const { nextRenewalAt } = storeLease;
+    // It may shorten the lease: then the watchdog must not come too late.
+    storeLease.nextRenewalAt = Math.min(nextRenewalAt, sentAt + lastsMs / 3);
+    watchdog.watch(hold);
+    const command = store.renew(ownership, renewalMs, isAlone);
+    // Also when nobody waits for the reply any more.
+    command.then(
+      (stillOwner) => (stillOwner ? storeLease.confirm(renewal) : storeLease.takenOver()),
+      (error: unknown) => {
+        if (asStoreError(error).failure === 'unknown') return storeLease.forget(renewal);
+        storeLease.dismiss(renewal);
+        storeLease.nextRenewalAt = Math.max(storeLease.nextRenewalAt, nextRenewalAt);
+      },
+    );
+    return command;
+  };
+  await ask(alarms, send, attemptTimeoutMs, 'extend', ownership.resource, () => hold.isHeld());
+  if (!hold.isHeld()) return;
+  storeLease.leaseMs = lastsMs;
+  storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
+  watchdog.watch(hold);
+}
+
+/**
+ * Makes a writer a reader, in place. It is one from now on, whatever comes of the command: who may have let readers in must
+ * not write any more. Other readers of this process may join at once, because the store still lets nobody else in.
+ */
+export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boolean>> {
+  const { storeLease } = hold;
+  storeLease.mode = 'read';
+  const send = async (): Promise<boolean> => {
+    const leaseMs = hold.renewalMs();
+    const renewal = storeLease.renewing(deps.clock.now(), leaseMs);
+    try {
+      const isOwner = await deps.store.downgrade(hold.ownership, leaseMs);
+      if (isOwner) {
+        storeLease.isReadLock = true;
+        storeLease.confirm(renewal);
+      }
+      return isOwner;
+    } catch (error) {
+      if (asStoreError(error).failure !== 'unknown') storeLease.dismiss(renewal);
+      throw error;
+    }
+  };
+  const again = () => (hold.isHeld() ? send() : undefined);
+  const answer = hold.inOrder(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
+  // After the command was sent: whoever asks the store for more is behind it.
+  deps.localQueues.downgraded(hold);
+  const known = await answer;
+  if (known.outcome === 'answered' && !known.value) storeLease.takenOver();
+  return known;
+}
+
+/** Tells the store how many leases stand on a hold, which starts the lease anew. One at a time: see {@link Hold.inOrder}. */
+export function sendDepth(
+  hold: Hold,
+  { store, clock, alarms }: LeaseDeps,
+  timeoutMs: number,
+): Promise<Answer<boolean>> {
+  const send = async (): Promise<boolean> => {
+    const leaseMs = hold.renewalMs();
+    const renewal = hold.storeLease.renewing(clock.now(), leaseMs);
+    try {
+      const isOwner = await store.setDepth(hold.ownership, hold.depth, leaseMs);
+      if (isOwner) hold.storeLease.confirm(renewal);
+      return isOwner;
+    } catch (error) {
+      if (asStoreError(error).failure !== 'unknown') hold.storeLease.dismiss(renewal);
+      throw error;
+    }
+  };
+  return retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
+}

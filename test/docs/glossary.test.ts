@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, tablesOf } from './guides.js';
+
+const GLOSSARY = 'docs/internals/glossary.md';
+
+const [retired] = tablesOf(GLOSSARY).filter(({ header }) => header[0] === 'Do not write');
+
+/** Those that no file of lib/ may have: in code type. */
+const refused = retired!.rows.flatMap(([word]) => /^`(\w+)`$/.exec(word!)?.[1] ?? []);
+
+/** Where a word stands, also as a part of a longer name. */
+function findWord(word: string, text: string): string[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) => (line.toLowerCase().includes(word) ? [`${index + 1}: ${line.trim()}`] : []));
+}
+
+describe('the glossary', () => {
+  const sources = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.(?:ts|lua)$/.test(name),
+  );
+
+  it('refuses some words', () => {
+    expect(refused).toContain('tenure');
+    expect(sources.length).toBeGreaterThan(100);
+    expect(findWord('tenure', 'const a = 1;\nconst localTenures = [];')).toEqual(['2: const localTenures = [];']);
+  });
+
+  it.each(refused)('lib/ does not say "%s"', (word) => {
+    const found = sources.flatMap((name) => [
+      ...findWord(word, name).map(() => `${name}: its name`),
+      ...findWord(word, readFileSync(join(ROOT, 'lib', name), 'utf8')).map((place) => `${name}:${place}`),
+    ]);
+    expect(found).toEqual([]);
+  });
+
+  it('has each word once', () => {
+    const words = tablesOf(GLOSSARY)
+      .filter(({ header }) => header[0] === 'Word')
+      .flatMap(({ rows }) => rows.map(([word]) => word!));
+    expect(words.filter((word, index) => words.indexOf(word) !== index)).toEqual([]);
+  });
+});

@@ -112,7 +112,9 @@ export function readDeclarations(queries) {
   function tagsOf(symbol) {
     const tags = new Map();
     for (const { name, text } of symbol.getJsDocTags(checker)) {
-      tags.set(name, [...(tags.get(name) ?? []), plain(ts.displayPartsToString(text))]);
+      // The compiler takes the first word behind @see for a name, and writes a space behind it.
+      const value = plain(ts.displayPartsToString(text)).replace(/^docs \//, 'docs/');
+      tags.set(name, [...(tags.get(name) ?? []), value]);
     }
     return tags;
   }

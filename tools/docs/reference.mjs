@@ -104,12 +104,12 @@ function isLiteral(value) {
 }
 
 function withLinks({ text, see }) {
-  const links = see.filter((page) => page.startsWith('docs/')).map(linkTo);
-  return links.length === 0 ? text : `${text} See ${links.join(', ')}.`;
+  return see.length === 0 ? text : `${text} See ${see.map(linkTo).join(', ')}.`;
 }
 
 /** Named by the heading that it leads to. */
 function linkTo(page) {
+  if (!page.startsWith('docs/')) throw new Error(`@see ${page}: not a page of docs/`);
   const [file, anchor] = page.split('#');
   const slugger = new GithubSlugger();
   const headings = [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);

@@ -49,7 +49,9 @@ export default {
       ...project('sample-app', testsIn('sample-app/test')),
       globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',
     },
-    project('docs', testsIn('test/docs')),
+    project('docs', testsIn('test/docs'), `!${testsIn('test/docs/site')}`),
+    // Builds the site, and opens it in a browser.
+    project('site', testsIn('test/docs/site')),
     project('chaos', testsIn('tools/chaos')),
   ],
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.

@@ -8,18 +8,10 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 
 /** @param {import('vitepress').MarkdownRenderer} md */
 export function useRepositoryMarkdown(md) {
-  dropComments(md);
   drawDiagrams(md);
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
   });
-}
-
-/** `<!-- run -->` is for the tests. */
-function dropComments(md) {
-  const withoutComments = (tokens, index) => tokens[index].content.replace(/<!--[^]*?-->/g, '');
-  md.renderer.rules.html_block = withoutComments;
-  md.renderer.rules.html_inline = withoutComments;
 }
 
 function drawDiagrams(md) {

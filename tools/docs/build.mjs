@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { serve } from 'vitepress';
 import { checkLinks } from './check-links.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -32,7 +33,7 @@ else {
     process.exit(1);
   }
   console.log(`All ${followed} links lead somewhere. The site is in ${SITE}`);
-  if (values.serve) await run(VITEPRESS, 'preview', 'docs', '--port', values.port);
+  if (values.serve) await serve({ root: join(ROOT, 'docs'), port: Number(values.port) });
 }
 
 /** Ends this program where the other one fails: that one has said why. */

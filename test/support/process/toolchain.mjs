@@ -28,6 +28,21 @@ export const OPENSSL = {
   otherwise: ['macOS           brew install openssl'],
 };
 
+/** @type {Tool} */
+export const BROWSER = {
+  name: 'Chromium',
+  programs: [
+    'chromium',
+    'chromium-browser',
+    'google-chrome',
+    '/Applications/Chromium.app/Contents/MacOS/Chromium',
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  ],
+  flag: '--version',
+  packages: ['chromium'],
+  otherwise: ['macOS           brew install --cask google-chrome'],
+};
+
 /**
  * Gives the program to use for each tool, in their order.
  * @param {Tool[]} tools

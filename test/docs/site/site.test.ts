@@ -1,0 +1,156 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { BROWSER, findTools } from '../../support/process/toolchain.mjs';
+import { findOnPath } from '../../../scripts/setup/programs.mjs';
+import { GUIDES, readGuide, ROOT } from '../guides.js';
+import { serveSite, type SiteServer } from './site-server.js';
+
+const BUILD_MS = 600_000;
+/** A page may load Mermaid, on a machine that does much else. */
+const PAGE_MS = 30_000;
+
+/** The paths of the pages of docs/ on the site. */
+const pages = GUIDES.filter((path) => path.startsWith('docs/')).map((path) => ({
+  path: `/${path.replace('docs/', '').replace(/\.md$/, '.html')}`,
+  text: readGuide(path),
+}));
+const withDiagrams = pages.filter(({ text }) => /^```mermaid$/m.test(text));
+
+describe('the site in a browser', () => {
+  let site: SiteServer | undefined;
+  let browser: Browser | undefined;
+  let context: BrowserContext;
+  let page: Page;
+  /** What the browser complained of, on any page of a test. */
+  let complaints: string[];
+
+  beforeAll(async () => {
+    const [program] = findTools([BROWSER]);
+    site = await serveSite();
+    browser = await chromium.launch({
+      executablePath: program!.startsWith('/') ? program! : (await findOnPath(program!, process.env))!,
+      // Chromium has no sandbox for root, whom containers run as. It opens nothing but our own pages.
+      chromiumSandbox: process.getuid?.() !== 0,
+    });
+  }, BUILD_MS);
+  afterAll(async () => {
+    await browser?.close();
+    await site?.stop();
+  }, BUILD_MS);
+
+  beforeEach(async () => {
+    complaints = [];
+    context = await browser!.newContext({ baseURL: site!.url });
+    context.setDefaultTimeout(PAGE_MS);
+    page = await context.newPage();
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('response', (response) => {
+      if (!response.ok() && response.status() !== 304) complaints.push(`${response.status()} ${response.url()}`);
+    });
+  });
+  afterEach(() => context.close());
+
+  /** The page changes after the address does. */
+  const heading = (name: string) => page.locator('main').getByRole('heading', { level: 1, name }).waitFor();
+
+  it('begins with the README', async () => {
+    await page.goto('/');
+    await heading('nestjs-redis-lock');
+    expect(complaints).toEqual([]);
+  });
+
+  it('leads from page to page', async () => {
+    await page.goto('/');
+    await page.locator('.VPNavBarMenu').getByRole('link', { name: 'Reference' }).click();
+    await heading('Module options');
+    await page.locator('.VPSidebar').getByRole('link', { name: 'Errors', exact: true }).click();
+    await heading('Errors');
+    expect(new URL(page.url()).pathname).toBe('/reference/errors.html');
+    await page.locator('main').getByText('LOCK_TIMEOUT').first().waitFor();
+    // A link from a generated table to a heading of another page.
+    await page.locator('main').getByRole('link', { name: 'What ended the wait' }).click();
+    await page.waitForURL('**/guide/waiting.html#what-ended-the-wait');
+    expect(complaints).toEqual([]);
+  });
+
+  it('finds a word', async () => {
+    await page.goto('/');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('searchbox').fill('restartQuarantineMs');
+    const results = page.locator('#localsearch-list a');
+    await results.first().waitFor();
+    await page.getByRole('searchbox').press('Enter');
+    await page.waitForURL(/\.html/);
+    await page.locator('main').getByText('restartQuarantineMs').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the options with what is allowed', async () => {
+    await page.goto('/reference/lock-options.html');
+    const row = page.locator('tr', { has: page.locator('td:first-child code', { hasText: /^attemptTimeoutMs$/ }) });
+    expect(await row.locator('td').nth(1).innerText()).toBe('10 ms to 60 s');
+    expect(complaints).toEqual([]);
+  });
+
+  it('has the API, with what the types are and what the comments say', async () => {
+    await page.goto('/');
+    await page.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click();
+    await heading('API');
+    await page.locator('main').getByRole('link', { name: 'nestjs-redis-lock', exact: true }).click();
+    await page.locator('main').getByRole('link', { name: 'LockTimeoutError', exact: true }).click();
+    await heading('LockTimeoutError');
+    await page.locator('main').getByText('retryAfterMs').first().waitFor();
+    await page.locator('main').getByText('Raise waitMs').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it(
+    'opens every page of docs/ without a complaint, and shows no mark that is for the tests',
+    async () => {
+      expect(pages.length).toBeGreaterThan(20);
+      for (const { path } of pages) {
+        await page.goto(path);
+        expect([path, await page.locator('main h1').count()]).toEqual([path, 1]);
+        expect([path, await page.locator('main').innerText()]).toEqual([path, expect.not.stringContaining('<!--')]);
+      }
+      expect(complaints).toEqual([]);
+    },
+    BUILD_MS,
+  );
+
+  it('keeps the marks for the tests out of what it sends', () => {
+    const built = readdirSync(join(ROOT, 'site/dist'), { recursive: true, encoding: 'utf8' });
+    const assets = built.filter((name) => /\.(html|js)$/.test(name)).map((name) => readGuide(`site/dist/${name}`));
+    expect(assets.length).toBeGreaterThan(20);
+    expect(assets.filter((text) => /<!-- (run|generated)\b/.test(text))).toEqual([]);
+  });
+
+  it(
+    'draws the diagrams',
+    async () => {
+      expect(withDiagrams.length).toBeGreaterThan(0);
+      for (const { path, text } of withDiagrams) {
+        await page.goto(path);
+        const drawn = page.locator('main .mermaid svg');
+        const diagrams = text.match(/^```mermaid$/gm)!.length;
+        await drawn.nth(diagrams - 1).waitFor();
+        expect([path, await page.locator('main .mermaid').count()]).toEqual([path, diagrams]);
+        const { width, height } = (await drawn.first().boundingBox())!;
+        expect(Math.min(width, height)).toBeGreaterThan(50);
+      }
+      expect(complaints).toEqual([]);
+    },
+    BUILD_MS,
+  );
+
+  it('would notice an error in the console and a page that is missing', async () => {
+    await page.goto('/');
+    await page.evaluate('console.error("broken")');
+    await page.goto('/nowhere.html');
+    expect(complaints).toEqual(expect.arrayContaining(['broken', `404 ${site!.url}/nowhere.html`]));
+  });
+});

@@ -115,6 +115,25 @@ describe('maxWaiters', () => {
       expect(b.store.sent('acquire').length).toBeGreaterThan(5);
     });
 
+    it('lets three take turns where two may wait', async () => {
+      const instances = [a, b, world.instance('c')];
+      const options = { maxWaiters: 2, leaseMs: 600, cohort: 0, waitMs: Infinity };
+      let turns = 0;
+      const caller = async ({ locks }: Instance): Promise<void> => {
+        for (let i = 0; i < 3; i++) {
+          const lease = await locks.acquire('stock', options);
+          turns++;
+          await new Promise<void>((resolve) => world.clock.setTimer(resolve, 1_500));
+          await lease.release();
+        }
+      };
+      const callers = instances.map((instance) => track(caller(instance)));
+      await world.clock.advance(20_000);
+      expect(callers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+      expect(turns).toBe(9);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
     it('is asked for each call of a line anew', async () => {
       const c = world.instance('c');
       const holder = await a.locks.acquire('stock');

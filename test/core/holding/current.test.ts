@@ -26,6 +26,14 @@ describe('current', () => {
     expect(a.locks.current()).toBeUndefined();
   });
 
+  it('is nothing in another application of the process', async () => {
+    const b = world.instance('b');
+    await a.locks.using('stock', undefined, async () => {
+      expect(b.locks.current()).toBeUndefined();
+      expect(b.locks.current('stock')).toBeUndefined();
+    });
+  });
+
   it('is nothing for work that outlives the lease', async () => {
     let child!: Promise<unknown>;
     await a.locks.using('stock', undefined, async () => {

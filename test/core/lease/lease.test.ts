@@ -149,6 +149,16 @@ describe('a lease', () => {
       expect(a.store.sent('renew')).toEqual([]);
     });
 
+    it('throws where somebody else has the lock, and prolongs nothing', async () => {
+      const lease = await a.locks.acquire('stock');
+      world.server.locks.delete('stock');
+      const next = await b.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
+      await expect(lease.extend(60_000)).rejects.toBeInstanceOf(LeaseLostError);
+      expect(lease.isHeld()).toBe(false);
+      expect((await b.locks.inspect('stock')).ttlMs).toBeLessThanOrEqual(5_000);
+      expect(await next.verify()).toBe(true);
+    });
+
     it('throws when the reply comes after the old deadline', async () => {
       const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
       const reply = gate();

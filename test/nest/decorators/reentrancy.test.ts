@@ -8,7 +8,6 @@ import {
 } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
-import { useRedis } from '../../support/redis/redis-server.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const reentrant = { key: (order: string) => `order:${order}`, mode: 'reentrant', waitMs: 150 } as const;
@@ -94,13 +93,7 @@ class Checkout {
   }
 }
 
-const redis = useRedis();
-const stores: [string, () => Parameters<typeof inMemory>[0]][] = [
-  ['in memory', () => ({})],
-  ['on Redis', () => ({ connection: redis().url })],
-];
-
-describe.each(stores)('locked methods that call locked methods of other services, %s', (_, options) => {
+describe('locked methods that call locked methods of other services', () => {
   const start = useApps();
   let checkout: Checkout;
   let stock: Stock;
@@ -110,7 +103,7 @@ describe.each(stores)('locked methods that call locked methods of other services
   beforeEach(async () => {
     mayEnd = gate();
     left = undefined;
-    const { app } = await start({ imports: [inMemory(options())], providers: [Checkout, Payments, Stock] });
+    const { app } = await start({ imports: [inMemory()], providers: [Checkout, Payments, Stock] });
     [checkout, stock, locks] = [app.get(Checkout), app.get(Stock), app.get(RedisLockService)];
     events = [];
     locks.observe((event) => events.push(event));

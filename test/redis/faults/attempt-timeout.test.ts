@@ -1,5 +1,4 @@
-import { LockBusyError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { exponentialBackoff, fixedInterval } from '../../../lib/core/api/retry.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -103,42 +102,5 @@ describe('an attempt that times out leaves no orphan lock', () => {
     expect(lease.remainingMs()).toBeLessThan(1_400 + 1);
     proxy.delayMs = 0;
     await lease.release();
-  });
-});
-
-describe('retry strategies', () => {
-  const redis = useRedis();
-  const admin = useAdmin(() => redis().url);
-  const start = useInstances(() => redis().url);
-
-  it('fixedInterval asks maxAttempts times, does not queue, and says that the last attempt was busy', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x');
-    await resetCounts(admin());
-    const retry = fixedInterval({ intervalMs: 5, maxAttempts: 4 });
-    const error = await rejection<LockBusyError>(b.locks.acquire('x', { retry }));
-    expect(error).toBeInstanceOf(LockBusyError);
-    expect([error.attempts, error.lastAttempt]).toEqual([4, 'busy']);
-    expect((await commandCounts(admin())).evalsha).toBe(4);
-    expect(await admin().exists('lock:{x}:waiters')).toBe(0);
-  });
-
-  it('exponentialBackoff is granted when the lock is free again', async () => {
-    const [a, b] = [await start(), await start()];
-    const lease = await a.locks.acquire('x');
-    const waiting = b.locks.acquire('x', { retry: exponentialBackoff({ initialMs: 5, maxMs: 50 }) });
-    await lease.release();
-    expect((await waiting).isHeld()).toBe(true);
-  });
-
-  it('says that the last attempt timed out, or failed', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const { locks } = await start({ connection: proxy.url, defaults: { attemptTimeoutMs: 50 } });
-    const retry = fixedInterval({ intervalMs: 5, maxAttempts: 2 });
-    proxy.blackHole('toClient', 'commands');
-    expect(await rejection(locks.acquire('x', { retry }))).toMatchObject({ lastAttempt: 'timeout' });
-    proxy.cut();
-    expect(await rejection(locks.acquire('x', { retry }))).toMatchObject({ lastAttempt: 'failed' });
-    proxy.heal();
   });
 });

@@ -22,47 +22,6 @@ describe('a grant that comes late, twice, or from nobody', () => {
   };
   const holder = async (): Promise<string | undefined> => (await admin().get('lock:{x}'))?.split('/')[0];
 
-  it.each([
-    ['aborts', { waitMs: 60_000 }],
-    ['is out of time', { waitMs: 500 }],
-  ])('a call that %s while the message is under way passes the lock on', async (what, options) => {
-    const { proxy, a, b, far } = await scene();
-    await using _ = proxy;
-    const lease = await a.locks.acquire('x', LONG);
-    proxy.blackHole('toClient', 'subscriber');
-    const controller = new AbortController();
-    const leaving = rejection(far.locks.acquire('x', { ...LONG, ...options, signal: controller.signal }));
-    await untilQueued(a, 'x', far);
-    const waiting = b.locks.acquire('x', LONG);
-    await untilQueued(a, 'x', far, b);
-    await lease.release();
-    expect(await holder()).toBe(far.instanceId);
-    if (what === 'aborts') controller.abort();
-    await leaving;
-    const next = await waiting;
-    proxy.heal();
-    await eventually(() => expect(far.locks.orphanReleases.size).toBe(0));
-    expect(await next.verify()).toBe(true);
-    await next.release();
-    await expectNothingLeft(admin(), a, b, far);
-  });
-
-  it('a shutdown while the message is under way passes the lock on', async () => {
-    const { proxy, a, b, far } = await scene();
-    await using _ = proxy;
-    const lease = await a.locks.acquire('x', LONG);
-    proxy.blackHole('toClient', 'subscriber');
-    const leaving = rejection(far.locks.acquire('x', LONG));
-    await untilQueued(a, 'x', far);
-    const waiting = b.locks.acquire('x', LONG);
-    await untilQueued(a, 'x', far, b);
-    await lease.release();
-    await far.locks.shutdown(0);
-    await leaving;
-    await (await waiting).release();
-    await expectNothingLeft(admin(), a, b);
-  });
-
   it('a message for a call that gave up while it could not reach Redis is answered with a release', async () => {
     const { proxy, a, b, far } = await scene();
     await using _ = proxy;
@@ -81,30 +40,6 @@ describe('a grant that comes late, twice, or from nobody', () => {
     proxy.heal();
     await (await waiting).release();
     await expectNothingLeft(admin(), a, b, far);
-  });
-
-  it('a grant to a contender that waits no more is given back at once', async () => {
-    const [a, b, c] = [await start(), await start(), await start()];
-    const lease = await a.locks.acquire('x', LONG);
-    // Its question reaches Redis after its withdrawal, and nobody is told the answer.
-    const arrival = gate();
-    const { acquire } = b.store;
-    b.store.acquire = async (...question) => {
-      await arrival.opened;
-      await acquire.call(b.store, ...question);
-      return new Promise(() => {});
-    };
-    await rejection(b.locks.acquire('x', { ...LONG, waitMs: 100 }));
-    await eventually(() => expect(b.locks.orphanReleases.size).toBe(0));
-    arrival.open();
-    await untilQueued(a, 'x', b);
-    const waiting = c.locks.acquire('x', LONG);
-    await untilQueued(a, 'x', b, c);
-    const from = performance.now();
-    await lease.release();
-    await (await waiting).release();
-    expect(performance.now() - from).toBeLessThan(10_000);
-    await expectNothingLeft(admin(), a, b, c);
   });
 
   it('the message of a lease that is over by then does not grant the next one, nor end it', async () => {

@@ -1,7 +1,5 @@
-import { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { instancesOf } from '../../support/redis/instances-of.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -85,15 +83,6 @@ describe('acquire in one atomic script', () => {
     const { locks } = await start();
     expect((await locks.acquire('a')).isHeld()).toBe(true);
   });
-
-  it('a command that is sent again is granted once, with the same token', async () => {
-    const { store } = await start();
-    const contender = { resource: 'a', id: `${store.clientId}/secret`, mode: 'exclusive' } as const;
-    const first = await store.acquire(contender, 5_000);
-    const again = await store.acquire(contender, 9_000);
-    expect(again).toEqual(first);
-    expect(await admin().pttl('lock:{a}')).toBeGreaterThan(5_000);
-  });
 });
 
 describe('waiting for a busy resource', () => {
@@ -101,59 +90,12 @@ describe('waiting for a busy resource', () => {
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
 
-  it('tryAcquire never waits: one command, and null', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x');
-    await resetCounts(admin());
-    expect(await b.locks.tryAcquire('x')).toBeNull();
-    expect((await commandCounts(admin())).evalsha).toBe(1);
-    expect((await a.locks.inspect('x')).waiters).toEqual([]);
-  });
-
-  it('acquire with waitMs 0 says that it is busy, and for how long', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x', { leaseMs: 5_000 });
-    const error = await rejection<LockBusyError>(b.locks.acquire('x', { waitMs: 0 }));
-    expect(error).toBeInstanceOf(LockBusyError);
-    expect(error.retryAfterMs).toBeGreaterThan(0);
-    expect(error.retryAfterMs).toBeLessThanOrEqual(5_000);
-  });
-
   it('does not storm a lock that somebody made permanent: it is asked for again in a second', async () => {
     const [holder, other] = [await start(), await start()];
     await holder.locks.acquire('x');
     await admin().persist('lock:{x}');
     const contender = { resource: 'x', id: 'other/1', mode: 'exclusive' } as const;
     expect(await other.store.acquire(contender, 1_000)).toEqual({ status: 'busy', ttlMs: 1_000 });
-  });
-
-  it('acquire gives up after waitMs, leaves the queue, and does not touch the lock of the holder', async () => {
-    const [a, b] = [await start(), await start()];
-    const lease = await a.locks.acquire('x');
-    const error = await rejection<LockTimeoutError>(b.locks.acquire('x', { waitMs: 500 }));
-    expect(error).toBeInstanceOf(LockTimeoutError);
-    expect(error.lastAttempt).toBe('busy');
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([]));
-    expect(await lease.verify()).toBe(true);
-  });
-
-  it('acquire that is aborted leaves the queue', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x');
-    const controller = new AbortController();
-    const outcome = rejection<Error>(b.locks.acquire('x', { signal: controller.signal }));
-    await eventually(async () => expect(instancesOf((await a.locks.inspect('x')).waiters)).toEqual([b.instanceId]));
-    controller.abort(new Error('closing time'));
-    expect(await outcome).toMatchObject({ code: 'LOCK_ABORTED', cause: { message: 'closing time' } });
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toEqual([]));
-  });
-
-  it('acquires as soon as a holder that died has expired', async () => {
-    const { locks, store } = await start();
-    const dead = { resource: 'x', id: 'dead/secret', mode: 'exclusive' } as const;
-    await store.acquire(dead, 300);
-    await locks.acquire('x');
-    expect(await store.verify(dead)).toBe(false);
   });
 
   it('the script is the one whose hash is sent', async () => {

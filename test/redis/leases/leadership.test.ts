@@ -1,5 +1,5 @@
 import { eventually } from '../../support/expect/eventually.js';
-import { expectNothingLeft, type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('a campaign on Redis', () => {
@@ -17,23 +17,6 @@ describe('a campaign on Redis', () => {
       return leader!;
     });
 
-  it('elects one of many at a time, each with a larger token, until all have resigned', async () => {
-    const instances = await startMany(5);
-    const tokens: number[] = [];
-    for (const { locks } of instances) {
-      locks.campaign('mailer', { onElected: ({ fencingToken }) => tokens.push(fencingToken) });
-    }
-    for (let left = instances; left.length > 0;) {
-      const leader = await untilElected(left);
-      expect((await leader.locks.inspect('leader:mailer')).holders).toMatchObject([{ instanceId: leader.instanceId }]);
-      await leader.locks.leadership('mailer')!.resign();
-      left = left.filter((other) => other !== leader);
-    }
-    expect(tokens).toHaveLength(5);
-    expect(tokens).toEqual([...tokens].sort((x, y) => x - y));
-    await expectNothingLeft(admin(), ...instances);
-  });
-
   it('has nothing to do with an ordinary lock or a semaphore of its name, and is listed beside them', async () => {
     const [a, b] = (await startMany(2)) as [LockInstance, LockInstance];
     await using _lock = await b.locks.acquire('mailer');
@@ -45,15 +28,6 @@ describe('a campaign on Redis', () => {
     const names = listed.map(({ resource }) => resource).sort();
     expect(names).toEqual(['leader:mailer', 'leader:permits', 'mailer', 'permits']);
     await Promise.all([leadership.resign(), a.locks.leadership('permits')!.resign()]);
-  });
-
-  it('is demoted when its lock is deleted, and stands again by itself', async () => {
-    const a = await start({ defaults: { leaseMs: 600 } });
-    const leadership = a.locks.campaign('mailer');
-    const { signal, fencingToken } = await leadership.whenElected();
-    await admin().del('lock:{leader:mailer}');
-    await eventually(() => expect(signal.reason).toMatchObject({ reason: 'takenOver' }));
-    expect((await leadership.whenElected()).fencingToken).toBeGreaterThan(fencingToken);
   });
 
   it('outlives a Redis that restarts without its data', async () => {

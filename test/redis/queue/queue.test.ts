@@ -3,7 +3,6 @@ import { eventually } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('the queue of a resource', () => {
   const redis = useRedis();
@@ -32,57 +31,6 @@ describe('the queue of a resource', () => {
     expect(fastest).toBeLessThan(250);
   });
 
-  it('a release grants to one waiter and tells nobody else', async () => {
-    const instances = await Promise.all(Array.from({ length: 6 }, () => start()));
-    const [holder, ...waiters] = instances;
-    const lease = await holder!.locks.acquire('x', { leaseMs: 60_000 });
-    const told: string[] = [];
-    const granted: string[] = [];
-    for (const { store, instanceId } of waiters) {
-      store.listen({ granted: () => void told.push(instanceId), reconnected: () => {} });
-    }
-    const leases = waiters.map(async ({ locks, instanceId }) => {
-      const own = await locks.acquire('x', { leaseMs: 60_000, waitMs: 60_000 });
-      granted.push(instanceId);
-      return own;
-    });
-    await untilWaiting(holder!.locks, 5);
-    await lease.release();
-    const first = await Promise.race(leases);
-    expect([told.length, granted.length]).toEqual([1, 1]);
-    await first.release();
-    await Promise.all(leases.map(async (next) => (await next).release()));
-    expect(new Set(granted).size).toBe(5);
-  });
-
-  it('a waiter whose process died is passed over', async () => {
-    const [a, b] = [await start(), await start()];
-    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
-    const dead = await startProcess();
-    void dead.ask('acquire', 'x').catch(() => undefined);
-    await untilWaiting(a.locks, 1);
-    const waiting = b.locks.acquire('x', { waitMs: 60_000 });
-    await untilWaiting(a.locks, 2);
-    await dead.kill();
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(2));
-    await lease.release();
-    await (await waiting).release();
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
-
-  it('a grant whose message is lost costs a heartbeat', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const [a, b] = [await start(), await start({ connection: proxy.url })];
-    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
-    proxy.blackHole('toClient', 'subscriber');
-    const waiting = b.locks.acquire('x', { waitMs: 60_000 });
-    await untilWaiting(a.locks, 1);
-    const from = performance.now();
-    await lease.release();
-    await waiting;
-    expect(performance.now() - from).toBeLessThan(1_250 + 2_000);
-  });
-
   it('an instance that starts while Redis is busy with a script listens as soon as it can', async () => {
     await admin().config('SET', 'lua-time-limit', '10');
     const killer = new Redis(redis().url, { enableReadyCheck: false });
@@ -96,20 +44,6 @@ describe('the queue of a resource', () => {
     killer.disconnect();
     const channel = store.keys.inbox(store.clientId);
     await eventually(async () => expect(await admin().pubsub('NUMSUB', channel)).toEqual([channel, 1]));
-  });
-
-  it('a waiter that has left is passed over', async () => {
-    const [a, b, c] = [await start(), await start(), await start()];
-    const lease = await a.locks.acquire('x', { leaseMs: 60_000 });
-    const controller = new AbortController();
-    const leaving = b.locks.acquire('x', { signal: controller.signal }).catch(() => undefined);
-    await untilWaiting(a.locks, 1);
-    const waiting = c.locks.acquire('x', { waitMs: 60_000 });
-    await untilWaiting(a.locks, 2);
-    controller.abort();
-    await leaving;
-    await lease.release();
-    expect((await waiting).isHeld()).toBe(true);
   });
 
   it('50 waiters of one process cost Redis no more than one, and do not poll', async () => {

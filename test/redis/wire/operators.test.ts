@@ -1,10 +1,8 @@
 import { Redis } from 'ioredis';
-import { LeaseLostError } from '../../../lib/core/api/errors.js';
-import { eventually, untilAborted } from '../../support/expect/eventually.js';
+import { eventually } from '../../support/expect/eventually.js';
 import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 
@@ -122,50 +120,6 @@ describe('what an operator does', () => {
     // Its release comes too late to take anything from the next one.
     expect(await lease.verify()).toBe(true);
     await lease.release();
-  });
-
-  it('with an older token ends nothing', async () => {
-    const [a, b] = [await start(), await start()];
-    const old = await a.locks.acquire('x', LONG);
-    await old.release();
-    const lease = await b.locks.acquire('x', LONG);
-    expect(await a.locks.operators.forceRelease('x', tokenOf(old))).toBe(false);
-    expect(await a.locks.operators.forceRelease('y', tokenOf(lease))).toBe(false);
-    expect(await lease.verify()).toBe(true);
-    expect(await a.locks.operators.forceRelease('x', tokenOf(lease))).toBe(true);
-    expect(await a.locks.operators.forceRelease('x', tokenOf(lease))).toBe(false);
-    expect(await lease.verify()).toBe(false);
-    await expectNothingLeft(admin(), a, b);
-  });
-
-  it('one reader of several: the others read on, and a writer still waits for them', async () => {
-    const [a, b, c, operator] = [await start(), await start(), await start(), await start()];
-    const short = { ...LONG, leaseMs: 900, mode: 'read' } as const;
-    const [one, two] = [await a.locks.acquire('x', short), await b.locks.acquire('x', short)];
-    const writing = track(c.locks.acquire('x', { ...LONG, mode: 'write' }));
-    await untilQueued(operator, 'x', c);
-    expect(await operator.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
-    await untilAborted(one.signal);
-    expect(one.signal.reason).toBeInstanceOf(LeaseLostError);
-    expect(await two.verify()).toBe(true);
-    expect(writing.state).toBe('pending');
-    expect(await operator.locks.operators.forceRelease('x', tokenOf(two))).toBe(true);
-    await eventually(() => expect(writing.value.isHeld()).toBe(true));
-    await writing.value.release();
-    await expectNothingLeft(admin(), a, b, c, operator);
-  });
-
-  it('one holder of permits of several: those who wait have its permits at once', async () => {
-    const [a, b, c] = [await start(), await start(), await start()];
-    const seats = (instance: typeof a) => instance.locks.semaphore('x', { permits: 3 });
-    const [one, two] = [await seats(a).acquire({ ...LONG, count: 2 }), await seats(b).acquire(LONG)];
-    const waiting = seats(c).acquire({ ...LONG, count: 2 });
-    await untilQueued(a, 'x', c);
-    expect(await b.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
-    const lease = await waiting;
-    expect([await one.verify(), await two.verify(), await lease.verify()]).toEqual([false, true, true]);
-    await Promise.all([two.release(), lease.release()]);
-    await expectNothingLeft(admin(), a, b, c);
   });
 
   it('a reader that was handed on, beside those it left behind: the one whose token it is', async () => {

@@ -3,12 +3,12 @@ import type { Connection } from './connection/connection.js';
 import { isCluster, templateClient, type RedisConnectionOption } from './connection/connection-options.js';
 import type { Durability } from './durability/durability.js';
 import { OwnClients } from './connection/own-clients.js';
-import { RedisConnection } from './topology/primary-connection.js';
+import { PrimaryConnection } from './topology/primary-connection.js';
 import { RestartQuarantine } from './script/restart-quarantine.js';
 import { ScriptRunner } from './script/script-runner.js';
 
 /** How an instance connects, and what it asks of the servers. */
-export interface ConnectionTerms {
+export interface ConnectionSettings {
   readonly connection: RedisConnectionOption;
   readonly instanceId: string;
   /** The default lease; reconnecting never pauses longer than a third of it. */
@@ -22,13 +22,13 @@ export interface ConnectionTerms {
 }
 
 /** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
-export function createConnection(terms: ConnectionTerms): Connection {
-  const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = terms;
-  const model = templateClient(terms.connection);
+export function createConnection(settings: ConnectionSettings): Connection {
+  const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = settings;
+  const model = templateClient(settings.connection);
   const runner = new ScriptRunner();
   const clients = new OwnClients(leaseMs, inBackground);
   const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);
   return isCluster(model)
     ? new ClusterConnection(model, instanceId, leaseMs, scripts, clients, durability)
-    : new RedisConnection(model, instanceId, leaseMs, scripts, clients, durability);
+    : new PrimaryConnection(model, instanceId, leaseMs, scripts, clients, durability);
 }

@@ -13,10 +13,9 @@ import {
   type Transfer,
 } from '../core/store/lock-store.js';
 import { Inbox } from './inbox.js';
-import { ClusterKeys } from './cluster-keys.js';
-import { Keys, waitersOf } from './keys.js';
+import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection } from './connection/connection.js';
-import { type ConnectionTerms, createConnection } from './create-connection.js';
+import { type ConnectionSettings, createConnection } from './create-connection.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -32,7 +31,6 @@ import {
   TRANSFER,
   VERIFY,
 } from './script/scripts.js';
-import { scanKeys } from './connection/scan-keys.js';
 import type { FlaggedScript } from './script/script.js';
 import {
   hasMore,
@@ -48,7 +46,7 @@ import {
 /** Enough to tell apart what should have had different names. */
 const NONCE_BYTES = 6;
 
-export interface RedisLockStoreOptions extends ConnectionTerms {
+export interface RedisLockStoreOptions extends ConnectionSettings {
   readonly keyPrefix: string;
   /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
   readonly clientId?: string;
@@ -103,9 +101,9 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    const { resource, id: owner } = contender;
-    const args = [owner, requestOf(contender), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
+  acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const { resource, id } = owner;
+    const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
     return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
   }
 
@@ -119,36 +117,36 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  setDepth({ resource, id: owner }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [owner, depth, leaseMs], isOne);
+  setDepth({ resource, id }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [id, depth, leaseMs], isOne);
   }
 
-  renew({ resource, id: owner }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.run(RENEW, [this.#keys.lock(resource)], [owner, leaseMs, exactly ? 1 : 0], isOne);
+  renew({ resource, id }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.run(RENEW, [this.#keys.lock(resource)], [id, leaseMs, exactly ? 1 : 0], isOne);
   }
 
-  release({ resource, id: owner }: LockOwner, lazily?: boolean): Promise<boolean> {
+  release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
     const keys = this.#lockKeys(resource);
-    return this.run(RELEASE, keys, [owner], (reply) => this.#passedOn(keys, reply), lazily);
+    return this.run(RELEASE, keys, [id], (reply) => this.#passedOn(keys, reply), lazily);
   }
 
-  verify({ resource, id: owner }: LockOwner): Promise<boolean> {
-    return this.run(VERIFY, [this.#keys.lock(resource)], [owner], isOne);
+  verify({ resource, id }: LockOwner): Promise<boolean> {
+    return this.run(VERIFY, [this.#keys.lock(resource)], [id], isOne);
   }
 
-  downgrade({ resource, id: owner }: LockOwner, leaseMs: number): Promise<boolean> {
+  downgrade({ resource, id }: LockOwner, leaseMs: number): Promise<boolean> {
     const keys = this.#lockKeys(resource);
-    return this.run(DOWNGRADE, keys, [owner, leaseMs], (reply) => this.#passedOn(keys, reply));
+    return this.run(DOWNGRADE, keys, [id, leaseMs], (reply) => this.#passedOn(keys, reply));
   }
 
-  raiseToken({ resource, id: owner }: LockOwner, fencingToken: number): Promise<boolean> {
+  raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
     const lock = this.#keys.lock(resource);
-    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [owner, fencingToken], isOne);
+    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [id, fencingToken], isOne);
   }
 
-  transfer({ resource, id: owner }: LockOwner, transfer: Transfer): Promise<number | null> {
+  transfer({ resource, id }: LockOwner, transfer: Transfer): Promise<number | null> {
     const { to, leaseMs, fencingToken = '', share } = transfer;
-    const args = [owner, to, leaseMs, fencingToken, share ? 1 : 0];
+    const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
     return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
   }
 
@@ -179,7 +177,7 @@ export class RedisLockStore implements LockStore {
     const resources = new Set<string>();
     if (this.#isClosed) throw closedStore();
     for (const server of this.#connection.servers()) {
-      for await (const keys of scanKeys(server, this.#keys.matching(prefix))) {
+      for await (const keys of server.scan(this.#keys.matching(prefix))) {
         for (const key of keys) {
           const resource = this.#keys.resourceOf(key);
           if (resource !== undefined) resources.add(resource);
@@ -228,7 +226,7 @@ export class RedisLockStore implements LockStore {
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(closedStore());
     const { mayGrant, durable } = script;
-    return this.#connection.run({ script, keys, args, read, lazily, mayGrant, durable });
+    return this.#connection.route({ script, keys, args, read, lazily, mayGrant, durable });
   }
 
   /** Reads what a script replies that has passed something on, and goes on where it has stopped. */

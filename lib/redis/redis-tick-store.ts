@@ -54,8 +54,8 @@ export class RedisTickStore implements TickStore, TickNode {
     return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
   }
 
-  async #end({ resource, tick }: Tick, { id: owner }: LockOwner, keepMs: number, state: string): Promise<void> {
-    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [owner, keepMs, state]);
+  async #end({ resource, tick }: Tick, { id }: LockOwner, keepMs: number, state: string): Promise<void> {
+    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [id, keepMs, state]);
   }
 }
 

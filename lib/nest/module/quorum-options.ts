@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checkBoolean, checkInteger, describeValue } from '../../core/api/validation.js';
-import { redisAddress, sameServer } from '../../redis/connection/redis-address.js';
-import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
+import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
+import { normalizeAddress } from '../../redis/script/address.js';
 
 /** The options of a module whose locks are on several independent primaries. */
 export interface QuorumOptions {
@@ -57,7 +57,7 @@ export function resolveQuorum(options: QuorumOptions, leaseMs: number): Resolved
   }
   const connections = quorum as readonly RedisConnectionOption[];
   const names = connections.map(checkNode);
-  const seen = names.map(sameServer);
+  const seen = names.map(normalizeAddress);
   const twice = seen.findIndex((name, index) => seen.indexOf(name) !== index);
   if (twice !== -1) {
     throw invalid(
@@ -86,7 +86,7 @@ function checkNode(connection: RedisConnectionOption, index: number): string {
     );
   }
   try {
-    return redisAddress(connection);
+    return describeConnection(connection);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
     throw invalid('quorum', error.message.replace(/^connection/, option).replace(/\.$/, ''));

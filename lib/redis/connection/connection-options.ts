@@ -47,6 +47,22 @@ export function isCluster(model: Redis | Cluster): model is Cluster {
   return (model as Cluster).isCluster;
 }
 
+/**
+ * Where a connection leads, in words for a message: host and port, the path of a socket, or the primary of some sentinels. The
+ * text has no credentials, and no number of a database.
+ *
+ * @throws InvalidLockOptionsError when the option names no Redis
+ */
+export function describeConnection(connection: RedisConnectionOption): string {
+  const model = templateClient(connection);
+  if (isCluster(model)) return 'a Cluster';
+  const { host = 'localhost', port = 6379, path, name, sentinels } = model.options;
+  if (path) return path;
+  if (!sentinels?.length) return `${host}:${port}`;
+  const where = sentinels.map((sentinel) => `${sentinel.host ?? 'localhost'}:${sentinel.port ?? 26379}`);
+  return `${name} of the sentinels ${where.join(' ')}`;
+}
+
 function fromUrl(url: string): Redis {
   let client: Redis;
   try {

@@ -1,8 +1,14 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import { quoteResource } from '../../core/api/errors.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { placeOf } from '../script/address.js';
+import { describeServer } from '../script/address.js';
 import { toStoreError } from '../script/failures.js';
-import { explainSentinel, type SentinelReasons } from './sentinel-trouble.js';
+
+/** What ioredis says of every broken connection to a sentinel, whatever the reason. */
+const CLOSED = /^(failed to connect to sentinel (\S+) because) (Connection is closed)\.?$/;
+
+/** Who knows why a connection to the sentinel at "host:port" fails, if anybody does. */
+export type SentinelReasons = (address: string) => string | undefined;
 
 /** What is wrong with a connection at the moment, for whoever wants to send a command. */
 export class ConnectionTrouble {
@@ -66,7 +72,7 @@ export class ConnectionTrouble {
   }
 
   describe(): string {
-    return `not connected to Redis at ${placeOf(this.client)}${this.reason ? ` (${this.reason})` : ''}`;
+    return `not connected to Redis at ${describeServer(this.client)}${this.reason ? ` (${this.reason})` : ''}`;
   }
 }
 
@@ -79,4 +85,22 @@ function closedAtOnce({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions
       ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
       : `Where the port speaks TLS, ${toSpeakIt} in the connection option`;
   return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
+}
+
+/** Why a sentinel did not name the primary, in words that help. */
+export function explainSentinel(message: string, name: string | undefined, reasonOf?: SentinelReasons): string {
+  const [, address] =
+    /^connected to sentinel (\S+) successfully, but got an invalid reply: null$/.exec(message) ??
+    /^failed to connect to sentinel (\S+) because ERR No such master with that name$/.exec(message) ??
+    [];
+  if (address) return `the sentinel at ${address} knows no primary ${quoteResource(name ?? '')}`;
+  const [, what, unreached, closed] = CLOSED.exec(message) ?? [];
+  if (unreached) return `${what} ${forSentinels(reasonOf?.(unreached) ?? closed!)}`;
+  const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
+  return `${message.replace(/\.$/, '')}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
+}
+
+/** Advice that names the options of Redis, with those of its sentinels. */
+function forSentinels(advice: string): string {
+  return advice.replace('use rediss:// or tls', 'give sentinelTLS').replace('tls: {', 'sentinelTLS: {');
 }

@@ -24,7 +24,7 @@ export interface Connection {
   /** Calls back whenever there is a new connection for commands. */
   onConnected(listener: () => void): void;
   /** Runs one script where its first key is. Rejects with a `LockStoreError`. */
-  run<T>(call: ScriptCall<T>): Promise<T>;
+  route<T>(call: ScriptCall<T>): Promise<T>;
   /** Why no script can be sent to where this key is; nothing where it can. */
   troubleAt(key: string): LockStoreError | undefined;
   /** All servers on which locks may be. @throws LockStoreError while they are not known */

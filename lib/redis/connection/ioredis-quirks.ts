@@ -1,12 +1,40 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
+import { inRootContext } from '../../core/util/async-contexts.js';
+
+/** Works round what ioredis does with a connection. Call it before anything else listens to the client. */
+export function mendQuirks(client: Redis): void {
+  mendBrokenHandshake(client);
+  connectInRootContext(client);
+}
 
 /**
- * ioredis 5 calls a connection ready that broke in the middle of its handshake, and never makes another one (its issue 2099;
- * version 6 does not). Takes that word back, so that the next attempt, which is due already, is made. To be called before
- * anybody else listens to the client.
+ * ioredis 5 calls a connection ready that broke during its handshake, and never makes another one (its issue 2099). Version 6
+ * does not. This corrects the status, so that the next attempt, which is due already, is made.
  */
-export function mendBrokenHandshake(client: Redis): void {
+function mendBrokenHandshake(client: Redis): void {
   client.on('ready', () => {
     if (client.stream.destroyed) client.status = 'reconnecting';
   });
+}
+
+/**
+ * Makes every connection of a client in the root async context, also when the client reconnects by itself. A socket runs its
+ * listeners in the context in which it was made. Otherwise that would be the context of the request during which a module was
+ * loaded or a command failed.
+ */
+export function connectInRootContext(client: Redis | Cluster): void {
+  const connect: () => Promise<void> = client.connect.bind(client);
+  // ioredis calls it too, when a connection has ended.
+  client.connect = () => inRootContext(connect);
+}
+
+/**
+ * Replaces a connection. One that is just being made is given up as soon as it is made: if it were given up earlier, ioredis would
+ * never connect again.
+ */
+export function reconnect(client: Redis): void {
+  if (client.status === 'ready' || client.status === 'connect') return client.disconnect(true);
+  if (client.status !== 'connecting') return;
+  const giveUp = (): void => client.disconnect(true);
+  client.once('connect', giveUp).once('close', () => client.off('connect', giveUp));
 }

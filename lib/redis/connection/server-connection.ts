@@ -1,13 +1,13 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { mendBrokenHandshake } from './ioredis-quirks.js';
-import { connectInRootContext } from './connect-in-root-context.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
-import { ConnectionTrouble } from './connection-trouble.js';
+import { ConnectionTrouble, type SentinelReasons } from './connection-trouble.js';
 import { isNotWritten, toStoreError } from '../script/failures.js';
 import type { OwnClients } from './own-clients.js';
-import { reconnect } from './reconnect.js';
-import type { SentinelReasons } from './sentinel-trouble.js';
+import { mendQuirks, reconnect } from './ioredis-quirks.js';
+
+/** How many keys Redis looks at in one step: few enough that no other client waits long. */
+const KEYS_AT_ONCE = 1_000;
 
 export interface ServerOptions {
   /** Where its clients are counted. */
@@ -42,8 +42,7 @@ export class ServerConnection {
       },
     };
     this.client = model.duplicate(options);
-    mendBrokenHandshake(this.client);
-    connectInRootContext(this.client);
+    mendQuirks(this.client);
     clients?.add(this.client);
     this.client.on('connect', () => (isLeaving = false));
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
@@ -76,8 +75,8 @@ export class ServerConnection {
    * @param fail what to make of what ioredis rejects with
    * @throws LockStoreError while there is no connection: the script was not sent
    */
-  run<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
-    return scripts.run(this.ready(), call, fail);
+  sendIfConnected<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+    return scripts.send(this.ready(), call, fail);
   }
 
   /** The client for commands. @throws LockStoreError while there is no connection: the command was not sent */
@@ -85,6 +84,19 @@ export class ServerConnection {
     const { trouble } = this;
     if (trouble) throw trouble;
     return this.client;
+  }
+
+  /** The keys of this server that match, step by step; some of them may come twice. @throws LockStoreError */
+  async *scan(pattern: string): AsyncGenerator<string[]> {
+    let cursor = '0';
+    do {
+      const redis = this.ready();
+      const [next, keys] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_AT_ONCE).catch((error: unknown) => {
+        throw this.explain(error);
+      });
+      yield keys;
+      cursor = next;
+    } while (cursor !== '0');
   }
 
   /** Why no command can be sent; nothing where it can. */

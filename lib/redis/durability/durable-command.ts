@@ -40,7 +40,7 @@ export class DurableCommand<T = unknown> {
   send(client: Redis): void {
     this.#state = 'sent';
     const call = { ...this.call, durable: undefined, lazily: true, read: (reply: unknown) => this.#answered(reply) };
-    this.#answer = this.scripts.run<void>(client, call, this.#failed).catch((error: unknown) => {
+    this.#answer = this.scripts.send<void>(client, call, this.#failed).catch((error: unknown) => {
       this.#settle(Promise.reject(error));
     });
   }

@@ -34,10 +34,14 @@ class DurableServer extends ServerConnection {
   }
 
   /** Commands of one lock keep their order, although they leave by different connections. */
-  override run<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+  override sendIfConnected<T>(
+    scripts: ScriptSender,
+    call: ScriptCall<T>,
+    fail: (error: unknown) => Promise<T>,
+  ): Promise<T> {
     const client = this.ready();
     return this.#order.run(call.keys[0]!, (executed) =>
-      call.durable ? this.#pool.run(call, scripts, fail, executed) : scripts.run(client, call, fail),
+      call.durable ? this.#pool.run(call, scripts, fail, executed) : scripts.send(client, call, fail),
     );
   }
 

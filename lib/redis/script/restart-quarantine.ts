@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { placeOf } from './address.js';
+import { describeServer } from './address.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';
 import { QUARANTINE } from './scripts.js';
@@ -65,22 +65,22 @@ export class RestartQuarantine implements ScriptSender {
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
-  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
-    if (!call.mayGrant) return this.scripts.run(client, call, fail);
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+    if (!call.mayGrant) return this.scripts.send(client, call, fail);
     const findings = this.#findingsOn(client.stream);
-    if (findings.isWell) return this.scripts.run(client, call, fail);
+    if (findings.isWell) return this.scripts.send(client, call, fail);
     const fence = call.keys[2]!;
     const until = findings.until.get(fence);
     if (until !== undefined) {
       const leftMs = until - this.clock.now();
-      if (leftMs > 0) return Promise.reject(new RestartQuarantineError(placeOf(client), leftMs));
+      if (leftMs > 0) return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
       // Counted by the clock of this process, so it is over, whatever that of the server says.
       if (until !== -Infinity) this.#isWell(client, findings);
-      return this.scripts.run(client, call, fail);
+      return this.scripts.send(client, call, fail);
     }
     return this.#look(client, fence, findings).then(
       // Once more from the start: the connection may be another one by now.
-      () => this.run(client, call, fail),
+      () => this.send(client, call, fail),
       (error: unknown) => (isForbidden(error) ? Promise.reject(toStoreError(error, ADVICE)) : fail(error)),
     );
   }
@@ -99,7 +99,7 @@ export class RestartQuarantine implements ScriptSender {
     if (known) return known;
     const read = (reply: unknown): void => this.#judge(client, fence, findings, reply as Look);
     const call = { script: QUARANTINE, keys: [fence], args: [], read };
-    const look = this.scripts.run<void>(client, call, (error) => Promise.reject(error));
+    const look = this.scripts.send<void>(client, call, (error) => Promise.reject(error));
     const done = look.finally(() => findings.looks.delete(fence));
     findings.looks.set(fence, done);
     return done;
@@ -123,12 +123,12 @@ export class RestartQuarantine implements ScriptSender {
   /** Whatever happens to the server's clock from now on, this run of it has forgotten no lease that could still be trusted. */
   #isWell(client: Redis, findings: Findings): void {
     findings.isWell = true;
-    const server = this.#servers.get(placeOf(client));
+    const server = this.#servers.get(describeServer(client));
     if (server?.runId === findings.runId) server.wellAt = -Infinity;
   }
 
   #serverOf(client: Redis, aheadMs: number): Server {
-    const place = placeOf(client);
+    const place = describeServer(client);
     let server = this.#servers.get(place);
     if (!server) this.#servers.set(place, (server = { aheadMs, runId: '', wellAt: Infinity }));
     return server;

@@ -7,7 +7,7 @@ import type { ScriptCall, ScriptSender } from './script.js';
  * for one command only.
  */
 export const ASKING: ScriptSender = {
-  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
     client.asking().catch(() => {}); // the next command fails too
     return sendWithText(client, call).then(call.read, fail);
   },
@@ -65,15 +65,15 @@ export class ScriptRunner implements ScriptSender {
   /** Streams that are held back, of one server or of several. */
   readonly #corked = new Set<Redis['stream']>();
 
-  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
     const { read } = call;
-    return this.#send(client, new ScriptCommand('evalsha', call), call.lazily).then(read, (error: unknown) => {
+    return this.#write(client, new ScriptCommand('evalsha', call), call.lazily).then(read, (error: unknown) => {
       if (!(error instanceof Error) || replyCode(error.message) !== 'NOSCRIPT') return fail(error);
       return sendWithText(client, call).then(read, fail);
     });
   }
 
-  #send(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {
+  #write(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {
     const isFirst = this.#sentInTick++ === 0;
     if (isFirst) nextTick(this.#endTick);
     if (!isFirst || lazily) this.#cork(client.stream);

@@ -44,7 +44,7 @@ export interface ScriptCall<T> extends ScriptFlags<T> {
 /** Sends scripts to a server. */
 export interface ScriptSender {
   /** @param fail what to make of what ioredis rejects with */
-  run<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
 }
 
 /** @param name of its file in lua/, in camel case */

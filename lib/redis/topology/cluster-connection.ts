@@ -1,7 +1,7 @@
 import type { Cluster } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { parseAddress } from '../script/address.js';
+import { parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { ClusterTopology } from './cluster-topology.js';
@@ -67,7 +67,7 @@ export class ClusterConnection implements Connection {
     this.#servers.onConnected(listener);
   }
 
-  run<T>(call: ScriptCall<T>): Promise<T> {
+  route<T>(call: ScriptCall<T>): Promise<T> {
     try {
       const slot = slotOf(call.keys[0]!);
       const address = this.#topology.addressOf(slot);
@@ -108,7 +108,7 @@ export class ClusterConnection implements Connection {
   }
 
   #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
-    return server.run(this.#scripts, call, (error) => this.#failed(server, call, error, redirections));
+    return server.sendIfConnected(this.#scripts, call, (error) => this.#failed(server, call, error, redirections));
   }
 
   async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
@@ -119,7 +119,7 @@ export class ClusterConnection implements Connection {
       throw server.explain(error);
     }
     // A node that does not know its own host leaves it out.
-    const { host, port } = parseAddress(to);
+    const { host, port } = parseHostAndPort(to);
     const address = this.#topology.reachable(host ? to : `${server.client.options.host}:${port}`);
     const next = this.#servers.at(address);
     if (kind === 'MOVED') {
@@ -131,7 +131,7 @@ export class ClusterConnection implements Connection {
 
   /** The slot is on its way to that node. */
   #ask<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
-    return server.run(ASKING, call, (error) => this.#failed(server, call, error, redirections));
+    return server.sendIfConnected(ASKING, call, (error) => this.#failed(server, call, error, redirections));
   }
 
   /** @param slot of which nobody knows who has it, where others are known */

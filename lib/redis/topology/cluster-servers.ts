@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
-import { addressOf, parseAddress } from '../script/address.js';
+import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import type { ClusterTopology } from './cluster-topology.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import type { ServerConnection } from '../connection/server-connection.js';
@@ -41,7 +41,7 @@ export class ClusterServers {
     const known = this.#servers.get(address);
     if (known) return known;
     const nodes = this.topology.nodes('all');
-    const model = nodes.find((node) => addressOf(node) === address);
+    const model = nodes.find((node) => hostAndPort(node) === address);
     if (!model) this.#welcome(address);
     return this.#add(address, model ?? nodes[0]!);
   }
@@ -53,7 +53,7 @@ export class ClusterServers {
 
   /** The table was read: a connection to each primary, and to nobody else for long. */
   follow(): void {
-    const primaries = new Map(this.topology.nodes('master').map((node) => [addressOf(node), node]));
+    const primaries = new Map(this.topology.nodes('master').map((node) => [hostAndPort(node), node]));
     for (const [address, node] of primaries) {
       this.#guests.delete(address);
       if (!this.#servers.has(address)) this.#add(address, node);
@@ -69,7 +69,7 @@ export class ClusterServers {
   }
 
   #add(address: string, model: Redis): ServerConnection {
-    const options = { ...this.options, ...parseAddress(address) };
+    const options = { ...this.options, ...parseHostAndPort(address) };
     const server = openServer(model, options, { clients: this.clients }, this.durability);
     this.#servers.set(address, server);
     server.onConnected(() => {

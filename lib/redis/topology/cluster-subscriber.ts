@@ -1,9 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { Redis, RedisOptions } from 'ioredis';
-import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
-import { connectInRootContext } from '../connection/connect-in-root-context.js';
+import { mendQuirks } from '../connection/ioredis-quirks.js';
 import type { Subscriber } from '../connection/connection.js';
-import { addressOf } from '../script/address.js';
+import { hostAndPort } from '../script/address.js';
 import type { OwnClients } from '../connection/own-clients.js';
 
 /**
@@ -36,8 +35,8 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
 
   /** The nodes are known, or have changed. */
   nodesChanged(): void {
-    const at = this.#client && addressOf(this.#client);
-    if (this.nodes().some((node) => addressOf(node) === at)) return;
+    const at = this.#client && hostAndPort(this.#client);
+    if (this.nodes().some((node) => hostAndPort(node) === at)) return;
     this.#choose(1);
   }
 
@@ -51,7 +50,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
     this.#client = undefined;
     last?.disconnect();
     const all = this.nodes();
-    const others = all.filter((node) => !last || addressOf(node) !== addressOf(last));
+    const others = all.filter((node) => !last || hostAndPort(node) !== hostAndPort(last));
     const candidates = others.length > 0 ? others : all;
     const node = candidates[Math.floor(Math.random() * candidates.length)];
     if (!node || this.#isClosed) return;
@@ -60,8 +59,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
       // Another node is likely to answer sooner than this one comes back.
       retryStrategy: null,
     });
-    mendBrokenHandshake(client);
-    connectInRootContext(client);
+    mendQuirks(client);
     this.clients.add(client);
     this.#client = client;
     let tried = attempt;

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
-import { connectInRootContext } from '../connection/connect-in-root-context.js';
+import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses } from '../connection/ioredis-options.js';
 

@@ -1,20 +1,18 @@
 import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../../core/store/lock-store.js';
-import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
-import { connectInRootContext } from '../connection/connect-in-root-context.js';
 import type { Connection } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { safeOptions } from '../connection/ioredis-options.js';
-import { reconnect } from '../connection/reconnect.js';
-import type { SentinelReasons } from '../connection/sentinel-trouble.js';
+import { mendQuirks, reconnect } from '../connection/ioredis-quirks.js';
+import type { SentinelReasons } from '../connection/connection-trouble.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
 /** The connections of one instance to one primary: one for commands, one that listens, and those for what replicas have to have. */
-export class RedisConnection implements Connection {
+export class PrimaryConnection implements Connection {
   readonly isCluster = false;
   readonly subscriber: Redis;
   readonly outerKeyPrefix: string;
@@ -39,8 +37,7 @@ export class RedisConnection implements Connection {
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
     this.#server = openServer(model, options, { clients, onDemoted, reasonOfSentinel }, durability);
     this.subscriber = clients.add(model.duplicate(options));
-    mendBrokenHandshake(this.subscriber);
-    connectInRootContext(this.subscriber);
+    mendQuirks(this.subscriber);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
     // It has the same troubles as the other one, which tells about them.
     this.subscriber.on('error', () => {});
@@ -64,9 +61,9 @@ export class RedisConnection implements Connection {
     this.#server.onConnected(listener);
   }
 
-  run<T>(call: ScriptCall<T>): Promise<T> {
+  route<T>(call: ScriptCall<T>): Promise<T> {
     try {
-      return this.#server.run(this.#scripts, call, this.#explain);
+      return this.#server.sendIfConnected(this.#scripts, call, this.#explain);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,7 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { addressOf } from '../script/address.js';
-import { mendBrokenHandshake } from '../connection/ioredis-quirks.js';
-import { connectInRootContext } from '../connection/connect-in-root-context.js';
+import { hostAndPort } from '../script/address.js';
+import { mendQuirks } from '../connection/ioredis-quirks.js';
 import { ConnectionTrouble } from '../connection/connection-trouble.js';
 import type { OwnClients } from '../connection/own-clients.js';
 
@@ -61,10 +60,9 @@ export class PrimaryWatch {
       enableOfflineQueue: false,
       enableReadyCheck: false,
     });
-    mendBrokenHandshake(sentinel);
-    connectInRootContext(sentinel);
+    mendQuirks(sentinel);
     // It takes the errors: there are other sentinels, and whoever connects to Redis tells of what is wrong with all of them.
-    this.#troubles.set(addressOf(sentinel), new ConnectionTrouble(sentinel));
+    this.#troubles.set(hostAndPort(sentinel), new ConnectionTrouble(sentinel));
     sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));
     sentinel.on('message', (_channel: string, message: string) => {
       const [name, , , host, port] = message.split(' ');

@@ -19,7 +19,7 @@ function worldOf() {
   };
   const wallMs = () => clock.now() + server.wallStepMs;
   const runner: ScriptSender = {
-    run: <T>(_client: Redis, { script, read }: ScriptCall<T>) => {
+    send: <T>(_client: Redis, { script, read }: ScriptCall<T>) => {
       const upSeconds = Math.floor((wallMs() - server.startedAt) / 1_000);
       const look = [server.runId, upSeconds, wallMs(), server.hasAll];
       server.holdReply();
@@ -43,7 +43,7 @@ function worldOf() {
     /** Another process begins. */
     newProcess: () => void (quarantine = newClient()),
     acquire: () =>
-      quarantine.run<unknown>(
+      quarantine.send<unknown>(
         client as unknown as Redis,
         { script: RELEASE, keys: ['lock', 'queue', 'fence'], args: [], read: (reply) => reply, mayGrant: true },
         (error) => Promise.reject(error),

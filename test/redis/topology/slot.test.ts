@@ -1,4 +1,4 @@
-import { ClusterKeys } from '../../../lib/redis/cluster-keys.js';
+import { ClusterKeys } from '../../../lib/redis/keys.js';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
 
 describe('the slot of a key', () => {

@@ -77,7 +77,7 @@ describe('what traces and other instruments see of a command', () => {
       const keys = ['{Pst-k}', '{Pst-k}:1', '{Pst-k}:2'];
       const args = Array.from({ length: 9 }, (_, index) => `Pst-${index}`);
       const call = { script, keys, args, read: (reply: unknown) => reply };
-      await sender.run<unknown>(client, call, async (error) => instruments.see('an error', error));
+      await sender.send<unknown>(client, call, async (error) => instruments.see('an error', error));
     }
     expect(instruments.names).toContain(how === 'known' ? 'evalsha' : 'eval');
     expect(instruments.placesOf('Pst-')).toEqual([]);

@@ -1,4 +1,4 @@
-import { explainSentinel } from '../../../lib/redis/connection/sentinel-trouble.js';
+import { explainSentinel } from '../../../lib/redis/connection/connection-trouble.js';
 
 describe('why a sentinel did not name the primary', () => {
   it.each([

@@ -45,14 +45,18 @@ export {
   DistributedSemaphore,
   type DistributedSemaphoreOptions,
 } from './nest/decorators/distributed-semaphore.decorator.js';
-export { InjectRedisLock } from './nest/inject-redis-lock.decorator.js';
 export {
   LeaderOnly,
   type LeaderOnlyOptions,
   type LeaderOnlyMethodDecorator,
 } from './nest/leader/leader-only.decorator.js';
-export type { BusyError, DecorationOptions, OnBusy } from './nest/decorators/lock-plan.js';
-export type { LockDecoratorOptions, ReadWriteLockOptions } from './nest/decorators/lock-decorator-options.js';
+export type {
+  BusyError,
+  DecoratorOptions,
+  LockDecoratorOptions,
+  OnBusy,
+  ReadWriteLockOptions,
+} from './nest/decorators/lock-plan.js';
 export type { LockedMethodDecorator } from './nest/decorators/locked-method.js';
 export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export {
@@ -70,7 +74,7 @@ export {
 } from './nest/module/redis-lock.module.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
 export type { SemaphoreDecoratorOptions } from './nest/decorators/semaphore-decorator-options.js';
-export { getRedisLockToken } from './nest/tokens.js';
+export { getRedisLockToken, InjectRedisLock } from './nest/tokens.js';
 export { fence, type FenceGuard } from './redis/fence/fence.js';
 export type { FencedCommand } from './redis/fence/fenced-commands.js';
 export type { ClusterConnectionOptions, RedisConnectionOption } from './redis/connection/connection-options.js';

@@ -15,7 +15,8 @@ import type { SingleLease } from './lease/single-lease.js';
 import type { Grant } from './holding/hold.js';
 import type { Leadership } from './leader/leadership.js';
 import type { Lease } from './api/lease.js';
-import { Leaks, type OnLeak, type Origin } from './lease/leaks.js';
+import { Leaks, type OnLeak } from './lease/leaks.js';
+import type { Origin } from './util/call-site.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
 import {

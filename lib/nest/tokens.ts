@@ -1,3 +1,5 @@
+import { Inject } from '@nestjs/common';
+
 /** The name of the registration that is meant where none is given. */
 export const DEFAULT_NAME = 'default';
 
@@ -17,4 +19,15 @@ export function getRedisLockOptionsToken(name: string = DEFAULT_NAME): string {
 
 export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): string {
   return `RedisLockModuleRegistration:${name}`;
+}
+
+/**
+ * Injects the lock service that was registered by this name, or the default one.
+ *
+ * ```ts
+ * constructor(@InjectRedisLock('billing') private readonly locks: RedisLockService) {}
+ * ```
+ */
+export function InjectRedisLock(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getRedisLockToken(name));
 }

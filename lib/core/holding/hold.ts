@@ -4,7 +4,7 @@ import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
-import type { Origin } from '../lease/leaks.js';
+import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { StoreLease } from './store-lease.js';
 import { leaseFor } from '../store/validity.js';

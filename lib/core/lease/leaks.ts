@@ -1,4 +1,5 @@
 import type { ActiveHolds } from '../holding/active-holds.js';
+import { callSiteOf, type Origin, recordOrigin } from '../util/call-site.js';
 import type { Clock, Timer } from '../util/clock.js';
 import type { CompositeLease } from './composite-lease.js';
 import type { LockObservers } from '../api/events.js';
@@ -9,11 +10,6 @@ import type { Watchdog } from '../holding/watchdog.js';
 /** What becomes of a lease that was forgotten: it is renewed for as long as the process lives, or no more. */
 export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
-
-/** Where a lease was acquired, not yet made into text; without a stack where that was not recorded. */
-export interface Origin {
-  readonly stack?: string;
-}
 
 const NOT_RECORDED: Origin = {};
 
@@ -49,9 +45,7 @@ export class Leaks {
     this.#lookLater();
     if (this.#originsLeft === 0) return NOT_RECORDED;
     this.#originsLeft--;
-    const origin: Origin = {};
-    Error.captureStackTrace(origin, below);
-    return origin;
+    return recordOrigin(below);
   }
 
   /** Watches a lease whose release is up to the user. A fixed one ends by itself. */
@@ -115,11 +109,4 @@ function trackHold(hold: Hold, handle: object, origin: Origin): void {
   if (!hold.renewable || hold.depth > 1) return;
   hold.handle = handle;
   hold.origin = origin;
-}
-
-/** The innermost line of the user's. */
-function callSiteOf(origin: Origin | undefined): string | undefined {
-  // An application may make something else of a stack.
-  const stack: unknown = origin?.stack;
-  return typeof stack === 'string' ? /^\s+at (.+)$/m.exec(stack)?.[1] : undefined;
 }

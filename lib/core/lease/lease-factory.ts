@@ -12,7 +12,7 @@ import {
 import { LockReentryError } from '../api/reentry-error.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold } from '../holding/hold.js';
-import type { Origin } from './leaks.js';
+import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { PermitRequest } from '../api/permit-request.js';

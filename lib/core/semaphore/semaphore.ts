@@ -3,7 +3,7 @@ import { mismatched } from '../acquiring/acquire-errors.js';
 import { LockBusyError } from '../api/errors.js';
 import { LockReentryError } from '../api/reentry-error.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { Origin } from '../lease/leaks.js';
+import type { Origin } from '../util/call-site.js';
 import type { Lease } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockState } from '../store/lock-store.js';

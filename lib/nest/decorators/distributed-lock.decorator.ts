@@ -1,5 +1,5 @@
 import type { ResourceNames } from '../../core/api/resource.js';
-import { type LockDecoratorOptions, readLockPlan } from './lock-decorator-options.js';
+import { type LockDecoratorOptions, readLockPlan } from './lock-plan.js';
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 
 /** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. */

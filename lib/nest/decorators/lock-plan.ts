@@ -1,10 +1,16 @@
 import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
 import { InvalidLockOptionsError, InvalidResourceError } from '../../core/api/errors.js';
 import type { LockedWork } from '../../core/api/locked-work.js';
-import type { LockMode, LockOptions } from '../../core/api/lock-options.js';
-import type { PermitRequest } from '../../core/api/permit-request.js';
-import { checkOneOf, describeValue } from '../../core/api/validation.js';
+import {
+  type AcquireMode,
+  checkLockOptions,
+  LOCK_OPTION_NAMES,
+  type LockOptions,
+} from '../../core/api/lock-options.js';
+import { checkResources, type ResourceNames } from '../../core/api/resource.js';
+import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
+import type { Access } from '../request/intercepted-call.js';
 
 /** Why a call did not get a resource that others want as well. */
 export type BusyError = LockBusyError | LockTimeoutError | LockQueueFullError;
@@ -19,7 +25,7 @@ export type OnBusy =
   | ((busy: BusyError) => unknown);
 
 /** What every decorator takes that runs a method under a lock or a semaphore. */
-export interface DecorationOptions {
+export interface DecoratorOptions {
   /**
    * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
    * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
@@ -46,24 +52,17 @@ export interface DecorationOptions {
   lockService?: string;
 }
 
-export const DECORATION_OPTION_NAMES = ['key', 'onBusy', 'onLost', 'lockService'] as const;
+export const DECORATOR_OPTION_NAMES = ['key', 'onBusy', 'onLost', 'lockService'] as const;
 
 /** What becomes of a call, whatever it locks. */
-export interface DecorationTerms {
+export interface ResolvedDecoratorOptions {
   readonly onBusy: OnBusy;
   readonly onLost: 'abort' | 'throw';
   readonly lockService: string | undefined;
 }
 
-/** How the resources are held. */
-export interface Claim {
-  readonly mode: LockMode;
-  /** Semaphores only. */
-  readonly permits?: Pick<PermitRequest, 'count' | 'total'> | undefined;
-}
-
 /** Checked options, taken apart. `A` is what the key function is called with. */
-export interface LockPlan<A extends readonly unknown[]> extends DecorationTerms, Claim {
+export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
   /** The names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
   /**
@@ -80,7 +79,11 @@ export interface LockPlan<A extends readonly unknown[]> extends DecorationTerms,
 }
 
 /** @throws InvalidLockOptionsError */
-export function checkTerms({ onBusy = 'throw', onLost = 'abort', lockService }: DecorationOptions): DecorationTerms {
+export function resolveDecoratorOptions({
+  onBusy = 'throw',
+  onLost = 'abort',
+  lockService,
+}: DecoratorOptions): ResolvedDecoratorOptions {
   if (typeof onBusy !== 'function') checkOneOf('onBusy', onBusy, ['throw', 'skip']);
   checkOneOf('onLost', onLost, ['abort', 'throw']);
   if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {
@@ -129,4 +132,57 @@ function callKeyFunction<A extends readonly unknown[]>(
     const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
     throw new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
   }
+}
+
+/** What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with. */
+export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
+  extends DecoratorOptions, Omit<LockOptions, 'mode' | 'signal'> {
+  /**
+   * The resource or resources, or a function that returns them. The function is called with the arguments of the
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` refuses a
+   * missing id.
+   *
+   * @allowed a name, an array of names, or a function that returns either
+   */
+  key: ResourceNames | ((...args: A) => ResourceNames);
+}
+
+/** What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with. */
+export interface LockDecoratorOptions<A extends readonly unknown[]>
+  extends ReadWriteLockOptions<A>, Pick<LockOptions, 'mode'> {}
+
+/**
+ * Checks what a decorator was given, once, when the class is defined.
+ *
+ * @param where the decorated method, for messages
+ * @param fixedMode of a decorator that stands for one
+ */
+export function readLockPlan<A extends readonly unknown[]>(
+  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
+  where: string,
+  fixedMode?: AcquireMode,
+): LockPlan<A> {
+  const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
+  const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A>;
+  checkKnownOptions(`The lock of ${where}`, options, [
+    ...DECORATOR_OPTION_NAMES,
+    ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal' && !(fixedMode && name === 'mode')),
+  ]);
+  const { key, onBusy, onLost, lockService, ...rest } = options;
+  checkLockOptions(rest, `The lock of ${where}`);
+  const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
+  const waitMs = waitMsOf(resolved.onBusy, rest);
+  const lock = { ...rest, ...(fixedMode && { mode: fixedMode }), ...(waitMs !== undefined && { waitMs }) };
+  const lockOptions = Object.keys(lock).length > 0 ? lock : undefined;
+  return {
+    ...resolved,
+    mode: lock.mode ?? 'exclusive',
+    resources: readKey(key, where, checkResources),
+    using: (service, resources, work, signal) =>
+      service.using(
+        resources.length === 1 ? resources[0]! : resources,
+        signal ? { ...lockOptions, signal } : lockOptions,
+        work,
+      ),
+  };
 }

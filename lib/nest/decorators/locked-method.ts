@@ -3,8 +3,7 @@ import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
-import { declareLockService } from './lock-service-property.js';
-import { type AsyncMethod, describeMethod, wrapMethod } from './method.js';
+import { type AsyncMethod, declareLockService, describeMethod, wrapMethod } from './method.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
 
 /**

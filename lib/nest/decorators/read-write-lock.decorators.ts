@@ -1,5 +1,5 @@
 import type { ResourceNames } from '../../core/api/resource.js';
-import { readLockPlan, type ReadWriteLockOptions } from './lock-decorator-options.js';
+import { readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 
 /** Takes what `@DistributedLock` takes, but for the mode. */

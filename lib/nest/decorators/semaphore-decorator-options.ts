@@ -8,9 +8,9 @@ import {
 } from '../../core/semaphore/semaphore-options.js';
 import { checkKnownOptions } from '../../core/api/validation.js';
 import {
-  checkTerms,
-  DECORATION_OPTION_NAMES,
-  type DecorationOptions,
+  resolveDecoratorOptions,
+  DECORATOR_OPTION_NAMES,
+  type DecoratorOptions,
   type LockPlan,
   readKey,
   waitMsOf,
@@ -18,7 +18,7 @@ import {
 
 /** What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with. */
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
-  extends DecorationOptions, Omit<PermitOptions, 'signal'> {
+  extends DecoratorOptions, Omit<PermitOptions, 'signal'> {
   /**
    * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes.
@@ -40,7 +40,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   where: string,
 ): LockPlan<A> {
   checkKnownOptions(`The semaphore of ${where}`, options, [
-    ...DECORATION_OPTION_NAMES,
+    ...DECORATOR_OPTION_NAMES,
     'permits',
     ...PERMIT_OPTION_NAMES.filter((name) => name !== 'signal'),
   ]);
@@ -48,11 +48,11 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const { count, lock } = readCount(rest, total);
   checkLockOptions(lock, `The semaphore of ${where}`);
-  const terms = checkTerms({ onBusy, onLost, lockService });
-  const waitMs = waitMsOf(terms.onBusy, rest);
+  const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
+  const waitMs = waitMsOf(resolved.onBusy, rest);
   const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }) };
   return {
-    ...terms,
+    ...resolved,
     mode: 'semaphore',
     permits: { count, total },
     resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),

@@ -13,7 +13,7 @@ const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 export interface HandlerLocks {
   readonly handler: Handler;
   /** From the top down. */
-  readonly decorations: readonly LockPlan<[ExecutionContext]>[];
+  readonly plans: readonly LockPlan<[ExecutionContext]>[];
 }
 
 /**
@@ -26,8 +26,8 @@ export function handlerLocksOf(method: object): HandlerLocks | undefined {
 
 /** Adds what one more `@LockHandler` says, above the others of the method. */
 export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<[ExecutionContext]>): void {
-  const decorations = [plan, ...(handlerLocksOf(method)?.decorations ?? [])];
-  Reflect.defineMetadata(HANDLER_LOCKS, { handler, decorations } satisfies HandlerLocks, method);
+  const plans = [plan, ...(handlerLocksOf(method)?.plans ?? [])];
+  Reflect.defineMetadata(HANDLER_LOCKS, { handler, plans } satisfies HandlerLocks, method);
   const names = [...lockedHandlersOf(handler.declaredBy), handler.name];
   Reflect.defineMetadata(LOCKED_HANDLERS, [...new Set(names)], handler.declaredBy);
 }

@@ -3,11 +3,9 @@ import 'reflect-metadata';
 import type { ResourceNames } from '../../core/api/resource.js';
 import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
-import type { LockPlan } from '../decorators/lock-plan.js';
-import { type LockDecoratorOptions, readLockPlan } from '../decorators/lock-decorator-options.js';
-import { declareLockService } from '../decorators/lock-service-property.js';
+import { type LockDecoratorOptions, type LockPlan, readLockPlan } from '../decorators/lock-plan.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
-import { describeMethod, wrapMethod } from '../decorators/method.js';
+import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
 
 /** What `@LockHandler` takes in place of a key. */

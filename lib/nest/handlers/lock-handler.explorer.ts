@@ -46,8 +46,8 @@ export class LockHandlerExplorer implements OnModuleInit {
   #check(prototype: object, name: string | symbol, known: readonly string[]): void {
     const method = (prototype as Record<string | symbol, object>)[name]!;
     // A class that overrides the method without the decorator has none.
-    const decorations = handlerLocksOf(method)?.decorations ?? [];
-    if (!decorations.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
+    const plans = handlerLocksOf(method)?.plans ?? [];
+    if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
     const where = describeMethod(prototype, name);
     if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
     if (hasMetadataOf(method, known) || this.#warnedOf.has(where)) return;

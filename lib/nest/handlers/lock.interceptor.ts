@@ -31,10 +31,10 @@ export class LockInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locks = handlerLocksOf(context.getHandler());
-    const decorations = locks?.decorations.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
+    const plans = locks?.plans.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
     // Bound to a whole controller or application: the methods without @LockHandler are none of its business.
-    if (!locks || !decorations?.length) return next.handle();
-    const call = { service: this.#service, handler: locks.handler, decorations, context, next };
+    if (!locks || !plans?.length) return next.handle();
+    const call = { service: this.#service, handler: locks.handler, plans, context, next };
     return new Observable((subscriber) => lockStream(call, subscriber));
   }
 }
@@ -66,14 +66,14 @@ interface HandlerCall {
   readonly service: RedisLockService;
   readonly handler: Handler;
   /** Of this service. The interceptor is called once for each, or more often. */
-  readonly decorations: readonly LockPlan<[ExecutionContext]>[];
+  readonly plans: readonly LockPlan<[ExecutionContext]>[];
   readonly context: ExecutionContext;
   readonly next: CallHandler;
 }
 
 /** Subscribes to the handler under the lock. Gives what ends the subscription, and the lock when the handler has ended. */
 function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
-  const { service, handler, decorations, context, next } = call;
+  const { service, handler, plans, context, next } = call;
   const outer = InterceptedCall.of(handler);
   const leaving = new AbortController();
   const stream = new Subscription();
@@ -125,7 +125,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   };
 
   const run = async (): Promise<void> => {
-    for (const plan of decorations) {
+    for (const plan of plans) {
       // The interceptor is bound once for each @LockHandler, and perhaps to the whole application too.
       if (outer?.holds(plan)) continue;
       const resources = plan.resources(undefined, [context]);

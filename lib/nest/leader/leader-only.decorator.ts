@@ -2,8 +2,7 @@ import 'reflect-metadata';
 import { type LeaderOnlyOptions, resolveLeaderOnly } from './leader-only-options.js';
 import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { runUnder } from '../decorators/lock-call.js';
-import { declareLockService } from '../decorators/lock-service-property.js';
-import { type AsyncMethod, describeMethod, wrapMethod } from '../decorators/method.js';
+import { type AsyncMethod, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { sharedLeadership } from './shared-leadership.js';
 
 export type { LeaderOnlyOptions } from './leader-only-options.js';

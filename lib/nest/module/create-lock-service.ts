@@ -1,22 +1,43 @@
+import { Latches } from '../../core/latch/latches.js';
+import { LockClient } from '../../core/lock-client.js';
+import { SingletonRuns } from '../../core/singleton/singleton-runs.js';
+import type { LatchStore } from '../../core/store/latch-store.js';
+import type { LockStore } from '../../core/store/lock-store.js';
+import type { TickStore } from '../../core/store/tick-store.js';
+import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { SystemRandom } from '../../core/util/random.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import { MemoryTickStore } from '../../memory/memory-tick-store.js';
-import type { LatchStore } from '../../core/store/latch-store.js';
-import { Latches } from '../../core/latch/latches.js';
-import { LockClient } from '../../core/lock-client.js';
-import type { LockStore } from '../../core/store/lock-store.js';
-import { SingletonRuns } from '../../core/singleton/singleton-runs.js';
-import type { TickStore } from '../../core/store/tick-store.js';
+import { RefusedLatchStore } from '../../quorum/no-latches.js';
+import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
+import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
-import { RedisLockStore } from '../../redis/redis-lock-store.js';
+import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
-import { createOnQuorum } from './create-quorum.js';
 import { LOGGED_EVENTS, LockEventLog } from '../lock-event-log.js';
-import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
+import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
+import type { ResolvedQuorum } from './store-options.js';
 
-/** Builds a lock service and waits a moment for Redis; an application whose Redis is down starts all the same. */
+const NO_LATCHES =
+  'a quorum keeps no latches: no single node could say which process was the last to count down. ' +
+  'Keep latches on one Redis: register the module a second time, with a connection and a name of its own';
+
+/** Where one registration of the module keeps its locks, ticks and latches. */
+interface Stores {
+  readonly store: LockStore;
+  readonly tickStore: TickStore;
+  readonly latches: LatchStore;
+  /**
+   * Called when the application has started: from then on, the connections keep the process alive. Not before, because
+   * Nest does not report a start that fails, and such a process must be able to exit.
+   */
+  readonly keepAlive?: () => void;
+}
+
+/** Builds a lock service and waits a moment for Redis. An application whose Redis is down starts all the same. */
 export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs } = options;
   const log = new LockEventLog();
@@ -33,17 +54,6 @@ function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores
   return options.connection() === IN_MEMORY ? createInMemory(options, log) : createOnRedis(options, log);
 }
 
-export interface Stores {
-  readonly store: LockStore;
-  readonly tickStore: TickStore;
-  readonly latches: LatchStore;
-  /**
-   * The application has started: from now on the connections keep the process alive. Nest tells nobody of a start that fails,
-   * so until then they do not.
-   */
-  readonly keepAlive?: () => void;
-}
-
 function createInMemory({ instanceId }: ResolvedModuleOptions, log: LockEventLog): Stores {
   if (process.env['NODE_ENV'] === 'production') log.inMemory();
   const server = new MemoryServer();
@@ -53,12 +63,43 @@ function createInMemory({ instanceId }: ResolvedModuleOptions, log: LockEventLog
 
 async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
   const { keyPrefix, instanceId, defaults, durability } = options;
-  const connection = options.connection()!;
   const { leaseMs, restartQuarantineMs } = defaults;
-  const terms = { connection, instanceId, leaseMs, durability, restartQuarantineMs, inBackground: true };
-  const store = new RedisLockStore({ ...terms, keyPrefix });
+  const store = new RedisLockStore({
+    connection: options.connection()!,
+    keyPrefix,
+    instanceId,
+    leaseMs,
+    durability,
+    restartQuarantineMs,
+    inBackground: true,
+  });
   if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
   if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
   const keepAlive = () => store.keepAlive();
   return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store), keepAlive };
+}
+
+/** Begins to connect to all nodes, and waits a moment for them. */
+async function createOnQuorum(
+  { keyPrefix, instanceId, defaults }: ResolvedModuleOptions,
+  { connections, names, fencing, nodeTimeoutMs }: ResolvedQuorum,
+  log: LockEventLog,
+): Promise<Stores> {
+  const clientId = createClientId(instanceId);
+  const { leaseMs, restartQuarantineMs } = defaults;
+  const shared = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true };
+  const stores = connections().map((connection) => new RedisLockStore({ ...shared, connection }));
+  const clock = SYSTEM_CLOCK;
+  const random = new SystemRandom();
+  const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
+  const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
+  const tickNodes = stores.map((node) => new RedisTickStore(node));
+  const reached = await Promise.all(stores.map((node) => node.start(defaults.attemptTimeoutMs)));
+  const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
+  if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
+  const refusal = stores.find((node) => node.inboxRefusal)?.inboxRefusal;
+  if (refusal) log.noInbox(refusal);
+  const tickStore = new QuorumTickStore(store, tickNodes, clock, random);
+  const keepAlive = () => stores.forEach((node) => node.keepAlive());
+  return { store, tickStore, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
 }

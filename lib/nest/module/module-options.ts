@@ -13,14 +13,18 @@ import {
 } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durability.js';
-import { resolveDurability } from './durability-options.js';
-import { type QuorumOptions, type ResolvedQuorum, resolveQuorum } from './quorum-options.js';
-import { resolveQuarantine } from './quarantine-option.js';
+import {
+  type QuorumOptions,
+  type ResolvedQuorum,
+  resolveDurability,
+  resolveQuarantine,
+  resolveQuorum,
+} from './store-options.js';
 
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
 /** What the keys of an application begin with that says nothing else. */
-export const DEFAULT_KEY_PREFIX = 'lock';
+const DEFAULT_KEY_PREFIX = 'lock';
 
 /** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
@@ -239,6 +243,11 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     onLeak,
     drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
   };
+}
+
+/** Whether another application may use the same keys without having meant to. */
+export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
+  return keyPrefix === DEFAULT_KEY_PREFIX && connection() !== IN_MEMORY;
 }
 
 function checkNoExtras(options: RedisLockModuleOptions & RedisLockModuleExtras): void {

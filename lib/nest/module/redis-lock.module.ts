@@ -13,6 +13,7 @@ import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
 import {
   checkExtras,
+  mayShareKeys,
   type RedisLockModuleExtras,
   type RedisLockModuleOptions,
   type ResolvedModuleOptions,
@@ -20,7 +21,7 @@ import {
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
-import { SingletonJobExplorer } from '../singleton-job.explorer.js';
+import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
 
 /** What a class given to `useClass` or `useExisting` implements. */
@@ -116,7 +117,7 @@ function createModule(
     provide: SingletonJobExplorer,
     inject: [DiscoveryService, getRedisLockOptionsToken(name)],
     useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
-      new SingletonJobExplorer(discovery, options, name),
+      new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
   };
   return {
     module: RedisLockModule,

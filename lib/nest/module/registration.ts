@@ -3,6 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { randomUUID } from 'node:crypto';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { getRedisLockRegistrationToken } from '../tokens.js';
+import { callSiteOf, recordOrigin } from '../../core/util/call-site.js';
 import { quote } from '../../core/util/quoted.js';
 
 /** One call of `forRoot` or `forRootAsync`. */
@@ -15,7 +16,7 @@ interface Registration {
 
 /** Notes a call among the providers of the module that it makes. @param method whose caller is meant */
 export function registrationProvider(name: string, method: (...args: never[]) => unknown): Provider {
-  const useValue: Registration = { where: callSite(method), id: randomUUID() };
+  const useValue: Registration = { where: placeOfCall(method), id: randomUUID() };
   return { provide: getRedisLockRegistrationToken(name), useValue };
 }
 
@@ -55,10 +56,8 @@ function checkRegistrations(name: string, modules: ModulesContainer): void {
   );
 }
 
-/** The file and the line that called a method, as far as the stack shows it. */
-function callSite(method: (...args: never[]) => unknown): string {
-  const trace: { stack?: string } = {};
-  Error.captureStackTrace(trace, method);
-  const frame = trace.stack?.split('\n').find((line) => /^\s+at /.test(line));
-  return frame?.replace(/^\s+at (.* \((.*)\)$)?/, '$2').trim() || 'a place that the stack does not show';
+/** The file and the line where a method was called, as far as the stack shows it. */
+function placeOfCall(method: (...args: never[]) => unknown): string {
+  const callSite = callSiteOf(recordOrigin(method));
+  return callSite?.replace(/^.* \((.*)\)$/, '$1').trim() || 'a place that the stack does not show';
 }

@@ -1,13 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockAbortedError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
-import type { Claim } from '../decorators/lock-plan.js';
+import type { LockMode } from '../../core/api/lock-options.js';
+import type { PermitRequest } from '../../core/api/permit-request.js';
 
 /** A method of a controller, resolver or gateway. */
 export interface Handler {
   /** The prototype that has the method: a method that overrides it is another handler. */
   readonly declaredBy: object;
   readonly name: string | symbol;
+}
+
+/** How a decorator locks. Each decorator of a method has an object of its own. */
+export interface Access {
+  readonly mode: LockMode;
+  /** Semaphores only. */
+  readonly permits?: Pick<PermitRequest, 'count' | 'total'> | undefined;
 }
 
 /** What an async context knows of the call that Nest makes in it. */
@@ -17,7 +25,7 @@ interface Passage {
    * Whose wrappers of the method the call has come through. Each lets it pass once: who calls the method again from inside
    * comes to one of them for the second time.
    */
-  readonly passed: readonly Claim[];
+  readonly passed: readonly Access[];
 }
 
 const passages = new AsyncLocalStorage<Passage>();
@@ -28,7 +36,7 @@ const passages = new AsyncLocalStorage<Passage>();
  */
 export class InterceptedCall {
   readonly #handler: Handler;
-  readonly #claim: Claim;
+  readonly #access: Access;
   readonly #lease: Lease | undefined;
   /** The same call under the lock of another `@LockHandler`, which was acquired before. */
   readonly #outer: InterceptedCall | undefined;
@@ -36,9 +44,9 @@ export class InterceptedCall {
   #isOver = false;
   #whenIdle: (() => void) | undefined;
 
-  constructor(handler: Handler, claim: Claim, lease: Lease | undefined, outer: InterceptedCall | undefined) {
+  constructor(handler: Handler, access: Access, lease: Lease | undefined, outer: InterceptedCall | undefined) {
     this.#handler = handler;
-    this.#claim = claim;
+    this.#access = access;
     this.#lease = lease;
     this.#outer = outer;
   }
@@ -50,7 +58,7 @@ export class InterceptedCall {
   }
 
   /** The call of this handler that comes to this wrapper of it now. Not one from inside of the handler. */
-  static comingTo(handler: Handler, wrapper: Claim): InterceptedCall | undefined {
+  static comingTo(handler: Handler, wrapper: Access): InterceptedCall | undefined {
     const passage = passages.getStore();
     if (passage === undefined) return undefined; // nearly always
     return passage.call.#isOf(handler) && !passage.passed.includes(wrapper) ? passage.call : undefined;
@@ -67,7 +75,7 @@ export class InterceptedCall {
   }
 
   /** Lets the call pass a wrapper of the method. */
-  pass<T>(wrapper: Claim, next: () => T): T {
+  pass<T>(wrapper: Access, next: () => T): T {
     return passages.run({ call: this, passed: [...(passages.getStore()?.passed ?? []), wrapper] }, next);
   }
 
@@ -76,7 +84,7 @@ export class InterceptedCall {
    *
    * @throws LockAbortedError where the request has been given up before: the lock is free by now
    */
-  run(wrapper: Claim, handler: () => unknown): unknown {
+  run(wrapper: Access, handler: () => unknown): unknown {
     if (this.#isOver) {
       const why = new Error(`The request was given up before ${String(this.#handler.name)} began`);
       throw new LockAbortedError(this.#lease?.resource ?? '', why);
@@ -106,20 +114,20 @@ export class InterceptedCall {
   }
 
   /** Whether a lock of the interceptor protects this wrapper of the handler already: of this decorator, or as good. */
-  holds(wrapper: Claim): boolean {
-    return this.#claim === wrapper || (this.#outer?.holds(wrapper) ?? false);
+  holds(wrapper: Access): boolean {
+    return this.#access === wrapper || (this.#outer?.holds(wrapper) ?? false);
   }
 
-  /** Whether all that is claimed is held for this call, as what it is claimed for: then it is not locked twice. */
-  covers(claim: Claim, resources: readonly string[]): boolean {
-    return resources.every((resource) => this.#coversOne(claim, resource));
+  /** Whether all that is accessed is held for this call, as what it is accessed for: then it is not locked twice. */
+  covers(access: Access, resources: readonly string[]): boolean {
+    return resources.every((resource) => this.#coversOne(access, resource));
   }
 
-  #coversOne(claim: Claim, resource: string): boolean {
+  #coversOne(access: Access, resource: string): boolean {
     const lease = this.#lease;
     // A lease that was lost meanwhile protects nothing any more.
-    if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.#claim, claim)) return true;
-    return this.#outer !== undefined && this.#outer.#coversOne(claim, resource);
+    if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.#access, access)) return true;
+    return this.#outer !== undefined && this.#outer.#coversOne(access, resource);
   }
 
   #isOf({ declaredBy, name }: Handler): boolean {
@@ -133,10 +141,10 @@ export class InterceptedCall {
   }
 }
 
-/** Whether the holder of the lease is as safe from others as one of what is claimed. */
-function isAsGood(lease: Lease, { permits: held }: Claim, { mode, permits: wanted }: Claim): boolean {
+/** Whether the holder of the lease is as safe from others as one of what is accessed. */
+function isAsGood(lease: Lease, { permits: held }: Access, { mode, permits: wanted }: Access): boolean {
   if (held && wanted) return held.total === wanted.total && held.count >= wanted.count;
-  // Not the mode of the claim: a writer may be a reader by now.
+  // Not the mode of the access: a writer may be a reader by now.
   return !held && !wanted && (lease.mode !== 'read' || mode === 'read');
 }
 

@@ -1,8 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
 import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
-import { declareLockService } from '../decorators/lock-service-property.js';
-import { describeMethod, wrapMethod } from '../decorators/method.js';
-import { jobName, SINGLETON_JOB, type SingletonJob } from '../singleton-job.explorer.js';
+import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
+import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** A job's method: async, and called with the run that it is, if it cares. */

@@ -1,10 +1,9 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
-import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { quote } from '../core/util/quoted.js';
-import { DEFAULT_KEY_PREFIX, IN_MEMORY, type ResolvedModuleOptions } from './module/module-options.js';
-import { DEFAULT_NAME } from './tokens.js';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { quote } from '../../core/util/quoted.js';
+import { DEFAULT_NAME } from '../tokens.js';
 
 /** Marks a method as a singleton job. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
@@ -30,13 +29,14 @@ export class SingletonJobExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
   readonly #scanner = new MetadataScanner();
   readonly #discovery: DiscoveryService;
-  readonly #options: ResolvedModuleOptions;
   readonly #lockService: string;
+  readonly #areKeysShared: boolean;
 
-  constructor(discovery: DiscoveryService, options: ResolvedModuleOptions, lockService: string) {
+  /** @param areKeysShared whether another application may use the same keys without having meant to */
+  constructor(discovery: DiscoveryService, lockService: string, areKeysShared: boolean) {
     this.#discovery = discovery;
-    this.#options = options;
     this.#lockService = lockService;
+    this.#areKeysShared = areKeysShared;
   }
 
   onModuleInit(): void {
@@ -49,11 +49,6 @@ export class SingletonJobExplorer implements OnModuleInit {
       }
     }
     if (unnamed.size > 0 && this.#areKeysShared) this.#warn([...unnamed]);
-  }
-
-  /** Whether another application may use the same keys without anybody having meant it. */
-  get #areKeysShared(): boolean {
-    return this.#options.keyPrefix === DEFAULT_KEY_PREFIX && this.#options.connection() !== IN_MEMORY;
   }
 
   #warn(jobs: readonly string[]): void {

@@ -2,27 +2,30 @@ import type { Alarm } from '../core/util/alarms.js';
 import { LockStoreError } from '../core/store/lock-store.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
-/** Who counts the votes. The index is that of the node. */
+/** Receives the answers to a broadcast. The index is that of the node. */
 export interface BroadcastListener<T> {
   answered(index: number, answer: T): void;
-  /** It will not answer, or has not in time. */
+  /** The node will not answer, or has not answered in time. */
   failed(index: number, error: LockStoreError): void;
-  /** An answer after it had counted as failed. */
+  /** The node has answered after it had counted as failed. */
   late?(index: number, answer: T): void;
-  /** Called after each of `answered` and `failed`. */
+  /** Called after each `answered` and each `failed`. */
   counted(): void;
 }
 
-/** A timer that is later than this is so because nothing else ran either. */
+/** When the timer is later than this, the process stood still, and answers may be waiting to be read. */
 const LATE_MS = 5;
 
-/** One command to all nodes at once. None of them is waited for longer than a moment, and each is heard out all the same. */
+/**
+ * One command to all nodes at once. Each node has the same short time to answer; a later answer is still passed to the
+ * listener.
+ */
 export class Broadcast<T> implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  /** What each node has answered. */
+  /** The answer of each node that has answered in time. */
   readonly answers: (T | undefined)[];
-  /** Why a node has not. */
+  /** Why each of the other nodes has not. */
   readonly failures: (LockStoreError | undefined)[];
   #pending: number;
   #isExtended = false;
@@ -37,7 +40,7 @@ export class Broadcast<T> implements Alarm {
     this.#pending = nodes.length;
   }
 
-  /** How many may still answer in time. */
+  /** The number of nodes that may still answer in time. */
   get pending(): number {
     return this.#pending;
   }
@@ -53,7 +56,7 @@ export class Broadcast<T> implements Alarm {
     });
   }
 
-  /** The time is over. Where this process stood still, what has come meanwhile is read first. */
+  /** The time is over. If this process stood still, the answers that came meanwhile are read first. */
   ring(): void {
     const isLate = this.timing.clock.now() - this.dueAt > LATE_MS;
     if (isLate && !this.#isExtended) {

@@ -6,181 +6,212 @@ import {
   type Queueing,
 } from '../core/store/lock-store.js';
 import type { QuorumNode } from './node.js';
-import type { Vote } from './vote.js';
 
-/** How one contender, or holder, stands at one node. */
+/** A node has granted the lock. */
+export interface Vote {
+  readonly fencingToken: number;
+  /** When the command was sent from which the node counts the lease. */
+  readonly stamp: number;
+}
+
+/** Told whether the leaving owner still held the lock at a node. */
+export type OnReleased = (wasHeld: boolean) => void;
+
+/** When the lease begins: as late as the votes of a majority allow. */
+export function stampOf(votes: readonly Vote[], majority: number): number {
+  return votes.map(({ stamp }) => stamp).sort((a, b) => b - a)[majority - 1]!;
+}
+
+/**
+ * The token of the lease: larger than all earlier ones that these nodes know.
+ *
+ * @param before the last token of this candidate: it is kept if a majority was never lost
+ */
+export function tokenOf(votes: readonly Vote[], majority: number, before: number): number {
+  const tokens = votes.map(({ fencingToken }) => fencingToken);
+  const isSame = tokens.filter((token) => token <= before).length >= majority;
+  return isSame ? before : Math.max(...tokens);
+}
+
+/**
+ * The id of an owner in a later attempt. In the first attempt it is the id itself, which other processes may know as
+ * well.
+ */
+export function idOfAttempt(id: string, attempt: number): string {
+  return `${id}.${attempt}`;
+}
+
+/** What a candidate, or a holder, has at one node: a vote, a place in the queue, or nothing. */
 export class CandidateAtNode {
   vote: Vote | undefined;
-  /** What is to be handed back there in the same step, until that was answered. */
+  /** An owner that the node is to release in the same step as the next acquisition; until that is answered. */
   leaving: LockOwner | undefined;
-  /** Whether it may be held, or waited for, there. */
-  isTaken = false;
-  #isLeaving = false;
+  /** Whether the node may have a lock or a place in its queue for this owner. */
+  mayBeThere = false;
+  #isReleaseSent = false;
   #refused: LockOwner | undefined;
-  /** How many questions may still be executed that were asked under the name it has. */
+  /** How many commands the node may still execute that were sent for the present owner. */
   #unanswered = 0;
-  /** The largest token that a message has named, for the name it has. */
-  #heardToken = 0;
+  /** The largest token that a message has announced to the present owner. */
+  #announcedToken = 0;
   #isOver = false;
-  #ownership: LockOwner;
+  #owner: LockOwner;
 
-  /** @param newName one that nobody ever had: what is known to it by another name cannot be freed or held by this one */
+  /**
+   * @param newOwner returns an owner that no node has ever seen: a late release for an earlier one cannot free its lock
+   */
   constructor(
     readonly node: QuorumNode,
-    ownership: LockOwner,
-    private readonly newName: () => LockOwner,
+    owner: LockOwner,
+    private readonly newOwner: () => LockOwner,
   ) {
-    this.#ownership = ownership;
+    this.#owner = owner;
   }
 
-  /** What it is called there. */
-  get ownership(): LockOwner {
-    return this.#ownership;
+  /** The owner by which the node knows this candidate now. */
+  get owner(): LockOwner {
+    return this.#owner;
   }
 
-  /** Stands in the queue, or holds, as something else from now on. */
+  /** From now on the candidate waits, or holds the lock, in this mode. */
   set mode(mode: LockOwner['mode']) {
-    this.#ownership = { ...this.#ownership, mode };
+    this.#owner = { ...this.#owner, mode };
   }
 
-  /** Whether this is what it is called there now. */
-  isCalled({ id: owner }: LockOwner): boolean {
-    return owner === this.#ownership.id;
+  /** Whether this is the present owner. */
+  isPresent({ id }: LockOwner): boolean {
+    return id === this.#owner.id;
   }
 
-  /** @param stamp when the command was sent that this is the answer to */
+  /** @param stamp when the command was sent that the node has answered */
   onReply(reply: AcquireReply, stamp: number): void {
     if (reply.status === 'granted') {
       this.onGrant({ fencingToken: reply.fencingToken, stamp });
       return;
     }
     this.#forgetBefore(stamp);
-    this.isTaken = reply.status === 'queued' || this.vote !== undefined;
+    this.mayBeThere = reply.status === 'queued' || this.vote !== undefined;
   }
 
-  /** Whether a grant is for the name it has there now. */
+  /** Whether a grant is for the present owner. */
   isMeant(grant: PushedGrant): boolean {
-    return grant.isFor(this.#ownership.id);
+    return grant.isFor(this.#owner.id);
   }
 
   /**
-   * A message says that it has the vote.
+   * A message announces the vote. A process that may use the channels can repeat a message, also after the vote was
+   * forgotten.
    *
-   * @returns whether that is new. Whoever may use the channels can repeat a message, also after the vote was forgotten
+   * @returns whether the vote is new
    */
   onGrantMessage(vote: Vote): boolean {
-    if (vote.fencingToken <= this.#heardToken) return false;
-    this.#heardToken = vote.fencingToken;
+    if (vote.fencingToken <= this.#announcedToken) return false;
+    this.#announcedToken = vote.fencingToken;
     return this.onGrant(vote);
   }
 
-  /** It has the vote. Returns whether that is new. */
+  /** The node has voted for this candidate. Returns whether the vote is new. */
   onGrant(vote: Vote): boolean {
     if (this.vote && this.vote.stamp >= vote.stamp) return false;
     this.vote = vote;
     return true;
   }
 
-  /** A question has been executed that was asked under this name, or never will be. */
-  answered(name: LockOwner): void {
-    if (!this.#isOver && this.isCalled(name)) this.#unanswered--;
-    else this.node.answered(name);
+  /** A command for this owner was executed, or never will be. */
+  onAnswered(owner: LockOwner): void {
+    if (!this.#isOver && this.isPresent(owner)) this.#unanswered--;
+    else this.node.onLateAnswer(owner);
   }
 
-  /**
-   * It asks no more.
-   *
-   * @param isForgotten whether its place there is not released
-   */
-  end(leaseMs: number, isForgotten: boolean): void {
-    if (this.#isOver) return;
-    if (isForgotten && this.isTaken) this.#unanswered++;
-    this.#depart(leaseMs);
-    this.#isOver = true;
-  }
-
-  /** Nobody has its name any more. What is granted to that all the same is given back. */
-  #depart(leaseMs: number): void {
-    if (this.#unanswered > 0) this.node.expectLate(this.#ownership, leaseMs, this.#unanswered);
-    this.#unanswered = 0;
-  }
-
-  /** No answer came, and nobody knows how long an earlier grant will go on to last. */
-  onNoReply(stamp: number, mayBeTaken: boolean): void {
+  /** No answer came, and it is not known how long an earlier grant still lasts. */
+  onNoReply(stamp: number, mayBeThere: boolean): void {
     this.#forgetBefore(stamp);
-    if (!mayBeTaken) this.isTaken = false;
+    if (!mayBeThere) this.mayBeThere = false;
   }
 
-  /** A message may have been faster than a reply: then its grant came after it. Stamps of messages are rounded down. */
+  /** A message may have overtaken a reply: then its grant is the newer one. Stamps of messages are rounded down. */
   #forgetBefore(stamp: number): void {
     if (this.vote && this.vote.stamp < Math.floor(stamp)) this.vote = undefined;
   }
 
   /**
-   * A release is sent with its name, so it needs another one: a release that comes late could free what is granted by then.
+   * The candidate sends no more commands.
    *
-   * @returns the name it had
+   * @param isForgotten whether nothing is released here
    */
-  rename(leaseMs: number): LockOwner {
-    const before = this.#ownership;
-    this.#depart(leaseMs);
-    this.#ownership = this.newName();
-    this.#heardToken = 0;
+  end(leaseMs: number, isForgotten: boolean): void {
+    if (this.#isOver) return;
+    if (isForgotten && this.mayBeThere) this.#unanswered++;
+    this.#expectLate(leaseMs);
+    this.#isOver = true;
+  }
+
+  /** The present owner does not wait any more. What the node grants to it later is released. */
+  #expectLate(leaseMs: number): void {
+    if (this.#unanswered > 0) this.node.expectLate(this.#owner, leaseMs, this.#unanswered);
+    this.#unanswered = 0;
+  }
+
+  /**
+   * Takes another owner: the present one is released, and a late release would free what the node grants to it by then.
+   *
+   * @returns the owner before
+   */
+  #changeOwner(leaseMs: number): LockOwner {
+    const before = this.#owner;
+    this.#expectLate(leaseMs);
+    this.#owner = this.newOwner();
+    this.#announcedToken = 0;
     this.vote = undefined;
     return before;
   }
 
-  /** Hands the vote to whoever is next there, and stands in the queue again. */
+  /** The next request passes the vote to the next in the queue of the node, and joins the end of that queue. */
   passVoteOn(leaseMs: number): void {
-    this.leaving = this.rename(leaseMs);
+    this.leaving = this.#changeOwner(leaseMs);
   }
 
-  /** A release is sent that is the end of it. */
-  leave(): void {
-    this.#isLeaving = true;
+  /** The candidate is over, and its release was sent. */
+  onReleaseSent(): void {
+    this.#isReleaseSent = true;
   }
 
-  /** Whether the release has found the lock to be held. */
-  left(wasHeld: boolean, leaseMs: number): void {
-    this.#isLeaving = false;
-    if (!wasHeld && this.#refused) this.node.withdraw(this.#refused, leaseMs);
+  /** @param wasHeld whether the node had the lock when it executed the release */
+  onReleaseAnswered(wasHeld: boolean, leaseMs: number): void {
+    this.#isReleaseSent = false;
+    if (!wasHeld && this.#refused) this.node.releaseOrphan(this.#refused, leaseMs);
     this.#refused = undefined;
   }
 
   /**
-   * Something was granted that is not wanted any more. Where the release is under way that was sent after it, that one has freed it; but
-   * commands may overtake one another.
+   * Releases a grant that is not wanted any more. A release that is under way was sent later and probably frees it; but
+   * commands may overtake one another, so its answer decides.
    */
-  refuse(name: LockOwner, leaseMs: number): void {
-    if (this.#isLeaving && name.id === this.#ownership.id) this.#refused = name;
-    else this.node.withdraw(name, leaseMs);
+  refuse(owner: LockOwner, leaseMs: number): void {
+    if (this.#isReleaseSent && owner.id === this.#owner.id) this.#refused = owner;
+    else this.node.releaseOrphan(owner, leaseMs);
   }
 
-  /** Releases what it may have there, and begins anew. */
+  /** Releases what the candidate may have here, and starts afresh. */
   withdraw(leaseMs: number): void {
-    if (this.leaving) this.node.withdraw(this.leaving, leaseMs);
+    if (this.leaving) this.node.releaseOrphan(this.leaving, leaseMs);
     this.leaving = undefined;
-    if (!this.isTaken) return;
-    this.isTaken = false;
-    this.node.withdraw(this.rename(leaseMs), leaseMs);
+    if (!this.mayBeThere) return;
+    this.mayBeThere = false;
+    this.node.releaseOrphan(this.#changeOwner(leaseMs), leaseMs);
   }
 
-  /** @param left told whether what is handed back was still held */
-  ask(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
-    const { leaving, ownership, node } = this;
-    this.isTaken = true;
+  /** @param released called if the node releases the leaving owner in the same step */
+  ask(leaseMs: number, queueing: Queueing | undefined, released?: OnReleased): Promise<AcquireReply> {
+    const { leaving, owner, node } = this;
+    this.mayBeThere = true;
     this.#unanswered++;
-    if (!leaving || !queueing) return node.store.acquire(ownership, leaseMs, queueing);
-    return node.store.rotate(leaving, ownership, leaseMs, queueing).then(({ released, next }) => {
-      left?.(released);
+    if (!leaving || !queueing) return node.store.acquire(owner, leaseMs, queueing);
+    return node.store.rotate(leaving, owner, leaseMs, queueing).then((reply) => {
+      released?.(reply.released);
       if (this.leaving === leaving) this.leaving = undefined;
-      if (next instanceof LockStoreError) throw next;
-      return next;
+      if (reply.next instanceof LockStoreError) throw reply.next;
+      return reply.next;
     });
   }
-}
-
-/** What an id is called in a later attempt. In the first one it has the name that other processes know as well. */
-export function nameOf(owner: string, attempt: number): string {
-  return `${owner}.${attempt}`;
 }

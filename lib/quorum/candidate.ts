@@ -7,104 +7,101 @@ import {
   type Queueing,
 } from '../core/store/lock-store.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import { NotAskedError } from './node.js';
+import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
+import { askMajority, enoughToDeny } from './majority.js';
+import { NotSentError, type QuorumDeps } from './node.js';
 import { Patience } from './patience.js';
 import { Round, type RoundListener } from './round.js';
-import { nameOf, CandidateAtNode } from './candidate-at-node.js';
-import { askMajority, enoughToDeny } from './majority.js';
-import { type Vote, stampOf, tokenOf } from './vote.js';
-import type { QuorumDeps } from './deps.js';
 
 /**
- * One id id at all nodes: it contends for their votes, and holds the lock while a majority of them is its own. Where the
- * votes are split, whoever has too few hands them on, node by node, to those who are next there, after a pause that is
- * random, and longer the more votes it has: votes gather where most of them are. It keeps its place in all other queues.
+ * One owner that asks all nodes for votes (Raft's candidate). It holds the lock with the votes of a majority (Redlock).
+ * When votes are split, a candidate with too few passes each on to the next in that node's queue, and joins the end.
+ * It first waits for a random time that grows with its votes: so votes gather where most of them are.
+ *
+ * @see https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ (majority, validity, retry on failure)
+ * @see https://raft.github.io/raft.pdf (section 5.2: candidates, split votes)
  */
 export class Candidate {
   readonly atNodes: readonly CandidateAtNode[];
-  /** When it was last heard of. */
+  /** When the caller last used it. */
   touchedAt = 0;
   leaseMs = 0;
-  /** How many votes the last attempt had that was given up. */
+  /** How many votes it had when it last gave all of them up. */
   lostVotes = 0;
-  /** The token of what it holds, or held last. */
+  /** The token of the lease that it holds, or held last. */
   fencingToken = 0;
-  #state: 'contending' | 'raising' | 'held' | 'over' = 'contending';
-  /** When it was seen to have a majority, by the clock here. */
+  /** How long the last round took. */
+  roundMs = 1;
+  #state: 'collecting' | 'raising' | 'held' | 'over' = 'collecting';
+  /** When it won, by the clock of this store. */
   #heldSince = -Infinity;
   #queueing: Queueing | undefined;
-  /** Those whose outcome is not told yet. */
+  /** The rounds without an outcome. */
   readonly #rounds = new Set<Round>();
   readonly #listener: RoundListener;
   readonly #patience: Patience;
-  /** How long the nodes took to answer. */
-  #roundMs = 1;
 
+  /** @param isBack whether the id was forgotten: late releases of its earlier locks must not free its new one */
   constructor(
-    readonly ownership: LockOwner,
+    readonly owner: LockOwner,
     private readonly deps: QuorumDeps,
-    /** Whether it was forgotten: releases of what it had may still be on their way, which must not free what it gets now. */
     isBack = false,
   ) {
-    const newName = () => ({ ...ownership, id: nameOf(ownership.id, deps.newAttempt()) });
-    const name = isBack ? newName() : ownership;
-    this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, name, newName));
+    const newOwner = () => ({ ...owner, id: idOfAttempt(owner.id, deps.newAttempt()) });
+    const first = isBack ? newOwner() : owner;
+    this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, first, newOwner));
     this.touchedAt = deps.clock.now();
     this.#listener = {
-      answered: ({ names, sentAt }, index, reply) => this.#onReply(index, names[index]!, sentAt, reply),
+      answered: ({ owners, sentAt }, index, reply) => this.#onReply(index, owners[index]!, sentAt, reply),
       failed: (round, index, error) => this.#onNoReply(index, round, error),
-      counted: () => this.#look(),
-      late: () => this.#heard(),
+      counted: () => this.#evaluate(),
+      late: () => this.#evaluateAndWait(),
     };
     this.#patience = new Patience(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
   get votes(): number {
-    return this.#standing.length;
+    return this.#validVotes.length;
   }
 
-  /** Those that cannot have ended since they were given. */
-  get #standing(): Vote[] {
+  /** The votes whose leases cannot have ended. */
+  get #validVotes(): Vote[] {
     const endedBefore = this.deps.clock.now() - this.leaseMs;
-    const standing: Vote[] = [];
-    for (const { vote } of this.atNodes) if (vote && vote.stamp > endedBefore) standing.push(vote);
-    return standing;
-  }
-
-  /** How long the last attempt took. */
-  get roundMs(): number {
-    return this.#roundMs;
+    const valid: Vote[] = [];
+    for (const { vote } of this.atNodes) if (vote && vote.stamp > endedBefore) valid.push(vote);
+    return valid;
   }
 
   get isOver(): boolean {
     return this.#state === 'over';
   }
 
-  /** @param left told of each node whether what is handed back there was still held */
-  acquire(leaseMs: number, queueing: Queueing | undefined, left?: (wasHeld: boolean) => void): Promise<AcquireReply> {
+  /** @param released called for each node that releases the leaving owner in the same step */
+  acquire(leaseMs: number, queueing: Queueing | undefined, released?: OnReleased): Promise<AcquireReply> {
     this.touch(leaseMs);
     this.#queueing = queueing;
     const round = new Round(this.atNodes, queueing, this.deps, this.#listener);
     this.#rounds.add(round);
-    round.send(leaseMs, left);
+    round.send(leaseMs, released);
     return round.reply.promise;
   }
 
-  /** A node says that it has granted. Whether to this one, by the name it has there now. */
+  /** A node announces a grant. Returns whether it is for the present owner of this candidate there. */
   onGrantMessage(index: number, grant: PushedGrant): boolean {
-    const seat = this.atNodes[index]!;
-    // A release under that name is under way.
-    if (this.isOver || !seat.isMeant(grant)) return false;
-    if (seat.onGrantMessage({ fencingToken: grant.fencingToken, stamp: grant.sentAt })) this.#heard();
+    const atNode = this.atNodes[index]!;
+    // If it is over, a release is under way.
+    if (this.isOver || !atNode.isMeant(grant)) return false;
+    const vote = { fencingToken: grant.fencingToken, stamp: grant.sentAt };
+    if (atNode.onGrantMessage(vote)) this.#evaluateAndWait();
     return true;
   }
 
-  /** It holds what it was given elsewhere. */
-  static adopt(ownership: LockOwner, leaseMs: number, deps: QuorumDeps): Candidate {
-    const adopted = new Candidate(ownership, deps);
+  /** Returns a holder that was granted the lock in another process. */
+  static adopt(owner: LockOwner, leaseMs: number, deps: QuorumDeps): Candidate {
+    const adopted = new Candidate(owner, deps);
     adopted.#state = 'held';
     adopted.touch(leaseMs);
-    for (const seat of adopted.atNodes) seat.isTaken = true;
+    for (const atNode of adopted.atNodes) atNode.mayBeThere = true;
     return adopted;
   }
 
@@ -113,93 +110,97 @@ export class Candidate {
     this.touchedAt = this.deps.clock.now();
   }
 
-  /** A node does not have it any more while a majority has: it asks for the vote, and waits for it there. */
+  /** A node has lost the lock that a majority still has: asks for its vote, and waits for it in the queue there. */
   reclaimVote(index: number): void {
     if (this.#state !== 'held') return;
     this.atNodes[index]!.vote = undefined;
     this.#ask(index, LOCK_DEFAULTS.maxWaiters);
   }
 
-  /** It gives up what it has, or may have, and may contend anew. */
+  /** Releases all it may have. The owner may ask again. */
   abandon(): void {
     if (this.isOver) return;
-    this.#state = 'contending';
+    this.#state = 'collecting';
     this.#patience.end();
     this.#withdraw();
   }
 
   /**
-   * It contends no more, and holds nothing. What is still granted to it is given back.
+   * Ends the candidate. A grant that comes later is released.
    *
    * @param isForgotten whether nothing is released
    */
   end(isForgotten = false): void {
     this.#state = 'over';
     this.#patience.end();
-    for (const seat of this.atNodes) seat.end(this.leaseMs, isForgotten);
-    if (this.#rounds.size > 0)
-      this.#reject(new LockStoreError('unknown', 'it was released before the nodes had answered'));
+    for (const atNode of this.atNodes) atNode.end(this.leaseMs, isForgotten);
+    if (this.#rounds.size === 0) return;
+    this.#reject(new LockStoreError('unknown', 'the lock was released before the nodes had answered'));
   }
 
   /** It has waited long enough for more votes. */
   #passVotesOn(): void {
-    if (this.#state !== 'contending' || !this.#queueing) return;
-    this.atNodes.forEach((seat, index) => {
-      if (!seat.vote) return;
-      seat.passVoteOn(this.leaseMs);
+    if (this.#state !== 'collecting' || !this.#queueing) return;
+    this.atNodes.forEach((atNode, index) => {
+      if (!atNode.vote) return;
+      atNode.passVoteOn(this.leaseMs);
       this.#ask(index, this.#queueing!.maxWaiters);
     });
   }
 
+  /** Asks one node, outside of a round. If that fails, the next round asks this node as well. */
   #ask(index: number, maxWaiters: number): void {
-    const seat = this.atNodes[index]!;
-    const name = seat.ownership;
+    const atNode = this.atNodes[index]!;
+    const { owner } = atNode;
     const sentAt = this.deps.clock.now();
-    seat.node.ask(
-      () => seat.ask(this.leaseMs, { sentAt, maxWaiters }),
+    atNode.node.ask(
+      () => atNode.ask(this.leaseMs, { sentAt, maxWaiters }),
       (reply) => {
-        this.#onReply(index, name, sentAt, reply);
-        this.#heard();
+        this.#onReply(index, owner, sentAt, reply);
+        this.#evaluateAndWait();
       },
-      (error) => this.#settle(seat, name, error), // whoever asks next asks for this as well
+      (error) => this.#onError(atNode, owner, error),
     );
   }
 
-  #onReply(index: number, name: LockOwner, stamp: number, reply: AcquireReply): void {
-    const seat = this.atNodes[index]!;
-    seat.answered(name);
-    if (!this.isOver && seat.isCalled(name)) seat.onReply(reply, stamp);
-    else if (reply.status === 'granted' || reply.status === 'queued') seat.refuse(name, this.leaseMs);
+  #onReply(index: number, owner: LockOwner, stamp: number, reply: AcquireReply): void {
+    const atNode = this.atNodes[index]!;
+    atNode.onAnswered(owner);
+    if (!this.isOver && atNode.isPresent(owner)) atNode.onReply(reply, stamp);
+    else if (reply.status === 'granted' || reply.status === 'queued') atNode.refuse(owner, this.leaseMs);
   }
 
-  #onNoReply(index: number, { wasTaken, sentAt, names }: Round, error: LockStoreError): void {
-    const seat = this.atNodes[index]!;
-    this.#settle(seat, names[index]!, error);
-    if (seat.isCalled(names[index]!)) seat.onNoReply(sentAt, wasTaken[index]! || error.failure === 'unknown');
+  #onNoReply(index: number, { wasThere, sentAt, owners }: Round, error: LockStoreError): void {
+    const atNode = this.atNodes[index]!;
+    this.#onError(atNode, owners[index]!, error);
+    if (atNode.isPresent(owners[index]!)) atNode.onNoReply(sentAt, wasThere[index]! || error.failure === 'unknown');
   }
 
-  /** What has failed like this will not be executed, unless that is not known. What was not sent was not counted. */
-  #settle(seat: CandidateAtNode, name: LockOwner, error: LockStoreError): void {
-    if (error.failure !== 'unknown' && !(error instanceof NotAskedError)) seat.answered(name);
+  /** Unless the failure is 'unknown', the command is never executed. A command that was not sent was not counted. */
+  #onError(atNode: CandidateAtNode, owner: LockOwner, error: LockStoreError): void {
+    if (error.failure !== 'unknown' && !(error instanceof NotSentError)) atNode.onAnswered(owner);
   }
 
-  /** Something that no round waits for. */
-  #heard(): void {
-    this.#look();
-    this.#considerPassingVotesOn();
+  /** After an answer or a message that no round waits for. */
+  #evaluateAndWait(): void {
+    this.#evaluate();
+    this.#waitForVotes();
   }
 
-  /** Whether anything is decided now. */
-  #look(): void {
-    const { majority } = this.deps;
-    if (this.#state === 'contending') this.#win();
+  /** Ends each round whose outcome is known now. */
+  #evaluate(): void {
+    if (this.#state === 'collecting') this.#tryToWin();
     if (this.#rounds.size === 0) return;
     for (const round of this.#rounds) {
       if (this.#state === 'raising') return;
-      if (this.#state === 'held' && round.granted >= majority) {
-        if (!round.isStillHeld(this.fencingToken)) return this.#holdAnew();
-        this.#answer(round, { status: 'granted', fencingToken: this.fencingToken });
-        continue;
+      if (this.#state === 'held' && round.granted >= this.deps.majority) {
+        if (round.isStillHeld(this.fencingToken)) {
+          this.#answer(round, { status: 'granted', fencingToken: this.fencingToken });
+          continue;
+        }
+        // Its lease ended before this grant. Other processes may have held the lock since: it needs a new token.
+        this.#state = 'collecting';
+        return this.#evaluate();
       }
       if (this.#mayWin(round)) continue;
       const refusal = round.refusal();
@@ -213,34 +214,28 @@ export class Candidate {
     return votes >= this.deps.majority;
   }
 
-  /** It was granted once, and did not know before that lease was over. Others may have held the lock since. */
-  #holdAnew(): void {
-    this.#state = 'contending';
-    this.#look();
-  }
-
-  #win(): void {
+  #tryToWin(): void {
     const { majority, nodes, fencing } = this.deps;
-    const votes = this.#standing;
+    const votes = this.#validVotes;
     if (votes.length < majority) return;
     const stamp = stampOf(votes, majority);
     const fencingToken = tokenOf(votes, majority, this.fencingToken);
-    if (!fencing) return this.#conclude(stamp, fencingToken);
+    if (!fencing) return this.#hold(stamp, fencingToken);
     this.#state = 'raising';
     const written = askMajority(nodes, this.deps, {
-      send: ({ store }, index) => store.raiseToken(this.atNodes[index]!.ownership, fencingToken),
+      send: ({ store }, index) => store.raiseToken(this.atNodes[index]!.owner, fencingToken),
       enoughNos: enoughToDeny(nodes.length),
     });
     written.then(
       (isWritten) => {
-        if (isWritten) this.#conclude(stamp, fencingToken);
-        else this.#notWritten(new LockStoreError('unknown', 'votes were lost while the fencing token was written'));
+        if (isWritten) this.#hold(stamp, fencingToken);
+        else this.#onNotWritten(new LockStoreError('unknown', 'votes were lost while the fencing token was written'));
       },
-      (error: unknown) => this.#notWritten(asStoreError(error)),
+      (error: unknown) => this.#onNotWritten(asStoreError(error)),
     );
   }
 
-  #conclude(stamp: number, fencingToken: number): void {
+  #hold(stamp: number, fencingToken: number): void {
     if (this.isOver) return;
     this.#state = 'held';
     this.#heldSince = this.deps.clock.now();
@@ -248,17 +243,17 @@ export class Candidate {
     this.#patience.end();
     const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
     for (const round of answered) this.#answer(round, { status: 'granted', fencingToken });
-    const { resource, id: owner } = this.ownership;
-    if (answered.length > 0) return this.#look();
-    const isFor = (other: string): boolean => other === owner;
-    this.deps.granted({ resource, fencingToken, sentAt: stamp, isFor });
-    this.#look();
+    if (answered.length === 0) {
+      const { resource, id } = this.owner;
+      this.deps.granted({ resource, fencingToken, sentAt: stamp, isFor: (other) => other === id });
+    }
+    this.#evaluate();
   }
 
-  /** The next attempt tries again. */
-  #notWritten(error: LockStoreError): void {
+  /** The next request tries again. */
+  #onNotWritten(error: LockStoreError): void {
     if (this.isOver) return;
-    this.#state = 'contending';
+    this.#state = 'collecting';
     this.#reject(error);
   }
 
@@ -269,7 +264,7 @@ export class Candidate {
 
   #answer(round: Round, reply: AcquireReply): void {
     this.#rounds.delete(round);
-    this.#roundMs = Math.max(1, this.deps.clock.now() - round.beganAt);
+    this.roundMs = Math.max(1, this.deps.clock.now() - round.beganAt);
     round.reply.resolve(reply);
   }
 
@@ -281,23 +276,24 @@ export class Candidate {
       round.reply.reject(refusal);
       return;
     }
-    // Answers to what was asked before it was granted: messages may be faster than replies.
+    // The round began before the lock was won. Messages may overtake replies.
     if (isHeld && round.beganAt <= this.#heldSince) return this.#answer(round, refusal);
-    if (isHeld) this.#state = 'contending';
+    if (isHeld) this.#state = 'collecting';
     if (refusal.status !== 'queued') this.#withdraw();
     this.#answer(round, refusal);
-    this.#considerPassingVotesOn();
+    this.#waitForVotes();
   }
 
-  /** Releases everything everywhere, also where it is not known whether there is anything. */
+  /** Releases at every node what it has there, or may have. */
   #withdraw(): void {
     this.lostVotes = this.votes;
-    for (const seat of this.atNodes) seat.withdraw(this.leaseMs);
+    for (const atNode of this.atNodes) atNode.withdraw(this.leaseMs);
   }
 
-  #considerPassingVotesOn(): void {
+  /** Waits for more votes before it passes on those it has. */
+  #waitForVotes(): void {
     const { votes } = this;
-    if (this.#state !== 'contending' || !this.#queueing || votes === 0) this.#patience.end();
-    else this.#patience.wait(this.#roundMs, votes);
+    if (this.#state !== 'collecting' || !this.#queueing || votes === 0) this.#patience.end();
+    else this.#patience.wait(this.roundMs, votes);
   }
 }

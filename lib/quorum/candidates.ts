@@ -2,16 +2,18 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { Candidate } from './candidate.js';
-import type { QuorumDeps } from './deps.js';
+import type { QuorumDeps } from './node.js';
 
-/** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
-const SWEPT_AT_ONCE = 2;
+/** For each new candidate this many old ones are checked: more than one, so that the check reaches all of them. */
+const CHECKED_AT_ONCE = 2;
 
-/** What is known of the owners that contend, or hold. Nobody is kept for longer than what it may have at the nodes. */
+const NONE: readonly Candidate[] = [];
+
+/** The candidates and holders of this process, by owner id. Each is kept for as long as the nodes may know it. */
 export class Candidates {
-  readonly #candidates = new Map<string, Candidate>();
+  readonly #byId = new Map<string, Candidate>();
   readonly #byResource = new Map<string, Set<Candidate>>();
-  /** Those of whom nothing was heard for so long, as when the process stood still, and who may ask again. */
+  /** Ids that were silent for longer than their lease, such as when the process stood still, and that may ask again. */
   readonly #forgotten: ExpiringMap<true>;
 
   constructor(private readonly deps: QuorumDeps) {
@@ -19,71 +21,71 @@ export class Candidates {
   }
 
   get size(): number {
-    return this.#candidates.size;
+    return this.#byId.size;
   }
 
-  get(owner: string): Candidate | undefined {
-    return this.#candidates.get(owner);
+  get(id: string): Candidate | undefined {
+    return this.#byId.get(id);
   }
 
-  /** All that want this resource, or hold it. */
+  /** The candidates and holders of this resource. */
   of(resource: string): Iterable<Candidate> {
     return this.#byResource.get(resource) ?? NONE;
   }
 
-  open(ownership: LockOwner): Candidate {
-    const contender = this.#candidates.get(ownership.id);
-    if (contender && !contender.isOver) return contender;
-    const isBack = contender !== undefined || this.#forgotten.get(ownership.id) !== undefined;
-    return this.#add(new Candidate(ownership, this.deps, isBack));
+  /** The candidate of this owner; a new one if there is none, or if it is over. */
+  open(owner: LockOwner): Candidate {
+    const candidate = this.#byId.get(owner.id);
+    if (candidate && !candidate.isOver) return candidate;
+    const isBack = candidate !== undefined || this.#forgotten.get(owner.id) !== undefined;
+    return this.#add(new Candidate(owner, this.deps, isBack));
   }
 
-  /** One that holds what it was given elsewhere. */
-  adopt(ownership: LockOwner, leaseMs: number): Candidate {
-    return this.#add(Candidate.adopt(ownership, leaseMs, this.deps));
+  /** Adds a holder that was granted the lock in another process. */
+  adopt(owner: LockOwner, leaseMs: number): Candidate {
+    return this.#add(Candidate.adopt(owner, leaseMs, this.deps));
   }
 
-  #add(contender: Candidate): Candidate {
-    const { resource, id: owner } = contender.ownership;
-    this.#sweep();
-    this.delete(owner);
-    this.#candidates.set(owner, contender);
+  #add(candidate: Candidate): Candidate {
+    const { resource, id } = candidate.owner;
+    this.#forgetSilent();
+    this.delete(id);
+    this.#byId.set(id, candidate);
     const others = this.#byResource.get(resource);
-    if (others) others.add(contender);
-    else this.#byResource.set(resource, new Set([contender]));
-    return contender;
+    if (others) others.add(candidate);
+    else this.#byResource.set(resource, new Set([candidate]));
+    return candidate;
   }
 
-  delete(owner: string): void {
-    const contender = this.#candidates.get(owner);
-    if (contender === undefined) return;
-    const { resource } = contender.ownership;
+  delete(id: string): void {
+    const candidate = this.#byId.get(id);
+    if (candidate === undefined) return;
+    const { resource } = candidate.owner;
     const others = this.#byResource.get(resource);
-    this.#candidates.delete(owner);
-    others?.delete(contender);
+    this.#byId.delete(id);
+    others?.delete(candidate);
     if (others?.size === 0) this.#byResource.delete(resource);
   }
 
-  #sweep(): void {
+  /** Checks the candidates that were not checked for the longest time. */
+  #forgetSilent(): void {
     const now = this.deps.clock.now();
-    for (let swept = 0; swept < SWEPT_AT_ONCE; swept++) {
-      const [oldest] = this.#candidates;
+    for (let checked = 0; checked < CHECKED_AT_ONCE; checked++) {
+      const [oldest] = this.#byId;
       if (oldest === undefined) return;
-      const [owner, contender] = oldest;
-      if (now <= contender.touchedAt + contender.leaseMs) {
-        this.#candidates.delete(owner);
-        this.#candidates.set(owner, contender);
-      } else this.#forget(contender);
+      const [id, candidate] = oldest;
+      if (now <= candidate.touchedAt + candidate.leaseMs) {
+        this.#byId.delete(id);
+        this.#byId.set(id, candidate);
+      } else this.#forget(candidate);
     }
   }
 
-  #forget(contender: Candidate): void {
-    contender.end(true);
-    this.delete(contender.ownership.id);
-    // As long as anything is released again and again that it may have had.
-    const keepMs = 2 * Math.max(contender.leaseMs, LOCK_DEFAULTS.leaseMs);
-    this.#forgotten.set(contender.ownership.id, true, keepMs);
+  #forget(candidate: Candidate): void {
+    candidate.end(true);
+    this.delete(candidate.owner.id);
+    // Releases of what it may have had are repeated for no longer than this.
+    const keepMs = 2 * Math.max(candidate.leaseMs, LOCK_DEFAULTS.leaseMs);
+    this.#forgotten.set(candidate.owner.id, true, keepMs);
   }
 }
-
-const NONE: readonly Candidate[] = [];

@@ -3,42 +3,43 @@ import { LockStoreError, type StoreFailure } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
-/** How many of so many nodes have to agree: any two majorities have a node in common. */
+/** The size of a majority of this many nodes: any two majorities have a node in common. */
 export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1;
 }
 
-/** With so many of them saying no, less than a majority has said, or can say, yes. */
+/** When this many nodes say no, the others are fewer than a majority. */
 export function enoughToDeny(nodes: number): number {
   return nodes - majorityOf(nodes) + 1;
 }
 
-/** One question that is answered by yes or no. */
+/** A question to all nodes that is answered by yes or no. */
 export interface YesNo {
   readonly send: (node: QuorumNode, index: number) => Promise<boolean>;
-  /** How many have to say no for the answer to be no. @default a majority */
+  /** How many nodes must say no for the answer to be no. @default a majority */
   readonly enoughNos?: number;
-  /** What a node that says no has to say, for messages. @default 'not the owner' */
+  /** What a no means, for messages. @default 'not the owner' */
   readonly no?: string;
-  /** Told of every node that says no, also when it says so late. */
-  readonly refuted?: (index: number) => void;
+  /** Called for each node that says yes, also when it says so late. */
   readonly confirmed?: (index: number) => void;
-  /** Told of every node of which it is not known in time whether it has done it. */
+  /** Called for each node that says no, also when it says so late. */
+  readonly refuted?: (index: number) => void;
+  /** Called for each node that has failed or has not answered in time. */
   readonly missed?: (index: number) => void;
-  /** Whether the answer is yes where it hangs on a minority of whom nobody knows what they did. @default false: that is an error */
+  /** Whether the answer is yes when it depends on a minority that has not answered. @default false: an error */
   readonly inDoubt?: boolean;
 }
 
 /**
- * Asks all nodes, and gives what a majority answers, as soon as it has.
+ * Asks all nodes. Resolves as soon as the answer of a majority is certain.
  *
- * @throws LockStoreError when it can be neither: it says why, node by node
+ * @throws LockStoreError when there is no such answer; the message says why, node by node
  */
 export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, question: YesNo): Promise<boolean> {
   const { send, enoughNos = majorityOf(nodes.length), no = 'not the owner', inDoubt = false } = question;
   const { refuted, confirmed, missed } = question;
   const majority = majorityOf(nodes.length);
-  const verdict = new Deferred<boolean>();
+  const result = new Deferred<boolean>();
   let yes = 0;
   let nos = 0;
   const broadcast = new Broadcast<boolean>(nodes, timing, {
@@ -50,25 +51,25 @@ export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, 
     failed: (index) => missed?.(index),
     late: (index, isYes) => (isYes ? confirmed : refuted)?.(index),
     counted: () => {
-      if (yes >= majority) verdict.resolve(true);
-      else if (nos >= enoughNos) verdict.resolve(false);
+      if (yes >= majority) result.resolve(true);
+      else if (nos >= enoughNos) result.resolve(false);
       else if (yes + broadcast.pending < majority && nos + broadcast.pending < enoughNos) {
         const unknown = nodes.length - yes - nos;
-        if (inDoubt && unknown < majority) verdict.resolve(true);
+        if (inDoubt && unknown < majority) result.resolve(true);
         else if (!inDoubt || broadcast.pending === 0)
-          verdict.reject(quorumError(broadcast, majority, yes, (isYes) => (isYes ? undefined : no)));
+          result.reject(quorumError(broadcast, majority, yes, (isYes) => (isYes ? undefined : no)));
       }
     },
   });
   broadcast.send(send);
-  return verdict.promise;
+  return result.promise;
 }
 
 /**
- * Why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Those that may still answer are
- * named apart: they are not waited for where they are too few.
+ * Why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Nodes that may
+ * still answer come last: they are too few to wait for.
  *
- * @param describe what a node has answered that is no vote; nothing for a vote
+ * @param describe says what an answer is that is no vote; `undefined` for a vote
  */
 export function quorumError<T>(
   { nodes, answers, failures }: Broadcast<T>,
@@ -87,10 +88,10 @@ export function quorumError<T>(
   const rest =
     open.length > 0 ? `; ${open.map(({ name }) => name).join(', ')} had not answered yet, too few to matter` : '';
   const message = `${majority} of ${nodes.length} needed, got ${got}: ${reasons.join(', ')}${rest}`;
-  return new LockStoreError(overall(nodes.length, majority, failures, answers), message);
+  return new LockStoreError(failureOf(nodes.length, majority, failures, answers), message);
 }
 
-/** Why no majority can be asked about a resource at this moment, where that is known without asking. */
+/** Why no majority can be asked about a resource at this moment, if that is known without asking. */
 export function majorityTrouble(nodes: readonly QuorumNode[], resource: string): LockStoreError | undefined {
   const majority = majorityOf(nodes.length);
   const troubles = nodes.map((node) => node.trouble(resource));
@@ -105,13 +106,13 @@ export function majorityTrouble(nodes: readonly QuorumNode[], resource: string):
 }
 
 function describeFailure({ failure, message }: LockStoreError, name: string): string {
-  // Where it is says the name.
+  // The name of the node says where it is.
   const reason = message.replace(` to Redis at ${name}`, '');
   return failure === 'refused' ? `refused ${reason}` : reason;
 }
 
-/** Refused where too few are left to ever agree; not executed where nobody can have done anything. */
-function overall(
+/** 'refused' if too few nodes are left for a majority; 'notExecuted' if no node can have executed the command. */
+function failureOf(
   nodes: number,
   majority: number,
   failures: readonly (LockStoreError | undefined)[],

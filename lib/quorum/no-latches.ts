@@ -1,9 +1,9 @@
 import type { LatchState, LatchStore } from '../core/store/latch-store.js';
 import { LockStoreError } from '../core/store/lock-store.js';
 
-/** Where there can be no latches. */
+/** The latch store of a quorum: it refuses every command. */
 export class RefusedLatchStore implements LatchStore {
-  /** @param why for people, with the way out */
+  /** @param refusal why there are no latches, and what to do instead; part of the error message */
   constructor(readonly refusal: string) {}
 
   countDown(): Promise<LatchState> {

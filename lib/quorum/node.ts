@@ -8,8 +8,9 @@ import {
   type PushedGrant,
 } from '../core/store/lock-store.js';
 import { OrphanReleases } from '../core/store/orphan-releases.js';
+import type { Random } from '../core/util/random.js';
 
-/** A store that votes, and how it is called in messages. */
+/** One store of a quorum, and its name in messages. */
 export interface QuorumMember {
   /** Such as host and port. Never with credentials. */
   readonly name: string;
@@ -19,20 +20,33 @@ export interface QuorumMember {
 export interface QuorumTiming {
   readonly clock: Clock;
   readonly alarms: Alarms;
-  /** How long a node may take for an answer before it counts as one that does not answer, in milliseconds. */
+  /** A node that takes longer than this to answer counts as one that does not answer, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Nothing was sent to a node that has fallen silent. */
-export class NotAskedError extends LockStoreError {}
+/** What the classes of a quorum share. */
+export interface QuorumDeps extends QuorumTiming {
+  readonly nodes: readonly QuorumNode[];
+  readonly majority: number;
+  readonly random: Random;
+  /** Whether the largest token of the votes is written to a majority before a lock is granted. */
+  readonly fencing: boolean;
+  /** Called for a lock that was won when no request was waiting for its answer. */
+  readonly granted: (grant: PushedGrant) => void;
+  /** Returns another number each time. */
+  readonly newAttempt: () => number;
+}
 
-/** One of the nodes of a quorum. One that has fallen silent is asked no more than now and then, until it is heard of again. */
+/** The node is silent, so the command was not sent. */
+export class NotSentError extends LockStoreError {}
+
+/** One node of a quorum. A silent node gets one command per time-out, until it answers again. */
 export class QuorumNode {
   readonly name: string;
   readonly store: LockStore;
-  /** What may be held there and is not wanted: released again and again until the node answers. */
+  /** What this process may hold here and does not want: released again and again until the node answers. */
   readonly #orphanReleases: OrphanReleases;
-  /** When the oldest command was sent since which nothing was heard. */
+  /** When the oldest of the commands was sent that have had no answer since the last answer of the node. */
   #unansweredSince: number | undefined;
   #askedAt = -Infinity;
 
@@ -42,12 +56,12 @@ export class QuorumNode {
   ) {
     this.name = name;
     this.store = store;
-    const release = (ownership: LockOwner): Promise<boolean> =>
-      new Promise((resolve, reject) => this.ask(() => store.release(ownership), resolve, reject));
+    const release = (owner: LockOwner): Promise<boolean> =>
+      new Promise((resolve, reject) => this.ask(() => store.release(owner), resolve, reject));
     this.#orphanReleases = new OrphanReleases({ release }, timing.clock, timing.alarms);
   }
 
-  /** Sends a command. What does not answer would only pile up what it was asked: then it is not sent. */
+  /** Sends a command, unless the node is silent: commands would only pile up there. */
   ask<T>(command: () => Promise<T>, answered: (answer: T) => void, failed: (error: LockStoreError) => void): void {
     const now = this.timing.clock.now();
     const silence = this.#silence(now);
@@ -69,7 +83,7 @@ export class QuorumNode {
     );
   }
 
-  /** Why it is of no use to ask it about a resource at this moment, where that is known. */
+  /** Why a command about this resource cannot be sent at this moment, if that is known. */
   trouble(resource: string): LockStoreError | undefined {
     return this.#silence(this.timing.clock.now()) ?? this.store.trouble(resource);
   }
@@ -77,31 +91,33 @@ export class QuorumNode {
   #silence(now: number): LockStoreError | undefined {
     const silentMs = now - (this.#unansweredSince ?? now);
     if (silentMs <= this.timing.timeoutMs) return undefined;
-    return new NotAskedError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
+    return new NotSentError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
   }
 
-  /** Releases what this owner may have here, in the background, until it is known or its time is over. */
-  withdraw(ownership: LockOwner, leaseMs: number): void {
-    this.#orphanReleases.again(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
+  /** Releases what this owner may have here, in the background, until the node answers or the lease has ended. */
+  releaseOrphan(owner: LockOwner, leaseMs: number): void {
+    this.#orphanReleases.again(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
   }
 
-  /** The owner waits no more, and so many of its questions may still be executed here. */
-  expectLate(ownership: LockOwner, leaseMs: number, unanswered: number): void {
-    this.#orphanReleases.expectLate(ownership, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
+  /**
+   * The owner does not wait any more. The node may still execute this many of its commands; their grants are released.
+   */
+  expectLate(owner: LockOwner, leaseMs: number, unanswered: number): void {
+    this.#orphanReleases.expectLate(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
   }
 
-  /** One question is answered of an owner that waits no more. */
-  answered(ownership: LockOwner): void {
-    this.#orphanReleases.answered(ownership);
+  /** The node has answered one command of an owner that does not wait any more. */
+  onLateAnswer(owner: LockOwner): void {
+    this.#orphanReleases.answered(owner);
   }
 
-  /** A message says that somebody was granted something here who does not wait for it. */
-  hear(grant: PushedGrant): void {
+  /** A message announces a grant that no candidate of this process waits for. */
+  onUnwantedGrant(grant: PushedGrant): void {
     this.#orphanReleases.hear(grant, () => false);
   }
 
-  /** How many releases are not answered yet. */
-  get withdrawing(): number {
+  /** The number of releases without an answer. */
+  get orphans(): number {
     return this.#orphanReleases.size;
   }
 

@@ -5,14 +5,14 @@ import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 import { majorityOf, quorumError } from './majority.js';
 
-/** The same holder, as one node and another know it. */
+/** A holder as one node shows it. */
 interface Sighting {
   readonly index: number;
   readonly state: LockState;
   readonly holder: LockHolder;
 }
 
-/** What the nodes that answer know of a resource: the holders that may have a majority, and the longest queue. */
+/** Returns what the nodes know of a resource: the holders that may have a majority, and the longest queue. */
 export async function inspectNodes(
   nodes: readonly QuorumNode[],
   timing: QuorumTiming,
@@ -20,17 +20,18 @@ export async function inspectNodes(
 ): Promise<LockState> {
   const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
   const found = sightings(states).filter((seen) => mayBeMajority(seen, nodes, states));
-  const known = found.map((seen) => asOneHolder(seen, nodes)).sort((a, b) => a.fencingToken - b.fencingToken);
+  const holders = found.map((seen) => asOneHolder(seen, nodes)).sort((a, b) => a.fencingToken - b.fencingToken);
   const waiters = found[0]?.map(({ state }) => state.waiters) ?? answered(states).map((state) => state.waiters);
   return {
     resource,
     mode: found[0]?.[0]!.state.mode ?? null,
-    holders: known,
-    ttlMs: Math.max(0, ...known.map(({ ttlMs }) => ttlMs)),
+    holders,
+    ttlMs: Math.max(0, ...holders.map(({ ttlMs }) => ttlMs)),
     waiters: waiters.reduce((longest, queue) => (queue.length > longest.length ? queue : longest), []),
   };
 }
 
+/** Returns the resources that any node that answers knows of. */
 export async function listOnNodes(
   nodes: readonly QuorumNode[],
   timing: QuorumTiming,
@@ -43,9 +44,10 @@ export async function listOnNodes(
 }
 
 /**
- * Ends the lease that some node knows by this token, at all of them: each node has minted its own.
+ * Ends a lease at all nodes. It is enough that one node knows it by this token: each node has a token of its own for
+ * it.
  *
- * @throws LockStoreError where the token may be known only to nodes that do not answer, or not enough of them answer
+ * @throws LockStoreError if only nodes that do not answer may know the token, or if no majority answers
  */
 export async function forceReleaseOnNodes(
   nodes: readonly QuorumNode[],
@@ -64,7 +66,8 @@ export async function forceReleaseOnNodes(
     if (isCertain) return false;
     throw new LockStoreError(
       'notExecuted',
-      `no node that answers knows the token ${fencingToken}; one that does not may. Take the token that inspect() shows now`,
+      `no node that has answered knows the token ${fencingToken}, but not all have answered. ` +
+        'Take the token that inspect() shows now',
     );
   }
   const released = await askAll(nodes, timing, ({ store }, index) => {
@@ -74,7 +77,12 @@ export async function forceReleaseOnNodes(
   return answered(released).some((wasHeld) => wasHeld);
 }
 
-/** What each node answers; of those that do not, nothing. @throws LockStoreError when that are too many */
+/**
+ * Asks all nodes, and waits for each of them. Resolves to one answer per node, `undefined` for a node that has not
+ * answered.
+ *
+ * @throws LockStoreError if no majority answers
+ */
 export async function askAll<T>(
   nodes: readonly QuorumNode[],
   timing: QuorumTiming,
@@ -97,7 +105,10 @@ function answered<T>(answers: readonly (T | undefined)[]): T[] {
   return answers.filter((answer): answer is T & {} => answer !== undefined);
 }
 
-/** Holders have no name that may be shown. Those of one instance that hold alike are matched in the order of their tokens. */
+/**
+ * Matches the holders of all nodes. Nodes do not show owner ids, so holders of one instance and mode are matched in the
+ * order of their tokens.
+ */
 function sightings(states: readonly (LockState | undefined)[]): Sighting[][] {
   const byHolder = new Map<string, Sighting[]>();
   states.forEach((state, index) => {
@@ -113,7 +124,7 @@ function sightings(states: readonly (LockState | undefined)[]): Sighting[][] {
   return [...byHolder.values()];
 }
 
-/** Whether it has a majority, if all those that do not answer have it. */
+/** Whether the holder would have a majority if it had all nodes that do not answer. */
 function mayBeMajority(
   seen: readonly Sighting[],
   nodes: readonly unknown[],
@@ -125,9 +136,9 @@ function mayBeMajority(
 function asOneHolder(seen: readonly Sighting[], nodes: readonly unknown[]): LockHolder {
   const holders = seen.map(({ holder }) => holder);
   const last = Math.min(majorityOf(nodes.length), holders.length) - 1;
-  // The lock is held for as long as the last node runs that a majority needs.
+  // The lock is held until the leases of so many nodes have ended that no majority is left.
   const ttls = holders.map(({ ttlMs }) => ttlMs).sort((a, b) => b - a);
-  // The lease has the largest token of the votes that decided. Nodes that have voted later have larger ones.
+  // The token of the lease is the largest of the votes that made the majority. Later votes have larger tokens.
   const tokens = holders.map(({ fencingToken }) => fencingToken).sort((a, b) => a - b);
   return {
     instanceId: holders[0]!.instanceId,

@@ -2,16 +2,21 @@ import type { Alarm, Alarms } from '../core/util/alarms.js';
 import type { Random } from '../core/util/random.js';
 
 /**
- * In round trips; found by simulation. Longer with each vote it has and each time it has yielded, and some by nature up to so many times
- * longer than others: those who are alike would hand votes round for ever.
+ * In round trips; found by simulation. The pause grows with each vote held and each time the votes were passed on. A
+ * random factor per candidate, from 1 to `mostFactor`, breaks ties: equal candidates would pass votes round for ever.
  */
-const PATIENCE = { least: 0.25, perVote: 2, perYield: 1.05, mostYields: 20, byNature: 8 };
+const PAUSE = { least: 0.25, growthPerVote: 2, growthPerPass: 1.05, mostPasses: 20, mostFactor: 8 };
 
-/** How long a contender that has some votes waits for more before it hands them on. */
+/**
+ * Decides when a candidate with too few votes passes them on: it waits for more votes for a random time first, as
+ * candidates do in Raft.
+ *
+ * @see https://raft.github.io/raft.pdf (section 5.2, randomized election timeouts)
+ */
 export class Patience implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  readonly #nature: number;
+  readonly #factor: number;
   #passes = 0;
 
   constructor(
@@ -19,11 +24,11 @@ export class Patience implements Alarm {
     private readonly random: Random,
     private readonly passVotesOn: () => void,
   ) {
-    this.#nature = PATIENCE.byNature ** random.fraction();
+    this.#factor = PAUSE.mostFactor ** random.fraction();
   }
 
   /**
-   * Begins to wait, anew where it was waiting.
+   * Starts the pause, or starts it anew.
    *
    * @param roundTripMs how long the nodes take to answer
    */
@@ -41,8 +46,8 @@ export class Patience implements Alarm {
   }
 
   #nextMs(roundTripMs: number, votes: number): number {
-    const { least, perVote, perYield, mostYields } = PATIENCE;
-    const growth = perVote ** (votes - 1) * perYield ** Math.min(this.#passes, mostYields);
-    return roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#nature;
+    const { least, growthPerVote, growthPerPass, mostPasses } = PAUSE;
+    const growth = growthPerVote ** (votes - 1) * growthPerPass ** Math.min(this.#passes, mostPasses);
+    return roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#factor;
   }
 }

@@ -14,38 +14,40 @@ import {
   type Transfer,
 } from '../core/store/lock-store.js';
 import { pause } from '../core/util/pause.js';
-import type { Candidate } from './candidate.js';
-import type { QuorumDeps } from './deps.js';
-import { Candidates } from './candidates.js';
-import { type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
-import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './operators.js';
-import { releaseAtNodes } from './release.js';
-import { renewAtNodes } from './renewal.js';
-import { transferAtNodes } from './transfer.js';
-import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
 import type { Random } from '../core/util/random.js';
+import type { Candidate } from './candidate.js';
+import { Candidates } from './candidates.js';
+import { ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './changes.js';
+import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
+import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
+import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './operators.js';
 
 export interface QuorumLockStoreOptions {
-  /** 1 to 9 stores that know nothing of each other, all with the same `instanceId` and `clientId`. */
+  /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
   readonly nodes: readonly QuorumMember[];
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a node may take for an answer, in milliseconds. */
+  /** A node that takes longer than this to answer counts as one that does not answer, in milliseconds. */
   readonly nodeTimeoutMs: number;
-  /** Whether fencing tokens grow whatever minority of nodes has failed. One more round trip for each lease. @default false */
+  /**
+   * Whether fencing tokens grow even if any minority of the nodes fails. Costs one more round trip per lease.
+   *
+   * @default false
+   */
   readonly fencing?: boolean;
 }
 
 const NO_SEMAPHORES =
-  'semaphores are not safe over a quorum: the majorities of more holders than there are permits can overlap. Keep semaphores on one Redis, ' +
-  'by a second registration of the module with a connection and a name';
+  'a quorum has no semaphores: the majorities of several holders can overlap, so it could grant more permits than there ' +
+  'are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
-/** How often somebody asks who does not wait, where the votes were split. */
+/** How often a call that does not wait asks when the votes are split. */
 const MOST_TRIES = 3;
 
 /**
- * Locks that a majority of independent stores has granted (Redlock). Each node keeps its own queue and its own fencing tokens; who has
- * the votes of a majority holds the lock. Leases count from when the command was sent, so that the time the nodes took is theirs.
+ * Locks that a majority of independent stores has granted (Redlock). Each node keeps its own queue and its own fencing
+ * tokens. A candidate with the votes of a majority holds the lock. A lease is counted from when the command was sent:
+ * the time the nodes took to answer is never added to it.
  *
  * @see https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ (the algorithm)
  */
@@ -81,23 +83,25 @@ export class QuorumLockStore implements LockStore {
     return this.#deps;
   }
 
-  /** How many owners it keeps in mind. */
+  /** The number of candidates and holders of this process. */
   get size(): number {
     return this.#candidates.size;
   }
 
-  /** How many commands have a time-out that still runs, and contenders a pause. */
+  /** The number of timers: time-outs of commands, and pauses of candidates. */
   get alarms(): number {
     return this.#deps.alarms.size;
   }
 
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    if (contender.mode === 'semaphore') return Promise.reject(semaphoreRefused());
-    const candidate = this.#candidates.open(contender);
+  acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    if (owner.mode === 'semaphore') return Promise.reject(semaphoreRefused());
+    const candidate = this.#candidates.open(owner);
     return queueing ? candidate.acquire(leaseMs, queueing) : this.#acquireNow(candidate, leaseMs);
   }
 
-  /** Nobody wakes one who does not wait: where some votes were to be had but too few, it asks once more, after a random pause. */
+  /**
+   * No grant wakes a call that does not wait. If it had some votes, but too few, it asks again after a random pause.
+   */
   async #acquireNow(candidate: Candidate, leaseMs: number): Promise<AcquireReply> {
     const { clock, random, timeoutMs } = this.#deps;
     for (let tries = 1; ; tries++) {
@@ -109,73 +113,76 @@ export class QuorumLockStore implements LockStore {
     }
   }
 
-  async rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    if (contender.mode === 'semaphore') throw semaphoreRefused();
-    const leaving = this.#candidates.get(owner.id);
-    const candidate = this.#candidates.open(contender);
-    candidate.atNodes.forEach((seat, index) => {
-      seat.leaving ??= leaving?.atNodes[index]?.ownership ?? owner;
+  async rotate(owner: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    if (next.mode === 'semaphore') throw semaphoreRefused();
+    const holder = this.#candidates.get(owner.id);
+    const candidate = this.#candidates.open(next);
+    candidate.atNodes.forEach((atNode, index) => {
+      atNode.leaving ??= ownerAt(index, owner, holder);
     });
-    leaving?.end();
+    holder?.end();
     this.#candidates.delete(owner.id);
     let nos = 0;
-    const heed = (wasHeld: boolean): void => void (wasHeld || nos++);
-    const next = await candidate.acquire(leaseMs, queueing, heed).catch((error: unknown) => {
-      // The next one has given up meanwhile. What has not answered yet is asked to release the first one, in the background.
+    const countNo = (wasHeld: boolean): void => void (wasHeld || nos++);
+    const reply = await candidate.acquire(leaseMs, queueing, countNo).catch((error: unknown) => {
+      // If the next caller has given up meanwhile, the lock of the first one is still released, in the background.
       const reason = asStoreError(error);
       if (candidate.isOver && reason.failure === 'unknown') return reason;
       throw reason;
     });
-    return { released: nos < enoughToDeny(this.nodes.length), next };
+    return { released: nos < enoughToDeny(this.nodes.length), next: reply };
   }
 
-  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    this.#candidates.get(ownership.id)?.touch(leaseMs);
-    return this.#decide(ownership, ({ store }, name) => store.setDepth(name, depth, leaseMs));
+  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    this.#candidates.get(owner.id)?.touch(leaseMs);
+    return this.#ask(owner, ({ store }, present) => store.setDepth(present, depth, leaseMs));
   }
 
-  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const holder = this.#candidates.get(ownership.id) ?? this.#candidates.adopt(ownership, leaseMs);
+  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    const holder = this.#candidates.get(owner.id) ?? this.#candidates.adopt(owner, leaseMs);
     return renewAtNodes(holder, leaseMs, exactly, this.#deps);
   }
 
-  async release(ownership: LockOwner, lazily?: boolean): Promise<boolean> {
-    const contender = this.#candidates.get(ownership.id);
-    const wasHeld = await releaseAtNodes(ownership, contender, lazily, this.#deps);
-    this.#candidates.delete(ownership.id);
+  async release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
+    const candidate = this.#candidates.get(owner.id);
+    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.#deps);
+    this.#candidates.delete(owner.id);
     return wasHeld;
   }
 
-  /** Releases what this id may have, in the background. It may ask again: it has another name at the nodes then. */
-  abandon({ id: owner }: LockOwner): void {
-    this.#candidates.get(owner)?.abandon();
+  /**
+   * Releases what this owner may have, in the background. The owner may ask again: the nodes then know it by another
+   * id.
+   */
+  abandon({ id }: LockOwner): void {
+    this.#candidates.get(id)?.abandon();
   }
 
-  verify(ownership: LockOwner): Promise<boolean> {
-    return this.#decide(ownership, ({ store }, name) => store.verify(name));
+  verify(owner: LockOwner): Promise<boolean> {
+    return this.#ask(owner, ({ store }, present) => store.verify(present));
   }
 
-  async downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
-    const isReader = await this.#decide(ownership, ({ store }, name) => store.downgrade(name, leaseMs));
-    if (isReader) for (const seat of this.#candidates.get(ownership.id)?.atNodes ?? []) seat.mode = 'read';
+  async downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
+    const isReader = await this.#ask(owner, ({ store }, present) => store.downgrade(present, leaseMs));
+    if (isReader) for (const atNode of this.#candidates.get(owner.id)?.atNodes ?? []) atNode.mode = 'read';
     return isReader;
   }
 
-  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#decide(ownership, ({ store }, name) => store.raiseToken(name, fencingToken));
+  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
+    return this.#ask(owner, ({ store }, present) => store.raiseToken(present, fencingToken));
   }
 
-  async transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
-    const holder = this.#candidates.get(ownership.id);
-    const token = await transferAtNodes(ownership, transfer, holder, this.#deps);
+  async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
+    const holder = this.#candidates.get(owner.id);
+    const token = await transferAtNodes(owner, transfer, holder, this.#deps);
     if (token !== null && !transfer.share) {
       holder?.end();
-      this.#candidates.delete(ownership.id);
+      this.#candidates.delete(owner.id);
     }
     return token;
   }
 
-  /** Refused: the votes for the holders of so many permits may overlap, so that there are more holders than permits. */
+  /** Always refused: a quorum has no semaphores. */
   resize(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
   }
@@ -209,17 +216,15 @@ export class QuorumLockStore implements LockStore {
     this.#deps.alarms.stop();
   }
 
-  /** Asks each node about its own name of this id. */
-  #decide(ownership: LockOwner, send: (node: QuorumNode, name: LockOwner) => Promise<boolean>): Promise<boolean> {
-    const seats = this.#candidates.get(ownership.id)?.atNodes;
-    return askMajority(this.nodes, this.#deps, {
-      send: (node, index) => send(node, seats?.[index]?.ownership ?? ownership),
-    });
+  /** Asks each node about the owner by which it knows the lock. */
+  #ask(owner: LockOwner, send: (node: QuorumNode, owner: LockOwner) => Promise<boolean>): Promise<boolean> {
+    const candidate = this.#candidates.get(owner.id);
+    return askMajority(this.nodes, this.#deps, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
   }
 
   #onGrantMessage(index: number, grant: PushedGrant): void {
-    for (const contender of this.#candidates.of(grant.resource)) if (contender.onGrantMessage(index, grant)) return;
-    this.nodes[index]!.hear(grant);
+    for (const candidate of this.#candidates.of(grant.resource)) if (candidate.onGrantMessage(index, grant)) return;
+    this.nodes[index]!.onUnwantedGrant(grant);
   }
 }
 

@@ -20,40 +20,40 @@ import {
 import type { DueRefusal } from '../core/store/tick-due.js';
 import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
 
-/** How often a claim looks again for what others are just about to write, and the first of the pauses in between. */
+/** How often a claim looks for claims that other instances are about to write, and the first pause in between. */
 const MOST_LOOKS = 4;
 const FIRST_PAUSE_MS = 10;
-/** How often it tries again where the claims were split. */
+/** How often an instance writes its claim anew when the claims were split. */
 const MOST_SPLITS = 10;
 
-/** What stands at the nodes; nothing for those that do not answer. */
-type Standing = readonly (string | null | undefined)[];
+/** The text of the claim at each node, `null` for none; `undefined` for a node that has not answered. */
+type ClaimTexts = readonly (string | null | undefined)[];
 
-/** What stands at each node for a tick, taken apart. */
-interface Sight {
-  /** Claims of this id, of other owners, and those that were given back. */
+/** The claims of a tick at all nodes, sorted. */
+interface Claims {
+  /** Of this owner, of other owners, and those that were given back. */
   readonly mine: readonly string[];
   readonly others: readonly string[];
   readonly returned: readonly string[];
   readonly isFinished: boolean;
-  /** At how many nodes there is no claim, and the tick may start by the node's clock. */
+  /** The number of nodes that have no claim, and whose clock lets the tick start. */
   readonly open: number;
-  /** Why one of the other nodes refuses it. */
+  /** Why one of the nodes without a claim refuses the tick. */
   readonly refusal: DueRefusal | undefined;
 }
 
 /**
- * Claims of ticks on a majority of nodes. Whoever has the job's lock decides what becomes of a tick, alone; and where the lock is busy, the
- * majority that has written first.
+ * Claims of ticks on a majority of nodes. The instance with the job's lock decides alone what happens to a tick. While
+ * an earlier run holds that lock, the majority that has written first decides.
  *
- * Whether a tick is late or early each node judges by its own clock, and a majority decides. Any two majorities have a node in
- * common, and that node accepts a tick only once (see {@link windowMs}): so no tick starts twice. A tick that a majority refuses is
- * not written anywhere.
+ * Each node judges by its own clock whether a tick is late or early, and a majority decides. Any two majorities have a
+ * node in common, and that node accepts a tick only once (see {@link windowMs}): so no tick starts twice. A tick that a
+ * majority refuses is not written anywhere.
  */
 export class QuorumTickStore implements TickStore {
   readonly #majority: number;
 
-  /** @param claims those of the store's nodes, in their order */
+  /** @param claims the claims at each node of the store, in the order of the nodes */
   constructor(
     private readonly store: QuorumLockStore,
     private readonly claims: readonly TickNode[],
@@ -73,10 +73,10 @@ export class QuorumTickStore implements TickStore {
         return reply;
       }
       const { ttlMs } = lock;
-      // Whoever watches keeps the claim in memory, however long the run takes.
+      // An instance that watches a claim makes the nodes keep it, however long the run takes.
       const { id: owner } = ownership;
       const look = takeOver === 'nothing' ? { owner, due, isJudged: true } : { owner, keepMs };
-      const { mine, others, returned, isFinished, open, refusal } = see(await this.#exchange(tick, look), ownership);
+      const { mine, others, returned, isFinished, open, refusal } = sort(await this.#exchange(tick, look), ownership);
       if (isFinished) return { status: 'finished' };
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
       if (others.length > 0) return { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
@@ -84,10 +84,10 @@ export class QuorumTickStore implements TickStore {
         return returned.length > 0 ? { status: 'taken', ttlMs, isBegun: false } : { status: 'finished' };
       }
       if (refusal && mine.length + returned.length + open < this.#majority) return refusal;
-      // Who has the lock may be about to claim this very tick.
+      // The instance with the lock may be about to claim this tick.
       if (looks === MOST_LOOKS) {
-        if (claim.overlap === 'skip') return this.#drop(tick, claim, ttlMs);
-        return this.#stake(tick, claim, ttlMs, returned.some(isRerun));
+        if (claim.overlap === 'skip') return this.#dropTick(tick, claim, ttlMs);
+        return this.#claimAhead(tick, claim, ttlMs, returned.some(isRerun));
       }
       await this.#pause(looks);
     }
@@ -107,20 +107,20 @@ export class QuorumTickStore implements TickStore {
     keepMs: number,
     stateAfter: (text: string) => string,
   ): Promise<void> {
-    const standing = await this.#exchange(tick, { owner });
+    const texts = await this.#exchange(tick, { owner });
     await this.#each(tick, (index) => {
-      const text = standing[index];
+      const text = texts[index];
       return text && isClaimOf(text, owner) ? { owner, to: stateAfter(text), from: text, keepMs } : { owner };
     });
   }
 
-  /** Under the job's lock: no other instance decides. */
+  /** Decides under the job's lock: no other instance does at the same time. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
     const { ownership, keepMs, takeOver, due } = claim;
     const { id: owner } = ownership;
     try {
       const isNew = takeOver === 'nothing';
-      const seen = see(await this.#exchange(tick, { owner, due, isJudged: isNew }), ownership);
+      const seen = sort(await this.#exchange(tick, { owner, due, isJudged: isNew }), ownership);
       const { mine, others, returned } = seen;
       if (seen.isFinished) return { status: 'finished' };
       if (!isNew && mine.length + others.length + returned.length === 0) return { status: 'finished' };
@@ -131,7 +131,7 @@ export class QuorumTickStore implements TickStore {
       if (isNew && seen.refusal && mine.length + returned.length + seen.open < this.#majority) return seen.refusal;
       const rerun = begun || mine.some(isRerun) || returned.some(isRerun);
       const to = claimText(owner, rerun ? RERUNS : RUNS);
-      const written = see(
+      const written = sort(
         await this.#exchange(tick, { owner, to, force: true, keepMs, due, isJudged: isNew }),
         ownership,
       );
@@ -144,23 +144,28 @@ export class QuorumTickStore implements TickStore {
     }
   }
 
-  /** An earlier run holds the lock: no instance runs the tick. */
-  async #drop(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
+  /** An earlier run holds the lock: marks the tick as finished, so that no instance runs it. */
+  async #dropTick(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
     const written = await this.#exchange(tick, { owner: ownership.id, to: FINISHED, keepMs, due, isJudged: true });
     const isDropped = written.filter((text) => text === FINISHED).length >= this.#majority;
     if (isDropped) return { status: 'overlap' };
-    const { others, refusal } = see(written, ownership);
+    const { others, refusal } = sort(written, ownership);
     return others.length === 0 && refusal ? refusal : { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
   }
 
-  /** An earlier run holds the lock: one of those who want the tick has it when that is over. */
-  async #stake(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number, rerun: boolean): Promise<TickReply> {
+  /** An earlier run holds the lock: tries to claim the tick for when that run is over. */
+  async #claimAhead(
+    tick: Tick,
+    { ownership, keepMs, due }: TickClaim,
+    ttlMs: number,
+    rerun: boolean,
+  ): Promise<TickReply> {
     const { id: owner } = ownership;
     for (let splits = 1; splits <= MOST_SPLITS; splits++) {
-      // What is given up is never written again: the command that gives it up may come late.
+      // Each text is unique: the command that drops a claim may come late, and must not drop the next one.
       const text = `${owner} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
-      const standing = await this.#exchange(tick, { owner, to: text, keepMs, due, isJudged: true });
-      const { mine, others, isFinished, refusal } = see(standing, ownership);
+      const texts = await this.#exchange(tick, { owner, to: text, keepMs, due, isJudged: true });
+      const { mine, others, isFinished, refusal } = sort(texts, ownership);
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
       await this.#exchange(tick, { owner, drop: text }).catch(() => {});
       if (isFinished) return { status: 'finished' };
@@ -170,14 +175,17 @@ export class QuorumTickStore implements TickStore {
       if (others.length === 0 && refusal) return refusal;
       await this.#pause(Math.min(splits, MOST_LOOKS));
     }
-    throw new LockStoreError('unknown', 'others claim the tick at the same time, and none of them at a majority');
+    throw new LockStoreError(
+      'unknown',
+      'other instances claim the tick at the same time, and none of them has a majority',
+    );
   }
 
-  #exchange(tick: Tick, change: ClaimChange): Promise<Standing> {
+  #exchange(tick: Tick, change: ClaimChange): Promise<ClaimTexts> {
     return this.#each(tick, () => change);
   }
 
-  #each(tick: Tick, changeAt: (index: number) => ClaimChange): Promise<Standing> {
+  #each(tick: Tick, changeAt: (index: number) => ClaimChange): Promise<ClaimTexts> {
     return askAll(this.store.nodes, this.store.timing, (_, index) =>
       this.claims[index]!.exchange(tick, changeAt(index)),
     );
@@ -188,13 +196,13 @@ export class QuorumTickStore implements TickStore {
   }
 }
 
-function see(standing: Standing, { id: owner }: Pick<LockOwner, 'id'>): Sight {
-  const sight = { mine: [] as string[], others: [] as string[], returned: [] as string[] };
+function sort(texts: ClaimTexts, { id: owner }: Pick<LockOwner, 'id'>): Claims {
+  const claims = { mine: [] as string[], others: [] as string[], returned: [] as string[] };
   let isFinished = false;
   let open = 0;
   let refusal: DueRefusal | undefined;
-  for (const text of standing) {
-    // A node that does not answer has no vote.
+  for (const text of texts) {
+    // A node that has not answered does not count.
     if (text === undefined) continue;
     if (text === null) {
       open++;
@@ -203,10 +211,10 @@ function see(standing: Standing, { id: owner }: Pick<LockOwner, 'id'>): Sight {
     const [, status, lateMs] = /^(late|early) (-?\d+)$/.exec(text) ?? [];
     if (text === FINISHED) isFinished = true;
     else if (status) refusal = { status: status as DueRefusal['status'], lateMs: Number(lateMs) };
-    else if (isClaimOf(text, RETURNED)) sight.returned.push(text);
-    else sight[isClaimOf(text, owner) ? 'mine' : 'others'].push(text);
+    else if (isClaimOf(text, RETURNED)) claims.returned.push(text);
+    else claims[isClaimOf(text, owner) ? 'mine' : 'others'].push(text);
   }
-  return { ...sight, isFinished, open, refusal };
+  return { ...claims, isFinished, open, refusal };
 }
 
 function isBegun(text: string): boolean {

@@ -7,35 +7,35 @@ import {
   type Queueing,
 } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
-import type { QuorumDeps } from './deps.js';
-import type { CandidateAtNode } from './candidate-at-node.js';
+import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import { quorumError } from './majority.js';
+import type { QuorumDeps } from './node.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
-/** What a node answers that does not grant. */
+/** A reply without a vote. */
 type Refusal = Exclude<AcquireReply, Granted>;
 
-/** Who is told of the answers. The index is that of the node. */
+/** Receives the answers of a round. The index is that of the node. */
 export interface RoundListener {
   answered(round: Round, index: number, reply: AcquireReply): void;
-  /** It will not answer, or has not in time. */
+  /** The node will not answer, or has not answered in time. */
   failed(round: Round, index: number, error: LockStoreError): void;
-  /** Called after each of `answered` and `failed`. */
+  /** Called after each `answered` and each `failed`. */
   counted(): void;
-  /** Called after each answer that came after it had counted as failed. */
+  /** Called after each answer that came after the node had counted as failed. */
   late(): void;
 }
 
-/** One attempt of a contender at all nodes, until its outcome is told. */
+/** One request of a candidate to all nodes, until its outcome is known. */
 export class Round {
   readonly reply = new Deferred<AcquireReply>();
-  /** What the contender was called at each node when it was sent. */
-  readonly names: readonly LockOwner[];
-  /** Where it stood before. */
-  readonly wasTaken: readonly boolean[];
-  /** By the time that the nodes know. */
+  /** The owner at each node when the request was sent. */
+  readonly owners: readonly LockOwner[];
+  /** Whether each node may have known the candidate before. */
+  readonly wasThere: readonly boolean[];
+  /** When the request was sent, as the nodes are told. */
   readonly sentAt: number;
-  /** By the clock here. */
+  /** When the request was sent, by the clock of this store. */
   readonly beganAt: number;
   readonly #broadcast: Broadcast<AcquireReply>;
 
@@ -56,36 +56,42 @@ export class Round {
       },
       counted: () => listener.counted(),
     });
-    this.names = atNodes.map(({ ownership }) => ownership);
-    this.wasTaken = atNodes.map(({ isTaken }) => isTaken);
+    this.owners = atNodes.map(({ owner }) => owner);
+    this.wasThere = atNodes.map(({ mayBeThere }) => mayBeThere);
   }
 
-  /** @param left told of each node whether what is handed back there was still held */
-  send(leaseMs: number, left: ((wasHeld: boolean) => void) | undefined): void {
-    this.#broadcast.send((_, index) => this.atNodes[index]!.ask(leaseMs, this.queueing, left));
+  /** @param released called for each node that releases the leaving owner in the same step */
+  send(leaseMs: number, released: OnReleased | undefined): void {
+    this.#broadcast.send((_, index) => this.atNodes[index]!.ask(leaseMs, this.queueing, released));
   }
 
-  /** How many have granted in answer to this attempt, and have not got their vote back since. */
+  /** The number of votes in answer to this request that were not passed on since. */
   get granted(): number {
     return this.#votes.length;
   }
 
-  /** How many (of those that are meant) may still answer in time. */
-  countOpen(isMeant: (seat: CandidateAtNode) => boolean = () => true): number {
+  /** The number of nodes that may still answer in time, of those that the filter accepts. */
+  countOpen(isMeant: (atNode: CandidateAtNode) => boolean = () => true): number {
     const { answers, failures } = this.#broadcast;
     let count = 0;
-    for (const [index, seat] of this.atNodes.entries()) {
-      if (answers[index] === undefined && failures[index] === undefined && isMeant(seat)) count++;
+    for (const [index, atNode] of this.atNodes.entries()) {
+      if (answers[index] === undefined && failures[index] === undefined && isMeant(atNode)) count++;
     }
     return count;
   }
 
-  /** Whether a majority answers with the lease that it had, or with an earlier one: then nobody else can have held the lock since. */
+  /**
+   * Whether a majority answers with the lease that the candidate had, or with an earlier one: then no other process can
+   * have held the lock since.
+   */
   isStillHeld(fencingToken: number): boolean {
     return this.#votes.filter((vote) => vote.fencingToken <= fencingToken).length >= this.deps.majority;
   }
 
-  /** What it comes to where no majority has granted, as a reply or as an error; nothing while that may still be known. */
+  /**
+   * The outcome without a majority of votes: a reply or an error; `undefined` while answers are missing that decide
+   * which.
+   */
   refusal(): Refusal | Error | undefined {
     const { majority } = this.deps;
     const broadcast = this.#broadcast;
@@ -101,14 +107,14 @@ export class Round {
 
   get #votes(): Granted[] {
     return this.#broadcast.answers.filter((answer, index): answer is Granted => {
-      return answer?.status === 'granted' && this.atNodes[index]!.isCalled(this.names[index]!);
+      return answer?.status === 'granted' && this.atNodes[index]!.isPresent(this.owners[index]!);
     });
   }
 
-  /** @param missing how many more would have to grant it */
+  /** @param missing how many more votes would make a majority */
   #summary(refusals: readonly Refusal[], missing: number): Refusal {
     const { nodes, majority } = this.deps;
-    // When so many leases have ended as it lacks votes.
+    // The lock may be free when as many leases have ended as votes are missing.
     const ttls = refusals.map((refusal) => refusal.ttlMs).sort((a, b) => a - b);
     const ttlMs = ttls[Math.min(Math.max(missing, 1), ttls.length) - 1] ?? 0;
     for (const status of ['mismatch', 'full'] as const) {

@@ -65,7 +65,10 @@ async function live({ nodes, seed, isLossy = false }: Faults) {
   return { world, tokens };
 }
 
-/** Any number of nodes stands still, and any number of processes, for up to two leases; nothing is lost. Gives how often it was granted. */
+/**
+ * Any number of nodes stands still, and any number of processes, for up to two leases; nothing is lost. Gives how often
+ * it was granted.
+ */
 async function suffer(seed: number): Promise<number> {
   const latencyMs = (random: SeededRandom) => 0.2 + 4 * random.fraction() ** 3;
   const fencing = seed % 3 === 0;

@@ -6,7 +6,7 @@ import { QuorumWorld, type QuorumClient } from '../support/world/quorum-world.js
 const LEASE_MS = 1_000;
 const PATIENT = { maxWaiters: 100 };
 
-function contender({ store }: QuorumClient, name: string, resource = 'stock'): LockOwner {
+function ownerOf({ store }: QuorumClient, name: string, resource = 'stock'): LockOwner {
   return { resource, id: `${store.clientId}/${name}`, mode: 'exclusive' };
 }
 
@@ -25,7 +25,7 @@ describe('a grant', () => {
     const [one, two] = [world.client(), world.client()];
     const grants: PushedGrant[] = [];
     two.store.listen({ granted: (grant) => grants.push(grant), reconnected: () => {} });
-    const [holder, waiter] = [contender(one, 'a'), contender(two, 'b')];
+    const [holder, waiter] = [ownerOf(one, 'a'), ownerOf(two, 'b')];
     await world.until(one.store.acquire(holder, LEASE_MS));
     const firstAt = world.clock.now();
     await world.until(two.store.acquire(waiter, LEASE_MS, { ...PATIENT, sentAt: firstAt }));
@@ -43,7 +43,7 @@ describe('a grant', () => {
   it('that comes when nobody wants it any more is given back', async () => {
     const world = new QuorumWorld({ nodes: 3, nodeTimeoutMs: 50 });
     const { store } = world.client();
-    const owner = contender(world.clients[0]!, 'a');
+    const owner = ownerOf(world.clients[0]!, 'a');
     world.stop(2);
     await world.until(store.acquire(owner, LEASE_MS));
     await world.until(store.release(owner));
@@ -58,7 +58,7 @@ describe('who was granted, and heard of it too late', () => {
   it.each([true, false])('gets a larger token than those who held the lock since (fencing: %s)', async (fencing) => {
     const world = new QuorumWorld({ nodes: 5, fencing });
     const [one, two] = [world.client(), world.client()];
-    const [late, other] = [contender(one, 'late'), contender(two, 'other')];
+    const [late, other] = [ownerOf(one, 'late'), ownerOf(two, 'other')];
     const ask = () => world.until(one.store.acquire(late, LEASE_MS, { ...PATIENT, sentAt: world.clock.now() }));
     const first = await ask();
     await world.clock.advance(LEASE_MS + 1);
@@ -73,7 +73,7 @@ describe('who was granted, and heard of it too late', () => {
   it('keeps its token where nobody can have held the lock since', async () => {
     const world = new QuorumWorld({ nodes: 5, fencing: true });
     const one = world.client();
-    const late = contender(one, 'late');
+    const late = ownerOf(one, 'late');
     const ask = () => world.until(one.store.acquire(late, LEASE_MS, { ...PATIENT, sentAt: world.clock.now() }));
     const first = await ask();
     await world.clock.advance(LEASE_MS / 2);
@@ -83,22 +83,23 @@ describe('who was granted, and heard of it too late', () => {
 });
 
 describe('where no majority can vote', () => {
-  it('the error says how many are needed, how many votes there were, and what each of the others had to say', async () => {
+  it('the error says how many votes are needed, how many there were, and why each other node gave none', async () => {
     const world = new QuorumWorld({ nodes: 5, nodeTimeoutMs: 50 });
     const [one, two] = [world.client(), world.client()];
-    await world.until(two.links[4]!.acquire(contender(two, 'alone'), LEASE_MS));
+    await world.until(two.links[4]!.acquire(ownerOf(two, 'alone'), LEASE_MS));
     world.stop(1);
     world.distances[2]!.isDown = true;
     world.distances[3]!.refusal = 'NOAUTH Authentication required';
-    const error = await rejection<LockStoreError>(world.until(one.store.acquire(contender(one, 'a'), LEASE_MS)));
+    const error = await rejection<LockStoreError>(world.until(one.store.acquire(ownerOf(one, 'a'), LEASE_MS)));
     expect(error).toBeInstanceOf(LockStoreError);
     expect(error.failure).toBe('unknown');
     expect(error.message).toBe(
-      '3 of 5 needed, got 1: b timed out after 50 ms, c not connected, d refused NOAUTH Authentication required, e busy',
+      '3 of 5 needed, got 1: b timed out after 50 ms, c not connected, ' +
+        'd refused NOAUTH Authentication required, e busy',
     );
     world.resume(1);
     await world.clock.advance(100);
-    expect(world.votes('stock')).toEqual(new Map([[contender(two, 'alone').id, 1]]));
+    expect(world.votes('stock')).toEqual(new Map([[ownerOf(two, 'alone').id, 1]]));
   });
 
   it('the error does not count the nodes that had no time to answer among those without a vote', async () => {
@@ -108,7 +109,8 @@ describe('where no majority can vote', () => {
     const asked = store.acquire({ resource: 'stock', id: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
     const error = await rejection<LockStoreError>(world.until(asked));
     expect(error.message).toBe(
-      '3 of 5 needed, got 0: a not connected, b not connected, c not connected; d, e had not answered yet, too few to matter',
+      '3 of 5 needed, got 0: a not connected, b not connected, c not connected; ' +
+        'd, e had not answered yet, too few to matter',
     );
   });
 
@@ -137,7 +139,7 @@ describe('where no majority can vote', () => {
     const { store } = world.client();
     harm(world);
     const error = await rejection<LockStoreError>(
-      world.until(store.acquire(contender(world.clients[0]!, 'a'), LEASE_MS)),
+      world.until(store.acquire(ownerOf(world.clients[0]!, 'a'), LEASE_MS)),
     );
     expect(error.failure).toBe(failure);
   });
@@ -175,7 +177,7 @@ describe('a node that has forgotten a lease', () => {
   it('is not asked for it once the release has begun', async () => {
     const world = new QuorumWorld({ nodes: 3, latencyMs: () => 5 });
     const { store } = world.client();
-    const owner = contender(world.clients[0]!, 'a');
+    const owner = ownerOf(world.clients[0]!, 'a');
     await world.until(store.acquire(owner, LEASE_MS));
     await world.clock.advance(10);
     world.forget(1);
@@ -207,7 +209,7 @@ describe('what it keeps in mind', () => {
     expect(store.size).toBe(0);
     await world.clock.advance(2 * LEASE_MS);
     expect(store.alarms).toBe(0);
-    expect(store.nodes.map((node) => node.withdrawing)).toEqual([0, 0, 0]);
+    expect(store.nodes.map((node) => node.orphans)).toEqual([0, 0, 0]);
   });
 
   it('is no more than a lease long of those who asked in vain', async () => {

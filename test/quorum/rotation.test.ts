@@ -2,7 +2,7 @@ import { QuorumWorld } from '../support/world/quorum-world.js';
 
 const LEASE_MS = 1_000;
 
-it('a lease is released over a quorum also where the next one in line gives up before the nodes have answered', async () => {
+it('a lease is released although the next caller gives up before the nodes have answered', async () => {
   const world = new QuorumWorld({ latencyMs: () => 5 });
   const { locks } = world.client({ leaseMs: LEASE_MS, waitMs: 60_000 });
   const lease = await world.until(locks.acquire('stock'), LEASE_MS);

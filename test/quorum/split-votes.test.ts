@@ -4,13 +4,13 @@ import { runs } from '../support/simulation/runs.js';
 
 const SEEDS = runs(80);
 const SECTION_MS = 2;
-/** By number of nodes: how many contenders times this is enough for all of them. Two and four nodes tie more often. */
+/** By number of nodes: how many candidates times this is enough for all of them. Two and four nodes tie more often. */
 const LONGEST_MS_EACH: Record<number, number> = { 2: 600, 3: 100, 4: 300, 5: 150 };
 
-/** Contenders in processes of their own start in the same moment; each holds the lock once, for a moment. */
-async function race(nodes: number, contenders: number, seed: number) {
+/** Candidates in processes of their own start in the same moment; each holds the lock once, for a moment. */
+async function race(nodes: number, candidates: number, seed: number) {
   const world = new QuorumWorld({ nodes, seed, latencyMs: (random) => 0.2 + 5 * random.fraction() ** 3 });
-  const clients = Array.from({ length: contenders }, () => world.client({ waitMs: 60_000 }));
+  const clients = Array.from({ length: candidates }, () => world.client({ waitMs: 60_000 }));
   let holder: Lease | undefined;
   const run = async ({ locks }: (typeof clients)[number]): Promise<void> => {
     const lease = await locks.acquire('stock');
@@ -27,16 +27,16 @@ async function race(nodes: number, contenders: number, seed: number) {
 describe('votes that are split among those who start in the same moment', () => {
   it.each([2, 3, 4, 5])('are gathered at once where there are %i nodes', async (nodes) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
-      const contenders = 2 + (seed % 7);
-      const { world, tookMs } = await race(nodes, contenders, seed);
-      expect({ seed, isQuick: tookMs < contenders * LONGEST_MS_EACH[nodes]! }).toEqual({ seed, isQuick: true });
+      const candidates = 2 + (seed % 7);
+      const { world, tookMs } = await race(nodes, candidates, seed);
+      expect({ seed, isQuick: tookMs < candidates * LONGEST_MS_EACH[nodes]! }).toEqual({ seed, isQuick: true });
       await world.clock.advance(100);
       expect(world.isEmpty).toBe(true);
       expect(world.clients.map(({ store }) => [store.size, store.alarms])).toEqual(world.clients.map(() => [0, 0]));
     }
   });
 
-  it('are had by somebody where nobody waits, and asks no more than three times', async () => {
+  it('go to one call in most cases when no call waits, in no more than three tries', async () => {
     let without = 0;
     for (let seed = 1; seed <= 100; seed++) {
       const world = new QuorumWorld({ nodes: 3, seed, latencyMs: (random) => 0.2 + 5 * random.fraction() ** 3 });

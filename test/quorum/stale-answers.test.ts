@@ -94,7 +94,7 @@ describe('a vote that was handed on before its question was answered by the othe
 });
 
 describe('a process that stood still for longer than its places in the queues last', () => {
-  it('asks by another name than that of what it gives back: that release may be executed after the next grant', async () => {
+  it('asks by a new id: the release of what the old id has may be executed after the next grant', async () => {
     const { clock, nodes, ask, answer } = world();
     const first = ask();
     await answer(0, { status: 'queued', ttlMs: 100 }, 0, 1, 2, 3, 4);

@@ -57,7 +57,8 @@ describe('ticks that are times, on a quorum', () => {
   }
 
   it('claims a tick that waits after its claims were split, and all of them given up', async () => {
-    // While an earlier run holds the lock, two others write their claims a moment before this one, and give them up with it.
+    // While an earlier run holds the lock, two others write their claims a moment before this one, and give them up
+    // with it.
     const rivals = ['one/1/x first', 'two/1/x second'];
     let splits = 0;
     const claims = nodes.map((node, index): TickNode => {

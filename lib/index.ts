@@ -25,7 +25,7 @@ export {
 export { LockReentryError } from './core/api/reentry-error.js';
 export type { LockEvent, LockObserver } from './core/api/events.js';
 export { FencedCommandError, StaleFencingTokenError } from './core/api/fencing-errors.js';
-export type { Leadership, LeaderWork } from './core/leader/leadership.js';
+export type { DemotionReason, Leadership, LeaderWork, Term } from './core/leader/leadership.js';
 export { key, type KeyValue } from './core/api/key.js';
 export type { Lease } from './core/api/lease.js';
 export type { LockedWork } from './core/api/locked-work.js';
@@ -39,7 +39,6 @@ export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
 export type { TransferOptions } from './core/api/transfer-options.js';
 export type { SingletonRun, SingletonRunOptions, SingletonWork } from './core/singleton/singleton-run-options.js';
-export type { DemotionReason, Term } from './core/leader/term.js';
 export { DistributedLock, type DistributedLockOptions } from './nest/decorators/distributed-lock.decorator.js';
 export {
   DistributedSemaphore,

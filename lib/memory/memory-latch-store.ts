@@ -6,30 +6,30 @@ import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/s
 export class MemoryLatchStore implements LatchStore {
   constructor(private readonly store: MemoryLockStore) {}
 
-  async countDown(terms: LatchSpec, id: string): Promise<LatchState> {
+  async countDown(spec: LatchSpec, id: string): Promise<LatchState> {
     const server = this.store.connected();
-    const latch = existing(server, terms);
-    if (latch.count === terms.count && !latch.isOpen) {
+    const latch = existing(server, spec);
+    if (latch.count === spec.count && !latch.isOpen) {
       latch.ids.add(id);
-      if (latch.ids.size >= latch.count) open(server, terms.name, latch);
+      if (latch.ids.size >= latch.count) open(server, spec.name, latch);
     }
-    return stateOf(server, terms, latch);
+    return stateOf(server, spec, latch);
   }
 
-  async wait(terms: LatchSpec, placeMs: number): Promise<LatchState> {
+  async wait(spec: LatchSpec, placeMs: number): Promise<LatchState> {
     const server = this.store.connected();
-    const latch = existing(server, terms);
-    if (latch.count === terms.count && !latch.isOpen) {
-      const waiters = server.latchWaiters.get(terms.name) ?? new Map<string, number>();
+    const latch = existing(server, spec);
+    if (latch.count === spec.count && !latch.isOpen) {
+      const waiters = server.latchWaiters.get(spec.name) ?? new Map<string, number>();
       waiters.set(this.store.clientId, server.clock.now() + placeMs);
-      server.latchWaiters.set(terms.name, waiters, placeMs);
+      server.latchWaiters.set(spec.name, waiters, placeMs);
     }
-    return stateOf(server, terms, latch);
+    return stateOf(server, spec, latch);
   }
 
-  async read(terms: LatchSpec): Promise<LatchState> {
+  async read(spec: LatchSpec): Promise<LatchState> {
     const server = this.store.connected();
-    return stateOf(server, terms, server.latches.get(terms.name) ?? created(terms));
+    return stateOf(server, spec, server.latches.get(spec.name) ?? created(spec));
   }
 
   trouble(): undefined {}
@@ -43,9 +43,9 @@ function created({ count }: LatchSpec): MemoryLatch {
   return { count, ids: new Set(), isOpen: false };
 }
 
-function existing(server: MemoryServer, terms: LatchSpec): MemoryLatch {
-  let latch = server.latches.get(terms.name);
-  if (latch === undefined) server.latches.set(terms.name, (latch = created(terms)), terms.ttlMs);
+function existing(server: MemoryServer, spec: LatchSpec): MemoryLatch {
+  let latch = server.latches.get(spec.name);
+  if (latch === undefined) server.latches.set(spec.name, (latch = created(spec)), spec.ttlMs);
   return latch;
 }
 

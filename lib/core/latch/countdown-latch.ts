@@ -40,26 +40,27 @@ export interface LatchWaitOptions {
 }
 
 /**
- * Opens when it was counted down so many times, by whatever processes, and stays open until its TTL is over.
+ * Opens when it has been counted down `count` times, by any processes, and stays open until its TTL is over.
  *
- * @see CountDownLatch of java.util.concurrent, which this one follows
+ * @see CountDownLatch of java.util.concurrent, the model of this one
  */
 export interface CountdownLatch {
   readonly name: string;
   readonly count: number;
   /**
-   * Counts one down, and gives how many are missing. A call counts once, however often its command is executed. Counting an
-   * open latch changes nothing. While Redis cannot be reached it tries again, for the module's `waitMs`.
+   * Counts down by one, and resolves to how many count-downs are missing. A call counts once, however often its command is
+   * executed. Counting down an open latch changes nothing. While Redis cannot be reached, the call tries again for the module's
+   * `waitMs`.
    *
    * @throws LockModeMismatchError when the latch is in use with another count
-   * @throws LockUnavailableError when Redis cannot be reached within the module's `waitMs`, or refuses. It may have counted
-   * all the same: to try again, call it with the same `id`
+   * @throws LockUnavailableError when Redis cannot be reached within the module's `waitMs`, or refuses. The call may have counted:
+   * to try again, pass the same `id`
    * @throws LockShutdownError when the same happens while the application shuts down
    * @throws InvalidLockOptionsError when an option cannot be right; nothing was sent
    */
   countDown(options?: CountDownOptions): Promise<number>;
   /**
-   * Resolves when the latch is open; at once where it is already.
+   * Resolves when the latch is open; at once when it is open already.
    *
    * @throws LockTimeoutError when it is not open after `waitMs`
    * @throws LockModeMismatchError when the latch is in use with another count
@@ -70,8 +71,8 @@ export interface CountdownLatch {
    */
   wait(options?: LatchWaitOptions): Promise<void>;
   /**
-   * How many count-downs are missing now; 0: it is open. A latch that nobody has used yet lacks all of them, and is not
-   * created by this.
+   * How many count-downs are missing now; 0 means open. For a latch that was never used, that is `count`, and the call does not
+   * create it.
    *
    * @throws LockModeMismatchError when the latch is in use with another count
    * @throws LockUnavailableError when Redis cannot be reached, or refuses

@@ -1,11 +1,11 @@
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
 import type { LatchState, LatchSpec } from '../store/latch-store.js';
 
-/** The latch is in use, with another count than the caller states. */
+/** The latch is in use with another count than the caller states. */
 export function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMismatchError {
   return new LockModeMismatchError(
-    `${quoteResource(name)} is a latch of ${state.count} already, and not of ${count}. Nothing was changed. State the same ` +
-      `count everywhere, use another name, or wait until it has expired (in ${Math.round(state.ttlMs)} ms).`,
+    `The latch ${quoteResource(name)} already exists with count ${state.count}, not ${count}. Nothing was changed. State the same ` +
+      `count everywhere, use another name, or wait until the latch expires (in ${Math.round(state.ttlMs)} ms).`,
     name,
   );
 }
@@ -23,7 +23,7 @@ export function notOpened(
     waitedMs,
     attempts,
     ttlMs,
-    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} are missing. ` +
-      `Raise waitMs, or find out who has not counted down.`,
+    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} count-downs are ` +
+      `missing. Raise waitMs, or find out which process has not counted down.`,
   );
 }

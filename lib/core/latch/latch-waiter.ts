@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import { onAbort } from '../util/on-abort.js';
 
-/** What becomes of a call to wait, for the one who made it. */
+/** Settles the promise of a call that waits. */
 export interface LatchWaitOutcome {
   opened(): void;
   failed(error: Error): void;

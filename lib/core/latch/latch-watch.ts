@@ -10,12 +10,15 @@ import type { LockClient } from '../lock-client.js';
 import { asStoreError, LockStoreError } from '../store/lock-store.js';
 
 /**
- * How long a client counts as one that waits, unless it asks again. Longer than it takes to notice that a connection is dead
- * and to make a new one: an open latch that expires stays for so long, for those who have not seen it.
+ * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and to make a
+ * new one: an open latch that expires stays for this long, for the clients that have not seen it.
  */
 export const LATCH_PLACE_MS = 10_000;
 
-/** Messages are not a reason to ask more often than this: a latch opens once, and whoever may use the channels can write more of them. */
+/**
+ * A message makes this process ask at most this often: a latch opens once, but any client with access to the channels can send
+ * more messages.
+ */
 const LOOK_EVERY_MS = 100;
 
 /** The dependencies of a client that latches need. */
@@ -24,32 +27,32 @@ export type LatchDeps = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaul
 };
 
 /**
- * All calls of this process that wait for one latch. They ask the store together: a thousand of them cost Redis no more than
- * one. Asked again and again, it stays one that is told when the latch opens, and finds out where that message was lost.
+ * All calls of this process that wait for one latch. They ask the store together, so a thousand calls cost Redis no more than
+ * one. Each question renews the place of this process among those that are told when the latch opens, and finds a message lost.
  */
 export class LatchWatch implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   readonly #waiters = new Set<LatchWaiter>();
-  /** Of all attempts, for whomever they were. */
+  /** Of all attempts, for any of the calls. */
   readonly #log = new AttemptLog();
   #remaining: number;
   /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
-  /** When a message was the reason to ask. */
+  /** When a message last made this process ask. */
   #lookedAt = -Infinity;
-  /** Whether there was another message since. */
+  /** Whether another message came since. */
   #isLookDue = false;
   #isOver = false;
 
   constructor(
-    readonly terms: LatchSpec,
+    readonly spec: LatchSpec,
     private readonly deps: LatchDeps,
-    /** Called when nobody waits any more. */
+    /** Called when no call waits any more. */
     private readonly onEnd: () => void,
   ) {
-    this.#remaining = terms.count;
+    this.#remaining = spec.count;
   }
 
   /** @param abortedBy what the call fails with when its signal aborts */
@@ -63,7 +66,7 @@ export class LatchWatch implements Alarm {
     if (this.#waiters.size === 1) this.ask();
   }
 
-  /** A message says that it is open. Only asked, not believed: it may be about an earlier latch of this name, or made up. */
+  /** A message says that the latch is open. It may be about an earlier latch of this name, or forged: so the store is asked. */
   hear(): void {
     const { clock, alarms } = this.deps;
     const lookAt = this.#lookedAt + LOOK_EVERY_MS;
@@ -83,7 +86,7 @@ export class LatchWatch implements Alarm {
     if (this.#isLookDue) this.#lookedAt = clock.now();
     this.#isLookDue = false;
     alarms.setIn(this, defaults.attemptTimeoutMs);
-    store.wait(this.terms, LATCH_PLACE_MS).then(
+    store.wait(this.spec, LATCH_PLACE_MS).then(
       (state) => this.#onReply(attempt, state),
       (error: unknown) => this.#onError(attempt, asStoreError(error)),
     );
@@ -97,17 +100,17 @@ export class LatchWatch implements Alarm {
     this.#askLater(failurePause(this.#log, this.deps.random));
   }
 
-  /** The application shuts down: nobody waits any more. */
+  /** The application shuts down: every call fails. */
   close(): void {
-    this.#end((waiter) => waiter.fail(new LockShutdownError(this.terms.name)));
+    this.#end((waiter) => waiter.fail(new LockShutdownError(this.spec.name)));
   }
 
   #onReply(attempt: number, state: LatchState): void {
     if (this.#isOver) return;
-    if (state.count !== this.terms.count) {
-      this.#end((waiter) => waiter.fail(otherCount(this.terms, state)));
+    if (state.count !== this.spec.count) {
+      this.#end((waiter) => waiter.fail(otherCount(this.spec, state)));
     } else if (state.remaining === 0) {
-      // True once is true for all of them, also in a reply that comes late.
+      // An open latch stays open: a late reply is as good.
       this.#end((waiter) => waiter.open());
     } else {
       this.#log.busy(state.ttlMs);
@@ -120,7 +123,7 @@ export class LatchWatch implements Alarm {
     if (this.#isOver || attempt !== this.#latest) return;
     this.#log.failed(error);
     if (error.failure === 'refused') {
-      this.#end((waiter) => waiter.fail(unavailable(this.terms.name, this.#log, 'wait for')));
+      this.#end((waiter) => waiter.fail(unavailable(this.spec.name, this.#log, 'wait for')));
     } else this.#askLater(failurePause(this.#log, this.deps.random));
   }
 
@@ -132,15 +135,15 @@ export class LatchWatch implements Alarm {
     alarms.set(this, this.#isLookDue ? Math.max(now, Math.min(askAt, this.#lookedAt + LOOK_EVERY_MS)) : askAt);
   }
 
-  /** As for a lock: the last thing known is what ended the wait. */
+  /** As for a lock: the error tells what was known last. */
   #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
-    const { terms, deps } = this;
+    const { spec, deps } = this;
     const log = this.#log;
     log.checkSilence(deps.clock.now(), deps.defaults.attemptTimeoutMs);
-    log.notice(deps.store.trouble(terms.name));
-    if (log.last !== 'busy') return unavailable(terms.name, log, 'wait for');
+    log.notice(deps.store.trouble(spec.name));
+    if (log.last !== 'busy') return unavailable(spec.name, log, 'wait for');
     const waitedMs = deps.clock.now() - startedAt;
-    return notOpened(terms, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
+    return notOpened(spec, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
   }
 
   #dismiss(waiter: LatchWaiter, error: Error): void {
@@ -152,7 +155,7 @@ export class LatchWatch implements Alarm {
   #end(tell: (waiter: LatchWaiter) => void): void {
     this.#isOver = true;
     this.deps.alarms.cancel(this);
-    // Before anybody is told: whoever waits again begins anew.
+    // First, so that a caller which waits again begins anew.
     this.onEnd();
     for (const waiter of this.#waiters) tell(waiter);
     this.#waiters.clear();

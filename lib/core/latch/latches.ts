@@ -23,7 +23,7 @@ import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */
 export class Latches implements LatchListener {
-  /** What is waited for here. */
+  /** What calls of this process wait for. */
   readonly #watches = new Map<string, LatchWatch>();
   readonly #deps: LatchDeps;
 
@@ -37,18 +37,18 @@ export class Latches implements LatchListener {
 
   /** @throws InvalidLockOptionsError when an option or the name cannot be right */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
-    const terms = checkLatch(name, count, options);
-    checkIsKept('latch', terms.name, this.#deps.store.refusal);
+    const spec = checkLatch(name, count, options);
+    checkIsKept('latch', spec.name, this.#deps.store.refusal);
     return {
-      name: terms.name,
-      count: terms.count,
-      countDown: async (given) => this.#countDown(terms, given),
-      wait: async (given) => this.#wait(terms, given),
-      remaining: async () => this.#remaining(terms),
+      name: spec.name,
+      count: spec.count,
+      countDown: async (given) => this.#countDown(spec, given),
+      wait: async (given) => this.#wait(spec, given),
+      remaining: async () => this.#remaining(spec),
     };
   }
 
-  /** How many latches are waited for. */
+  /** How many latches calls of this process wait for. */
   get size(): number {
     return this.#watches.size;
   }
@@ -61,71 +61,71 @@ export class Latches implements LatchListener {
     for (const watch of this.#watches.values()) watch.ask();
   }
 
-  async #countDown(terms: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
+  async #countDown(spec: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
     const { clock, random, alarms, defaults, closing, store } = this.#deps;
     const id = checkCountDown(options) ?? random.id();
     const giveUpAt = clock.now() + defaults.waitMs;
     const log = new AttemptLog();
     for (;;) {
       log.sent(clock.now());
-      const answer = await withTimeout(alarms, store.countDown(terms, id), defaults.attemptTimeoutMs);
-      if (answer.outcome === 'answered') return agreed(terms, answer.value).remaining;
+      const answer = await withTimeout(alarms, store.countDown(spec, id), defaults.attemptTimeoutMs);
+      if (answer.outcome === 'answered') return agreed(spec, answer.value).remaining;
       if (answer.outcome === 'failed') log.failed(answer.error);
       else if (answer.outcome === 'timeout') log.unanswered(answer.error);
-      // A last one is sent when the shutdown begins: work that is drained may count until then.
-      if (closing.aborted) throw new LockShutdownError(terms.name);
+      // One more attempt is sent when the shutdown begins: work that is being drained may still count.
+      if (closing.aborted) throw new LockShutdownError(spec.name);
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
       const pauseMs = failurePause(log, random);
       if (clock.now() + pauseMs >= giveUpAt) break;
       await pause(clock, pauseMs, closing);
     }
-    throw unavailable(terms.name, log, 'count down');
+    throw unavailable(spec.name, log, 'count down');
   }
 
-  async #remaining(terms: LatchSpec): Promise<number> {
+  async #remaining(spec: LatchSpec): Promise<number> {
     const { alarms, defaults, store } = this.#deps;
-    const state = await ask(alarms, () => store.read(terms), defaults.attemptTimeoutMs, 'read', terms.name);
-    return agreed(terms, state).remaining;
+    const state = await ask(alarms, () => store.read(spec), defaults.attemptTimeoutMs, 'read', spec.name);
+    return agreed(spec, state).remaining;
   }
 
-  async #wait(terms: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
+  async #wait(spec: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
     const { clock, alarms, defaults, closing } = this.#deps;
     const { waitMs = defaults.waitMs, signal } = checkLatchWait(options);
-    const abortedBy = () => aborted(terms.name, closing, signal);
+    const abortedBy = () => aborted(spec.name, closing, signal);
     if (closing.aborted || signal?.aborted) throw abortedBy();
-    if (waitMs === 0) return this.#look(terms, signal);
+    if (waitMs === 0) return this.#look(spec, signal);
     return new Promise((resolve, reject) => {
       const outcome = { opened: resolve, failed: reject };
-      this.#watch(terms).join(new LatchWaiter(clock.now(), waitMs, signal, outcome, alarms), abortedBy);
+      this.#watch(spec).join(new LatchWaiter(clock.now(), waitMs, signal, outcome, alarms), abortedBy);
     });
   }
 
-  /** Does not wait. */
-  async #look(terms: LatchSpec, own: AbortSignal | undefined): Promise<void> {
+  /** Looks once, without waiting. */
+  async #look(spec: LatchSpec, own: AbortSignal | undefined): Promise<void> {
     const { clock, alarms, defaults, closing, store } = this.#deps;
     const { signal, dispose } = mergeSignals(closing, own);
     const log = new AttemptLog();
     log.sent(clock.now());
-    const answer = await withTimeout(alarms, store.read(terms), defaults.attemptTimeoutMs, signal);
+    const answer = await withTimeout(alarms, store.read(spec), defaults.attemptTimeoutMs, signal);
     dispose();
-    if (answer.outcome === 'aborted') throw aborted(terms.name, closing, own);
+    if (answer.outcome === 'aborted') throw aborted(spec.name, closing, own);
     if (answer.outcome === 'answered') {
-      const { remaining, ttlMs } = agreed(terms, answer.value);
+      const { remaining, ttlMs } = agreed(spec, answer.value);
       if (remaining === 0) return;
       log.busy(ttlMs);
-      throw notOpened(terms, remaining, 0, log.attempts, ttlMs);
+      throw notOpened(spec, remaining, 0, log.attempts, ttlMs);
     }
     if (answer.outcome === 'failed') log.failed(answer.error);
     else log.unanswered(answer.error);
-    throw unavailable(terms.name, log, 'wait for');
+    throw unavailable(spec.name, log, 'wait for');
   }
 
-  /** Those who state different counts are not together in this: one of them is wrong. */
-  #watch(terms: LatchSpec): LatchWatch {
-    const key = watchKey(terms);
+  /** Callers that state different counts do not share a watch: one of them is wrong. */
+  #watch(spec: LatchSpec): LatchWatch {
+    const key = watchKey(spec);
     let watch = this.#watches.get(key);
     if (watch === undefined) {
-      watch = new LatchWatch(terms, this.#deps, () => this.#watches.delete(key));
+      watch = new LatchWatch(spec, this.#deps, () => this.#watches.delete(key));
       this.#watches.set(key, watch);
     }
     return watch;
@@ -133,8 +133,8 @@ export class Latches implements LatchListener {
 }
 
 /** @throws LockModeMismatchError when the latch has another count than this caller states */
-function agreed(terms: LatchSpec, state: LatchState): LatchState {
-  if (state.count !== terms.count) throw otherCount(terms, state);
+function agreed(spec: LatchSpec, state: LatchState): LatchState {
+  if (state.count !== spec.count) throw otherCount(spec, state);
   return state;
 }
 

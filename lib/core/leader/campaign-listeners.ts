@@ -3,7 +3,7 @@ import type { CampaignCallbacks } from './campaign-options.js';
 import type { Clock } from '../util/clock.js';
 import type { LockObservers } from '../api/events.js';
 import type { LeaderTerm } from './leader-term.js';
-import type { DemotionReason } from './term.js';
+import type { DemotionReason } from './leadership.js';
 
 type CallbackName = 'onElected' | 'onDemoted';
 
@@ -11,12 +11,12 @@ interface RunningCallback {
   readonly callback: CallbackName;
 }
 
-/** Who is told of the terms of one candidate. */
+/** The callbacks that hear of the terms of one campaign. */
 export class CampaignListeners {
   readonly #callbacks: CampaignCallbacks[] = [];
-  /** Those that know of the term. */
+  /** Those that were told of the term that runs. */
   #informed: CampaignCallbacks[] = [];
-  /** The callbacks that run. */
+  /** The callbacks that have not ended. */
   readonly #running = new Set<RunningCallback>();
 
   constructor(
@@ -24,7 +24,7 @@ export class CampaignListeners {
     private readonly deps: { readonly clock: Clock; readonly observers: LockObservers },
   ) {}
 
-  /** @param term the one that runs, of which it is told at once */
+  /** @param term the term that runs: the callback hears of it at once */
   add(callbacks: CampaignCallbacks, term: LeaderTerm | undefined): void {
     this.#callbacks.push(callbacks);
     if (term) this.#callElected(callbacks, term);
@@ -40,7 +40,10 @@ export class CampaignListeners {
     }
   }
 
-  /** Callbacks of two terms never run at the same time: one that hangs keeps this instance from standing, and is told of. */
+  /**
+   * Waits for the callbacks of a term, because callbacks of two terms never run at the same time. A callback that hangs keeps this
+   * instance from campaigning again: after `patienceMs` the observers are told.
+   */
   async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
     const { clock } = this.deps;
     const timer = clock.setTimer(
@@ -69,7 +72,7 @@ export class CampaignListeners {
     const running = { callback };
     this.#running.add(running);
     const called = term.call(call).catch((error: unknown) => {
-      // It was told to end, and did.
+      // The signal told the callback to end, and it did.
       if (isAbortedBy(term.signal, error)) return;
       this.#failed(running, error);
     });

@@ -1,5 +1,5 @@
 import { checkLockOptions } from '../api/lock-options.js';
-import type { DemotionReason, Term } from './term.js';
+import type { DemotionReason, Term } from './leadership.js';
 import { checkFunction, checkKnownOptions } from '../api/validation.js';
 
 /** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */

@@ -6,7 +6,7 @@ import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
 import type { LockObservers } from '../api/events.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import { LeaderTerm } from './leader-term.js';
-import type { Leadership, LeaderWork } from './leadership.js';
+import type { Leadership, LeaderWork, Term } from './leadership.js';
 import type { LockContext } from '../holding/lock-context.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { NotLeaderError } from '../api/not-leader-error.js';
@@ -14,10 +14,9 @@ import { onAbort } from '../util/on-abort.js';
 import { pause } from '../util/pause.js';
 import { quote } from '../util/quoted.js';
 import type { Random } from '../util/random.js';
-import type { Term } from './term.js';
 import { describeValue } from '../api/validation.js';
 
-/** What campaigns work with; one for all of a client. */
+/** What every campaign of a client needs. */
 export interface CampaignDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -26,10 +25,10 @@ export interface CampaignDeps {
   acquire(resource: string, options: ResolvedLockOptions): Promise<SingleLease>;
 }
 
-/** First and longest pause after Redis has refused, up to a quarter longer. */
+/** The first and the longest pause after Redis has refused. Up to a quarter is added at random. */
 const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
 
-/** A candidate: acquires the resource, leads until its term ends, and stands again, until it resigns. */
+/** Acquires the resource, leads until the term ends, and campaigns again, until this instance resigns. */
 export class Campaign implements Leadership {
   readonly name: string;
   readonly resource: string;
@@ -37,19 +36,19 @@ export class Campaign implements Leadership {
   readonly #deps: CampaignDeps;
   readonly #onOver: () => void;
   readonly #listeners: CampaignListeners;
-  /** Gives up waiting to be elected. */
+  /** Aborts the wait to be elected. */
   readonly #stopping = new AbortController();
-  /** At which it resigns, each with the function that stops listening to it. */
+  /** The signals that make it resign, each with the function that stops listening to it. */
   readonly #signals = new Map<AbortSignal, () => void>();
   #unelected: AbortSignal | undefined;
-  /** The one that runs, or ran last. */
+  /** The term that runs, or the last one. */
   #term: LeaderTerm | undefined;
   #election: Deferred<Term> | undefined;
-  /** Until nothing is held or waited for. */
-  #standing: Promise<unknown> = Promise.resolve();
+  /** Settles when nothing is held or waited for. */
+  #candidacy: Promise<unknown> = Promise.resolve();
   #over: NotLeaderError | undefined;
 
-  /** @param onOver called when it steps down for good */
+  /** @param onOver called when this instance steps down for good */
   constructor(name: string, resource: string, lock: ResolvedLockOptions, deps: CampaignDeps, onOver: () => void) {
     this.name = name;
     this.resource = resource;
@@ -59,16 +58,16 @@ export class Campaign implements Leadership {
     this.#onOver = onOver;
   }
 
-  /** @throws InvalidLockOptionsError when the lease that it has is not what is wanted */
+  /** @throws InvalidLockOptionsError when the campaign runs with another `leaseMs` */
   join({ leaseMs = this.#lock.leaseMs, onElected, onDemoted, signal }: CampaignOptions): void {
     if (leaseMs !== this.#lock.leaseMs) {
       throw new InvalidLockOptionsError(
-        `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs}, and cannot be ${leaseMs} as ` +
-          `well: this instance is one candidate. Give the same leaseMs everywhere, or in one place only.`,
+        `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs} already, not ${leaseMs}: one ` +
+          `process campaigns once. State the same leaseMs everywhere, or in one place only.`,
         'leaseMs',
       );
     }
-    // Somebody may ask for it again and again, only to look at it.
+    // A caller may ask for the campaign again and again, only to look at it.
     if (onElected || onDemoted) {
       const callbacks = { onElected, onDemoted } as CampaignCallbacks;
       this.#listeners.add(callbacks, this.isLeader() ? this.#term : undefined);
@@ -112,7 +111,7 @@ export class Campaign implements Leadership {
 
   async resign(): Promise<void> {
     this.stop('resigned');
-    if (!this.#term?.isEntered()) await this.#standing;
+    if (!this.#term?.isEntered()) await this.#candidacy;
   }
 
   /** Steps down for good. */
@@ -135,24 +134,24 @@ export class Campaign implements Leadership {
   async #campaign(): Promise<void> {
     const { clock } = this.#deps;
     for (let failures = 0; !this.#over;) {
-      const standing = this.#stand();
-      this.#standing = standing;
-      const term = await standing;
+      const candidacy = this.#runOnce();
+      this.#candidacy = candidacy;
+      const term = await candidacy;
       failures = term ? 0 : failures + 1;
       if (term) await this.#listeners.untilEnd(term, this.#lock.leaseMs);
       else await pause(clock, this.#pauseAfter(failures), this.#stopping.signal);
     }
   }
 
-  /** Gives the term that it was elected for, once that is over; nothing when it could not stand, or stands no more. */
-  async #stand(): Promise<LeaderTerm | undefined> {
+  /** @returns the term, once it is over; undefined when the election failed, or this instance campaigns no more */
+  async #runOnce(): Promise<LeaderTerm | undefined> {
     const { acquire, observers } = this.#deps;
     const { name: leadership, resource } = this;
     let lease: SingleLease;
     try {
       lease = await acquire(resource, this.#lock);
     } catch (error) {
-      // acquire() throws nothing else.
+      // acquire() throws only lock errors.
       if (!this.#over) observers.emit({ type: 'campaignFailed', leadership, resource, error: error as LockError });
       return undefined;
     }

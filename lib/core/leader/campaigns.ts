@@ -4,7 +4,7 @@ import type { Leadership } from './leadership.js';
 import { type LockDefaults, resolveLockOptions } from '../api/lock-options.js';
 import { leaderResource } from '../api/resource.js';
 
-/** The campaigns of one process: for each leadership it is one candidate, however many ask. */
+/** The campaigns of one process: at most one for each leadership, however many callers ask. */
 export class Campaigns {
   /** By the names that the users gave. */
   readonly #campaigns = new Map<string, Campaign>();
@@ -20,7 +20,7 @@ export class Campaigns {
     });
   }
 
-  /** The candidate that stands for the leadership of this name. */
+  /** The campaign for the leadership of this name. */
   get(name: string): Leadership | undefined {
     return this.#campaigns.get(name);
   }
@@ -32,7 +32,7 @@ export class Campaigns {
     const { context } = this.deps;
     const running = this.#campaigns.get(name);
     const campaign = running ?? this.#create(name, resource, options.leaseMs);
-    // Whatever the caller holds has nothing to do with what the candidate holds.
+    // The campaign does not run in the async context of the caller, so it does not re-enter what the caller holds.
     context.outside(() => campaign.join(options));
     if (running) return running;
     if (this.closing.aborted) campaign.stop('shutdown');
@@ -49,7 +49,7 @@ export class Campaigns {
         // Another process should lead after a resignation, and a release has to be known when resign() returns.
         cohort: 0,
         backgroundRelease: false,
-        // Candidates are one for each process, and no load that is to be bounded.
+        // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,
       },
       this.defaults,

@@ -3,11 +3,9 @@ import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/deferred.js';
 import { InvalidLockOptionsError, type LeaseLostError } from '../api/errors.js';
 import { PrintableLease, type SingleLease } from '../lease/single-lease.js';
-import type { LeaderWork } from './leadership.js';
 import type { EnteredLease, LockContext } from '../holding/lock-context.js';
 import { NotLeaderError } from '../api/not-leader-error.js';
-import { RunningWork } from '../util/running-work.js';
-import type { DemotionReason, Term } from './term.js';
+import type { DemotionReason, LeaderWork, Term } from './leadership.js';
 
 /** One term of this instance, from its election until its lease is released or lost. */
 export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
@@ -17,7 +15,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   readonly #controller = new AbortController();
   readonly #work = new RunningWork();
   readonly #callbacks = new RunningWork();
-  /** Settles when somebody else may lead, whatever still runs here. */
+  /** Settles when another instance may lead, whatever still runs here. */
   readonly #forfeited = new Deferred<void>();
   readonly #demoted = new Deferred<DemotionReason>();
   readonly #over = new Deferred<void>();
@@ -28,7 +26,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     this.#leadership = leadership;
     this.#lease = lease;
     this.#context = context;
-    // Everything that this instance does as the leader may listen to it.
+    // All the work of a leader may listen to it.
     setMaxListeners(0, this.#controller.signal);
     const { signal } = lease;
     const lost = (): void => this.#lost(signal.reason as LeaseLostError);
@@ -105,14 +103,14 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
 
   async transfer(): Promise<string> {
     throw new InvalidLockOptionsError(
-      `A term cannot be handed on to a certain process. resign() or release() it: then whoever campaigns next leads.`,
+      `A term cannot be transferred to a chosen process. Call resign() or release(): the next candidate then leads.`,
       'transfer',
     );
   }
 
   async release(): Promise<void> {
     this.demote(new NotLeaderError(this.#leadership, 'released'));
-    // It would wait for itself.
+    // The work would wait for itself.
     if (!this.isEntered()) await this.#over.promise;
   }
 
@@ -125,10 +123,10 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return this.#context.has(this.#lease.hold);
   }
 
-  /** No new work starts in it, and what runs is told to end. */
+  /** Starts no new work, and tells running work to end. */
   demote(reason: DemotionReason): void {
     if (this.#controller.signal.aborted) return;
-    // Whoever resigns: what listens to the term belongs to the campaign.
+    // Listeners of the term belong to the campaign, not to the caller that resigns.
     inRootContext(() => this.#controller.abort(reason));
     this.#demoted.resolve(reason);
   }
@@ -139,7 +137,7 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return result;
   }
 
-  /** Calls back a moment later: not before whoever gave the callback has what `campaign()` returns. */
+  /** Calls back a moment later: by then the caller has what `campaign()` returns. */
   call(callback: () => unknown): Promise<unknown> {
     const result = this.#context.run(this, async () => {
       await Promise.resolve();
@@ -149,13 +147,13 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return result;
   }
 
-  /** After its demotion: waits for its work as long as nobody else may lead meanwhile, and gives the leadership back. */
+  /** After the demotion: waits for the work, as long as no other instance may lead meanwhile, and releases the lease. */
   async end(): Promise<void> {
     const allDone = Promise.all([this.#work.whenDone(), this.callbacksDone()]);
     await Promise.race([allDone, this.#forfeited.promise]);
     const wasHeld = this.#lease.isHeld();
     const released = this.#lease[Symbol.asyncDispose]();
-    // After a loss nothing depends on the answer, and Redis may be silent.
+    // After a loss nothing depends on the reply, and Redis may be silent.
     if (wasHeld) await released;
     this.#over.resolve();
   }
@@ -166,7 +164,23 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
 
   #lost(error: LeaseLostError): void {
     this.demote(error);
-    // What outlives a shutdown keeps the lock until it expires, like all work does: nobody is elected while it runs.
+    // Work that outlives a shutdown keeps the lock until the lease expires: no other instance is elected while it runs.
     if (error.reason !== 'shutdown') this.#forfeited.resolve();
+  }
+}
+
+/** Work that was started and has not ended. */
+class RunningWork {
+  readonly #running = new Set<Promise<void>>();
+
+  add(work: Promise<unknown>): void {
+    const end = (): void => void this.#running.delete(ended);
+    const ended: Promise<void> = work.then(end, end);
+    this.#running.add(ended);
+  }
+
+  /** Resolves when none of it runs any more, however it ended. */
+  async whenDone(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
   }
 }

@@ -1,13 +1,37 @@
-import type { Term } from './term.js';
+import type { LeaseLostError } from '../api/errors.js';
+import type { Lease } from '../api/lease.js';
+import type { NotLeaderError } from '../api/not-leader-error.js';
+
+/** Why a term ended: its lease was lost, or this instance steps down. */
+export type DemotionReason = LeaseLostError | NotLeaderError;
+
+/**
+ * The time for which an instance leads: the lease of the leadership, with a fencing token of its own. `isHeld()` says whether
+ * the lease is valid, also while this instance steps down and its work ends.
+ */
+export interface Term extends Lease {
+  /**
+   * Aborts when this instance must stop leading: with a `LeaseLostError` no later than the moment another instance may lead; with
+   * a `NotLeaderError` when it steps down, and then no other instance leads before the work has ended.
+   */
+  readonly signal: AbortSignal;
+  /** @throws InvalidLockOptionsError always: a leadership goes to the next candidate */
+  transfer(): Promise<string>;
+  /**
+   * Ends this term like `resign()`, but this instance campaigns again, behind the others. Inside the work of this term, it does
+   * not wait for that work to end.
+   */
+  release(): Promise<void>;
+}
 
 /** Work that only the leader does. */
 export type LeaderWork<T> = (term: Term) => T | Promise<T>;
 
-/** This instance as a candidate for a leadership: one instance of all that campaign for it leads at a time. */
+/** The campaign of this instance for a leadership. Of all instances that campaign for it, one leads at a time. */
 export interface Leadership {
-  /** What `campaign` was given. */
+  /** The name passed to `campaign`. */
   readonly name: string;
-  /** The lock that the leader holds, `leader:<name>`: what `inspect`, `list`, `forceRelease` and `current` know it by. */
+  /** The lock that the leader holds, `leader:<name>`: the name for `inspect`, `list`, `forceRelease` and `current`. */
   readonly resource: string;
   /** Whether this instance leads at this moment, by this process's own monotonic clock; no round trip. */
   isLeader(): boolean;
@@ -22,16 +46,16 @@ export interface Leadership {
    */
   whenElected(): Promise<Term>;
   /**
-   * Does the work if this instance leads, and gives what it returns; otherwise `undefined` without a call. Inside,
-   * `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
+   * Calls the work if this instance leads, and resolves to what it returns; otherwise resolves to `undefined` without a call.
+   * Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
    *
    * @throws InvalidLockOptionsError when the work is no function; else what the work throws
    */
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
   /**
-   * Steps down, if this instance leads, and stands no more: the signal aborts, `isLeader()` is false and no new work starts;
-   * callbacks and running work end; then the next candidate is told. It takes as long as they do. Called inside of the work or
-   * a callback of the term it does not wait for them. A release that fails is told to the observers, and never thrown.
+   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work starts.
+   * Once callbacks and running work have ended, the next candidate is told. Resolves then; inside the work or a callback of the
+   * term, it does not wait for them. A release that fails is reported to the observers, and never thrown.
    */
   resign(): Promise<void>;
 }

@@ -42,7 +42,7 @@ export function checkSemaphoreOptions(options: SemaphoreOptions | undefined, sou
 /** Takes the count out of the options of a call. @throws InvalidLockOptionsError */
 export function readCount(options: PermitOptions | undefined, total: number): { count: number; lock: LockOptions } {
   checkKnownOptions('permit options', options ?? {}, PERMIT_OPTION_NAMES);
-  // Nearly always: a copy costs more than all the checks.
+  // The usual case: a copy costs more than all the checks.
   if (!options || !('count' in options)) return { count: 1, lock: options ?? {} };
   const { count = 1, ...lock } = options;
   checkInteger('count', count, 1, MAX_PERMITS, 'permits');

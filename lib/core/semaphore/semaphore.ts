@@ -20,20 +20,20 @@ export interface SemaphoreDeps {
   resolve(options: LockOptions, permits: PermitRequest): ResolvedLockOptions;
   runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
   inspect(resource: string): Promise<LockState>;
-  /** Whether it could be. */
+  /** @returns whether the resource is free, or in use as a semaphore */
   resize(resource: string, permits: number): Promise<boolean>;
 }
 
 /**
- * At most so many at once, over all instances.
+ * At most `permits` at once, over all instances.
  *
  * ```ts
  * const exports = locks.semaphore('exports', { permits: 3 });
  * await exports.using(() => exportOrders());
  * ```
  *
- * Every permit has its own lease: those of a process that dies are free again when that has ended. First come, first served:
- * one who wants many permits is not overtaken by those who want few.
+ * Every permit has its own lease: the permits of a process that dies are free again when their leases end. First come, first
+ * served: a caller that wants many permits is not overtaken by callers that want few.
  */
 export class Semaphore {
   #total: number;
@@ -48,13 +48,13 @@ export class Semaphore {
     this.#total = total;
   }
 
-  /** How many permits this semaphore states that there are. */
+  /** How many permits there are, as this object states it. */
   get permits(): number {
     return this.#total;
   }
 
   /**
-   * Acquires one permit, or `count` of them, waiting up to `waitMs`. Whoever calls this must release the lease.
+   * Acquires one permit, or `count` of them, waiting up to `waitMs`. The caller must release the lease.
    *
    * @throws LockModeMismatchError when the resource is in use as a lock, or others state another number of permits
    * @throws LockReentryError when this async context holds permits already, and would wait for itself
@@ -64,7 +64,7 @@ export class Semaphore {
     return this.#acquire(options, undefined, this.deps.origin(this.acquire));
   }
 
-  /** Like {@link acquire}, but never waits: gives `null` when there are too few permits. Ignores `waitMs` and `retry`. */
+  /** Like {@link acquire}, but never waits: resolves to `null` when there are too few permits. Ignores `waitMs` and `retry`. */
   async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
     try {
       return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.deps.origin(this.tryAcquire));
@@ -75,8 +75,7 @@ export class Semaphore {
   }
 
   /**
-   * Does the work while it holds permits, and releases them afterwards. What the work returns or throws passes through
-   * untouched.
+   * Calls the work under the permits, and releases them afterwards. What the work returns or throws passes through untouched.
    *
    * @throws the errors of {@link acquire}; then the work was not called
    */
@@ -90,7 +89,7 @@ export class Semaphore {
   }
 
   /**
-   * How many permits are free at this moment, as Redis knows it. Others may wait for them.
+   * How many permits are free at this moment, as Redis knows it. Other callers may be waiting for them.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
@@ -101,8 +100,9 @@ export class Semaphore {
   }
 
   /**
-   * Decides how many permits there are, for everybody, whatever they state: for as long as anybody holds one, and for this
-   * object always. More: those who wait get them at once. Fewer: nobody loses one, and the next ones wait until enough are free.
+   * Sets how many permits there are, for every caller, whatever it states: for as long as a permit is held, and for this object
+   * always. With more permits, waiters get them at once. With fewer, no holder loses one, and the next callers wait until enough
+   * are free.
    *
    * @throws LockModeMismatchError when the resource is in use as a lock
    * @throws LockUnavailableError when Redis cannot be reached, or refuses

@@ -10,7 +10,7 @@ import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs } from '../sto
 import type { Tick } from '../store/tick-store.js';
 import { checkInteger, checkKnownOptions, checkOneOf } from '../api/validation.js';
 
-/** The time of a schedule that a tick is. */
+/** When a tick is due by its schedule. */
 export interface TickTime {
   /** When the tick is due, in milliseconds since the Unix epoch. */
   readonly at: number;
@@ -61,7 +61,7 @@ export interface SingletonRunOptions {
 /** One run of one tick, as the job sees it. */
 export interface SingletonRun {
   readonly job: string;
-  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. What a rerun is recognised by. */
+  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
@@ -69,7 +69,7 @@ export interface SingletonRun {
   readonly lease: Lease;
 }
 
-/** What a run does. */
+/** The work of one run. */
 export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
 
 /** Options with nothing left open. */
@@ -96,14 +96,14 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   checkKnownOptions('runSingleton', options, OPTION_NAMES);
   const { job, tick, overlap, onCrash, keepMs, due: time } = options;
   const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
-  // Not undefined, which passes for an option that was left out.
+  // null, because undefined passes for an option that was left out.
   checkOneOf('overlap', overlap ?? null, ['skip', 'wait']);
   checkOneOf('onCrash', onCrash ?? null, ['skip', 'retry']);
   checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
-  // Runs may be long whatever the default: maxHoldMs is what limits one.
+  // A run may be long, whatever the module default: only maxHoldMs limits it.
   const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true };
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
-  // A claim that is forgotten before its lock expires could never be rescued.
+  // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
 }

@@ -17,12 +17,12 @@ import {
 import type { TickClaim, TickStore, TickReply } from '../store/tick-store.js';
 import { validUntil } from '../store/validity.js';
 
-/** Pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
+/** The pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
-/** One tick, on its way to be run or not. */
-interface Candidate extends ResolvedSingletonRun {
+/** The attempt of this instance to run one tick. */
+interface TickAttempt extends ResolvedSingletonRun {
   readonly ownership: LockOwner;
   readonly startedAt: number;
 }
@@ -35,7 +35,7 @@ interface Claimed {
 
 /** Starts each tick of a job on one instance of the fleet. */
 export class SingletonRuns {
-  /** By job: aborts when the claim that was begun last has its answer, or is given up. */
+  /** By job: aborts when the newest attempt has its answer, or gives up. */
   readonly #claiming = new Map<string, AbortSignal>();
 
   constructor(
@@ -44,7 +44,7 @@ export class SingletonRuns {
   ) {}
 
   /**
-   * Runs the work if this instance gets the tick; otherwise returns nothing, silently. The work's own errors pass through.
+   * Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Errors of the work pass through.
    *
    * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
    * @throws LockReentryError when the tick would wait for the end of the run that it is called in
@@ -54,36 +54,36 @@ export class SingletonRuns {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.client.defaults);
     const { resource } = resolved.target;
-    const candidate: Candidate = {
+    const attempt: TickAttempt = {
       ...resolved,
       ownership: { resource, id: this.client.newOwner(), mode: 'exclusive' },
       startedAt: this.client.clock.now(),
     };
-    let claimed = await (resolved.due ? this.#claimInTurn(candidate) : this.#claim(candidate, 'nothing'));
+    let claimed = await (resolved.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
-      if (reply.status === 'granted') return this.#runTick(candidate, sentAt, reply, work);
+      if (reply.status === 'granted') return this.#runTick(attempt, sentAt, reply, work);
       if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
-        this.#skip(candidate, reply);
+        this.#skip(attempt, reply);
         return undefined;
       }
       if (this.client.current(resource)?.isHeld()) {
         throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
       }
-      if ((await pause(this.client.clock, this.#patience(candidate, reply), this.client.closing)) === 'aborted') {
-        return reply.status === 'claimed' ? this.#forget(candidate) : undefined;
+      if ((await pause(this.client.clock, this.#patience(attempt, reply), this.client.closing)) === 'aborted') {
+        return reply.status === 'claimed' ? this.#forget(attempt) : undefined;
       }
       const isRescuer = options.onCrash === 'retry';
       claimed = await this.#claim(
-        candidate,
+        attempt,
         reply.status === 'claimed' ? 'nothing' : isRescuer ? 'unfinished' : 'unbegun',
       );
     }
     return undefined;
   }
 
-  /** The tick does not run here. */
-  #skip({ options: { job, tick }, due }: Candidate, reply: TickReply): void {
+  /** Tells the observers why the tick does not run here. */
+  #skip({ options: { job, tick }, due }: TickAttempt, reply: TickReply): void {
     const event = { type: 'tickSkipped', job, tick } as const;
     const { observers, clock } = this.client;
     if (reply.status === 'late' || reply.status === 'early') {
@@ -96,25 +96,25 @@ export class SingletonRuns {
     }
   }
 
-  /** How long until it is worth asking again. A dead runner's lock ends with its lease, so no later than that. */
-  #patience({ lock }: Candidate, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
+  /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
+  #patience({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
     const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
     return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.client.random.fraction());
   }
 
   /**
-   * After an outage many ticks of a job may wait to be claimed, and the newest one would make the others late: so the ticks of this
-   * process go in the order in which they came. None waits for its turn longer than it is tried, so each is tried once at least.
+   * After an outage, many ticks of a job may be unclaimed, and the newest one would make the others late. So this process claims
+   * them in the order in which they came. No tick waits longer for its turn than its own `waitMs`, so each is tried at least once.
    */
-  async #claimInTurn(candidate: Candidate): Promise<Claimed | undefined> {
-    const { lock, target } = candidate;
+  async #claimInTurn(attempt: TickAttempt): Promise<Claimed | undefined> {
+    const { lock, target } = attempt;
     const before = this.#claiming.get(target.resource);
     const over = new AbortController();
     this.#claiming.set(target.resource, over.signal);
     try {
-      // At a shutdown the claims before it end at once.
+      // At a shutdown, the attempts before this one end at once.
       if (before) await pause(this.client.clock, lock.waitMs, before);
-      return await this.#claim(candidate, 'nothing', candidate.startedAt);
+      return await this.#claim(attempt, 'nothing', attempt.startedAt);
     } finally {
       over.abort();
       if (this.#claiming.get(target.resource) === over.signal) this.#claiming.delete(target.resource);
@@ -122,18 +122,18 @@ export class SingletonRuns {
   }
 
   /**
-   * Asks the tick store until it answers. Gives nothing when the application shuts down meanwhile.
+   * Asks the tick store until it answers. Resolves to `undefined` when the application shuts down meanwhile.
    *
-   * @param since when the `waitMs` began for which it is tried
+   * @param since when `waitMs` began
    */
   async #claim(
-    candidate: Candidate,
+    attempt: TickAttempt,
     takeOver: TickClaim['takeOver'],
     since = this.client.clock.now(),
   ): Promise<Claimed | undefined> {
     const { client, tickStore } = this;
     const { clock, closing } = client;
-    const { lock, target, ownership, keepMs, options, due } = candidate;
+    const { lock, target, ownership, keepMs, options, due } = attempt;
     const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
     const giveUpAt = since + lock.waitMs;
     for (;;) {
@@ -144,30 +144,30 @@ export class SingletonRuns {
       if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
         client.orphanReleases.refuseLateGrant(command, ownership, lock);
       }
-      if (answer.outcome === 'aborted') return this.#forget(candidate);
+      if (answer.outcome === 'aborted') return this.#forget(attempt);
       if (answer.outcome === 'answered') {
-        // A grant that comes when its lease is over is asked for again: it is still this id's.
+        // A grant that arrives after its lease is asked for again: the claim still has this owner id.
         if (answer.value.status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs)) {
           return { reply: answer.value, sentAt };
         }
       } else if (answer.error.failure === 'refused' || clock.now() >= giveUpAt) {
-        this.#forget(candidate);
-        throw this.#unclaimed(candidate, answer.outcome, answer.error);
+        this.#forget(attempt);
+        throw this.#unclaimed(attempt, answer.outcome, answer.error);
       }
-      if ((await pause(clock, RETRY_PAUSE_MS, closing)) === 'aborted') return this.#forget(candidate);
+      if ((await pause(clock, RETRY_PAUSE_MS, closing)) === 'aborted') return this.#forget(attempt);
     }
   }
 
   /**
-   * The tick may have been granted without our knowing, or waits to be. It does not run here: any instance may have it, and the
-   * job's lock is not kept until it expires.
+   * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the lock of the
+   * job are given up, so that any instance may have the tick.
    */
-  #forget({ ownership, lock, target, keepMs }: Candidate): undefined {
+  #forget({ ownership, lock, target, keepMs }: TickAttempt): undefined {
     this.client.orphanReleases.start(ownership, lock, () => this.tickStore.giveBack(target, ownership, keepMs));
   }
 
   #unclaimed(
-    { options, target }: Candidate,
+    { options, target }: TickAttempt,
     outcome: 'timeout' | 'failed',
     cause: LockStoreError,
   ): LockUnavailableError {
@@ -177,20 +177,20 @@ export class SingletonRuns {
   }
 
   async #runTick<T>(
-    candidate: Candidate,
+    attempt: TickAttempt,
     sentAt: number,
     { fencingToken, rerun }: Extract<TickReply, { status: 'granted' }>,
     work: SingletonWork<T>,
   ): Promise<T> {
     const { client } = this;
-    const { options, ownership, lock, startedAt } = candidate;
+    const { options, ownership, lock, startedAt } = attempt;
     const { job, tick } = options;
     const storeLease = new StoreLease(ownership, fencingToken, sentAt, lock, client.clock);
     const lease = client.hold({ storeLease, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
     return client.runUnder(lease, async () => {
       client.observers.emit({ type: 'tickStarted', job, tick, rerun });
       const began = client.clock.now();
-      const cutOff = this.#finishBeforeCutOff(candidate, lease);
+      const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
       try {
         const result = await work(lease, { job, tick, rerun, lease });
@@ -199,29 +199,29 @@ export class SingletonRuns {
       } finally {
         const ranMs = client.clock.now() - began;
         cutOff?.cancel();
-        if (!failed || !diedWith(lease)) await this.#finish(candidate, lease);
+        if (!failed || !diedWith(lease)) await this.#finish(attempt, lease);
         client.observers.emit({ type: 'tickFinished', job, tick, ranMs });
       }
     });
   }
 
   /**
-   * A run that exceeds `maxHoldMs` has not crashed, and is not run again: its tick counts as finished while the lock is
-   * still there, because after that a rescuer may come first.
+   * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock still stands:
+   * afterwards another instance could take the tick over first.
    */
-  #finishBeforeCutOff(candidate: Candidate, lease: SingleLease): Timer | undefined {
-    const { options, lock } = candidate;
+  #finishBeforeCutOff(attempt: TickAttempt, lease: SingleLease): Timer | undefined {
+    const { options, lock } = attempt;
     if (options.onCrash === 'skip' || lock.maxHoldMs === Infinity) return undefined;
     const delayMs = lock.maxHoldMs - lock.leaseMs / 3;
-    return this.client.clock.setTimer(() => void this.#finish(candidate, lease), delayMs, { background: true });
+    return this.client.clock.setTimer(() => void this.#finish(attempt, lease), delayMs, { background: true });
   }
 
-  /** Before the lock is released: from then on an unfinished tick counts as one whose runner died. */
-  async #finish({ options, target, ownership, lock, keepMs }: Candidate, { hold }: SingleLease): Promise<void> {
+  /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
+  async #finish({ options, target, ownership, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { clock, closing } = this.client;
     const giveUpAt = clock.now() + lock.leaseMs;
-    // There is time for more than one try, however patient each may be.
+    // Leaves time for more than one try within the lease.
     const attemptTimeoutMs = Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3);
     for (;;) {
       const command = this.tickStore.finish(target, ownership, keepMs);
@@ -235,12 +235,12 @@ export class SingletonRuns {
   }
 }
 
-/** Whether the instance waits to take the tick over: from a runner that dies, or from an instance that never begins the run. */
+/** Whether this instance waits to take the tick over from a runner that dies, or from an instance that never begins the run. */
 function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
   return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
 }
 
-/** Whether a run that failed may have failed because its lease was taken from it: as good as a crash. */
+/** Whether the run failed with its lease lost: that counts as a crash. */
 function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
 }

@@ -35,11 +35,11 @@ export interface LatchStore {
   /** Why there are no latches, with the way out; nothing where there are. */
   readonly refusal?: string;
   /** Counts each id once. The one that is the last tells the clients that wait. */
-  countDown(terms: LatchSpec, id: string): Promise<LatchState>;
+  countDown(spec: LatchSpec, id: string): Promise<LatchState>;
   /** Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens. */
-  wait(terms: LatchSpec, placeMs: number): Promise<LatchState>;
+  wait(spec: LatchSpec, placeMs: number): Promise<LatchState>;
   /** Looks, and changes nothing. */
-  read(terms: LatchSpec): Promise<LatchState>;
+  read(spec: LatchSpec): Promise<LatchState>;
   /** Why nothing can be asked about a latch at this moment, where the store knows that without asking. */
   trouble(name: string): LockStoreError | undefined;
   listen(listener: LatchListener): void;

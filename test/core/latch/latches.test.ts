@@ -141,7 +141,7 @@ describe('a latch', () => {
         await settle();
         expect(tracked.error).toBeInstanceOf(LockModeMismatchError);
         expect(tracked.error).toMatchObject({ code: 'LOCK_MODE_MISMATCH', resource: 'import' });
-        expect(String(tracked.error)).toMatch('"import" is a latch of 3 already, and not of 2.');
+        expect(String(tracked.error)).toMatch('"import" already exists with count 3, not 2.');
       }
       expect(await a.latches.latch('import', 3).remaining()).toBe(2);
       await expectNothingLeft();
@@ -168,7 +168,7 @@ describe('a latch', () => {
       await world.clock.advance(1);
       expect(waiting.error).toBeInstanceOf(LockTimeoutError);
       expect(waiting.error).toMatchObject({ waitedMs: 3_000, lastAttempt: 'busy', resource: 'import' });
-      expect(String(waiting.error)).toMatch('did not open within 3000 ms: 2 of 3 are missing');
+      expect(String(waiting.error)).toMatch('did not open within 3000 ms: 2 of 3 count-downs are missing');
       await expectNothingLeft();
     });
 

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
 import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
 import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
-import type { Term } from '../../../lib/core/leader/term.js';
+import type { Term } from '../../../lib/core/leader/leadership.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
@@ -440,7 +440,7 @@ describe('a campaign', () => {
     it('has one lease', () => {
       stand(a);
       expect(() => stand(a, { leaseMs: LEASE_MS + 1 })).toThrow(InvalidLockOptionsError);
-      expect(() => stand(a, { leaseMs: LEASE_MS + 1 })).toThrow(/is 3000, and cannot be 3001 as well/);
+      expect(() => stand(a, { leaseMs: LEASE_MS + 1 })).toThrow(/is 3000 already, not 3001/);
     });
   });
 

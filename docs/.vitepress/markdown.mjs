@@ -1,7 +1,7 @@
 // What makes a page of the site out of Markdown that was written for GitHub.
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
-import { isPage, ROOT, sitePathOf } from './pages.mjs';
+import { isPage, ROOT, SITE_FOLDER, sitePathOf, titleOf } from './pages.mjs';
 
 const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').replace(/\.git$/, '');
@@ -9,8 +9,20 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 /** @param {import('vitepress').MarkdownRenderer} md */
 export function useRepositoryMarkdown(md) {
   drawDiagrams(md);
+  linkWhatApiPagesName(md);
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
+  });
+}
+
+/** The JSDoc names pages by their path, as `@see docs/guide/waiting.md`. */
+function linkWhatApiPagesName(md) {
+  md.core.ruler.before('normalize', 'pages-of-docs', (state) => {
+    if (!state.env.realPath?.startsWith(join(ROOT, SITE_FOLDER))) return;
+    state.src = state.src.replace(
+      /\bdocs\/[\w/-]+\.md(#[\w-]+)?/g,
+      (page, anchor = '') => `[${titleOf(page.split('#')[0])}](/${sitePathOf(page.split('#')[0])}${anchor})`,
+    );
   });
 }
 

@@ -17,17 +17,26 @@ export function isPage(file) {
   return file.endsWith('.md') && (/^(docs|site\/api)\//.test(file) || ROOT_PAGES.includes(file.slice(0, -3)));
 }
 
-/** The rooms of docs/. Pages that are not named here follow, by their file names. */
 const ROOMS = [
-  {
-    folder: 'guide',
-    title: 'Guide',
-    first: ['getting-started', 'lock-service', 'decorators', 'request-handlers', 'choosing-a-mode', 'waiting'],
-  },
-  { folder: 'reference', title: 'Reference', first: ['module-options', 'lock-options', 'errors', 'events'] },
-  { folder: 'operations', title: 'Operations', first: ['topologies', 'reliability'] },
-  { folder: 'internals', title: 'Internals', first: ['architecture', 'protocol', 'glossary'] },
+  { folder: 'guide', title: 'Guide' },
+  { folder: 'reference', title: 'Reference' },
+  { folder: 'operations', title: 'Operations' },
+  { folder: 'internals', title: 'Internals' },
 ];
+
+/** What the README calls the pages, in its order. The last link counts: that is the one in the table of the guides. */
+const NAMES = namesInReadme();
+
+function namesInReadme() {
+  const names = new Map();
+  for (const [, name, file] of readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(
+    /\[([^\]]+)\]\((docs\/[^)#]+)\)/g,
+  )) {
+    names.delete(file);
+    names.set(file, name[0].toUpperCase() + name.slice(1));
+  }
+  return names;
+}
 
 /** `docs/guide/cron.md` is the page `guide/cron.md`; a README is the first page of its folder. */
 export function sitePathOf(file) {
@@ -37,24 +46,24 @@ export function sitePathOf(file) {
     .replace(/(^|\/)README\.md$/, '$1index.md');
 }
 
-/** The pages of a room, in their order. */
-function pagesOf({ folder, first }) {
+/** The pages of a room. Those that the README does not link come last, by their file names. */
+function pagesOf({ folder }) {
   const path = join(ROOT, 'docs', folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.md')) : [];
-  const placeOf = (name) => {
-    const place = first.indexOf(name.replace('.md', ''));
-    return place < 0 ? first.length : place;
-  };
-  return names
-    .toSorted((a, b) => placeOf(a) - placeOf(b) || (a < b ? -1 : 1))
-    .map((name) => ({
-      text: titleOf(join(path, name)),
-      link: `/${sitePathOf(`docs/${folder}/${name}`).replace(/(index)?\.md$/, '')}`,
+  const files = names.map((name) => `docs/${folder}/${name}`).toSorted();
+  const order = [...NAMES.keys()];
+  const placeOf = (file) => (NAMES.has(file) ? order.indexOf(file) : order.length);
+  return files
+    .toSorted((a, b) => placeOf(a) - placeOf(b))
+    .map((file) => ({
+      text: NAMES.get(file) ?? titleOf(file),
+      link: `/${sitePathOf(file).replace(/(index)?\.md$/, '')}`,
     }));
 }
 
-function titleOf(file) {
-  const heading = /^# (.*)$/m.exec(readFileSync(file, 'utf8'));
+/** @param {string} file a page, by its path from the root */
+export function titleOf(file) {
+  const heading = /^# (.*)$/m.exec(readFileSync(join(ROOT, file), 'utf8'));
   if (!heading) throw new Error(`${file} has no title: it must begin with "# "`);
   return heading[1].replaceAll('`', '');
 }

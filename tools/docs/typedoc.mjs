@@ -10,6 +10,8 @@ export default {
   readme: 'none',
   name: 'API',
   disableSources: true,
+  // What errors have of Node's own.
+  excludeExternals: true,
   excludePrivate: true,
   excludeInternal: true,
   githubPages: false,
@@ -18,6 +20,7 @@ export default {
   parametersFormat: 'table',
   propertiesFormat: 'table',
   interfacePropertiesFormat: 'table',
+  tableColumnSettings: { hideInherited: true, hideOverrides: true, hideSources: true },
   sidebar: {
     autoConfiguration: true,
     format: 'vitepress',

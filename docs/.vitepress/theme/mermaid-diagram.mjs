@@ -15,7 +15,8 @@ export const MermaidDiagram = defineComponent({
 
     async function draw() {
       const { default: mermaid } = await import('mermaid');
-      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? 'dark' : 'default' });
+      // Labels as text of the picture: the site has styles for paragraphs, which labels in HTML are.
+      mermaid.initialize({ startOnLoad: false, htmlLabels: false, theme: isDark.value ? 'dark' : 'default' });
       ({ svg: svg.value } = await mermaid.render(id, source));
     }
     onMounted(draw);

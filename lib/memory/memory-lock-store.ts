@@ -10,6 +10,7 @@ import {
   type LockState,
   type LockStore,
   type LockOwner,
+  onlyListener,
   type Queueing,
   type RotateReply,
   type Transfer,
@@ -35,9 +36,9 @@ export class MemoryLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
   readonly #server: MemoryServer;
-  readonly #listeners: GrantListener[] = [];
-  readonly #latchListeners: LatchListener[] = [];
   readonly #closeInbox: () => void;
+  #listener: GrantListener | undefined;
+  #latchListener: LatchListener | undefined;
   #isClosed = false;
 
   constructor({ instanceId, server = new MemoryServer(), clientId }: MemoryLockStoreOptions) {
@@ -45,12 +46,8 @@ export class MemoryLockStore implements LockStore {
     this.clientId = clientId ?? `${instanceId}/${++clients}`;
     this.#server = server;
     this.#closeInbox = server.openInbox(this.clientId, {
-      granted: (grant) => {
-        for (const listener of this.#listeners) listener.granted(grant);
-      },
-      latchOpened: (name, count) => {
-        for (const listener of this.#latchListeners) listener.opened(name, count);
-      },
+      granted: (grant) => this.#listener?.granted(grant),
+      latchOpened: (name, count) => this.#latchListener?.opened(name, count),
     });
   }
 
@@ -163,11 +160,11 @@ export class MemoryLockStore implements LockStore {
   }
 
   listen(listener: GrantListener): void {
-    this.#listeners.push(listener);
+    this.#listener = onlyListener(this.#listener, listener);
   }
 
   listenForLatches(listener: LatchListener): void {
-    this.#latchListeners.push(listener);
+    this.#latchListener = onlyListener(this.#latchListener, listener);
   }
 
   async close(): Promise<void> {

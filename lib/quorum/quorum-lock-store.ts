@@ -8,6 +8,7 @@ import {
   LockStoreError,
   asStoreError,
   type LockOwner,
+  onlyListener,
   type PushedGrant,
   type Queueing,
   type RotateReply,
@@ -58,7 +59,7 @@ export class QuorumLockStore implements LockStore {
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
   readonly #candidates: Candidates;
-  readonly #listeners: GrantListener[] = [];
+  #listener: GrantListener | undefined;
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
     const alarms = new Alarms(clock);
@@ -66,7 +67,7 @@ export class QuorumLockStore implements LockStore {
     this.nodes = nodes.map((node) => new QuorumNode(node, timing));
     ({ instanceId: this.instanceId, clientId: this.clientId } = nodes[0]!.store);
     const majority = majorityOf(nodes.length);
-    const granted = (grant: PushedGrant) => this.#listeners.forEach((listener) => listener.granted(grant));
+    const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
     let attempts = 0;
     const newAttempt = () => ++attempts;
     this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
@@ -74,7 +75,7 @@ export class QuorumLockStore implements LockStore {
     this.nodes.forEach((node, index) => {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
-        reconnected: () => this.#listeners.forEach((listener) => listener.reconnected()),
+        reconnected: () => this.#listener?.reconnected(),
       });
     });
   }
@@ -208,7 +209,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   listen(listener: GrantListener): void {
-    this.#listeners.push(listener);
+    this.#listener = onlyListener(this.#listener, listener);
   }
 
   async close(): Promise<void> {

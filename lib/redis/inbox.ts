@@ -1,6 +1,5 @@
 import { inRootContext } from '../core/util/async-contexts.js';
-import type { LatchListener } from '../core/store/latch-store.js';
-import type { GrantListener, PushedGrant } from '../core/store/lock-store.js';
+import type { PushedGrant } from '../core/store/lock-store.js';
 import type { Connection } from './connection/connection.js';
 import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
@@ -45,20 +44,33 @@ function readGrant(message: string): PushedGrant | undefined {
   };
 }
 
-/** The channel on which this instance learns of its grants, and of latches that open: one subscription, made at start-up, whatever it waits for. */
+/** Receives what arrives in an {@link Inbox}. */
+export interface InboxListener {
+  granted(grant: PushedGrant): void;
+  latchOpened(name: string, count: number): void;
+  /** The connection is new: messages may have been missed. */
+  reconnected(): void;
+}
+
+/**
+ * The channel on which this instance learns of its grants, and of latches that open. There is one subscription, made at
+ * start-up, whatever the instance waits for.
+ */
 export class Inbox {
-  readonly #listeners: GrantListener[] = [];
-  readonly #latchListeners: LatchListener[] = [];
   readonly #opened: Promise<void>;
   #refusal: string | undefined;
 
-  constructor(connection: Connection, channel: string) {
+  constructor(
+    connection: Connection,
+    channel: string,
+    private readonly listener: InboxListener,
+  ) {
     const { subscriber } = connection;
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);
       if (said === undefined) return;
-      if ('grant' in said) for (const listener of this.#listeners) listener.granted(said.grant);
-      else for (const listener of this.#latchListeners) listener.opened(said.latch.name, said.latch.count);
+      if ('grant' in said) listener.granted(said.grant);
+      else listener.latchOpened(said.latch.name, said.latch.count);
     });
     // A promise keeps the context in which it was made, too.
     this.#opened = inRootContext(() => this.#open(connection, channel));
@@ -74,7 +86,7 @@ export class Inbox {
       const settle = (refusal?: string): void => {
         this.#refusal = refusal;
         listening = true;
-        this.#announce();
+        this.listener.reconnected();
         check();
       };
       // Messages of the time in between are lost: whoever waits has to look for himself now.
@@ -93,7 +105,7 @@ export class Inbox {
       };
       subscriber.on('ready', subscribe);
       connection.onConnected(() => {
-        this.#announce();
+        this.listener.reconnected();
         check();
       });
     });
@@ -102,14 +114,6 @@ export class Inbox {
   /** Why Redis does not let this instance listen. Then its waiters find out by their heartbeat, more slowly. */
   get refusal(): string | undefined {
     return this.#refusal;
-  }
-
-  listen(listener: GrantListener): void {
-    this.#listeners.push(listener);
-  }
-
-  listenForLatches(listener: LatchListener): void {
-    this.#latchListeners.push(listener);
   }
 
   /** Resolves `true` when it is open, or `false` after `patienceMs`. */
@@ -121,10 +125,5 @@ export class Inbox {
     const opened = await Promise.race([this.#opened.then(() => true), timeout]);
     clearTimeout(timer);
     return opened;
-  }
-
-  /** The connection is new. */
-  #announce(): void {
-    for (const listener of [...this.#listeners, ...this.#latchListeners]) listener.reconnected();
   }
 }

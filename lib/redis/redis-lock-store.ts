@@ -8,6 +8,7 @@ import {
   type LockStore,
   type LockStoreError,
   type LockOwner,
+  onlyListener,
   type Queueing,
   type RotateReply,
   type Transfer,
@@ -67,18 +68,27 @@ export class RedisLockStore implements LockStore {
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
-  readonly #isDurable: boolean;
+  #listener: GrantListener | undefined;
+  #latchListener: LatchListener | undefined;
   #isClosed = false;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
     this.clientId = options.clientId ?? createClientId(options.instanceId);
     this.#connection = createConnection(options);
-    this.#isDurable = options.durability !== undefined;
     const { outerKeyPrefix, isCluster } = this.#connection;
     const prefix = outerKeyPrefix + options.keyPrefix;
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
-    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId));
+    const isDurable = options.durability !== undefined;
+    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), {
+      // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
+      granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
+      latchOpened: (name, count) => this.#latchListener?.opened(name, count),
+      reconnected: () => {
+        this.#listener?.reconnected();
+        this.#latchListener?.reconnected();
+      },
+    });
   }
 
   /** Begins to connect. Resolves when both connections are up, or after `patienceMs`; then it goes on trying. */
@@ -194,16 +204,11 @@ export class RedisLockStore implements LockStore {
   }
 
   listen(listener: GrantListener): void {
-    // Another process wrote the grant, and nobody has waited for the replicas: who was granted has to ask.
-    const withDoubt: GrantListener = {
-      granted: (grant) => listener.granted({ ...grant, sentAt: -Infinity }),
-      reconnected: () => listener.reconnected(),
-    };
-    this.#inbox.listen(this.#isDurable ? withDoubt : listener);
+    this.#listener = onlyListener(this.#listener, listener);
   }
 
   listenForLatches(listener: LatchListener): void {
-    this.#inbox.listenForLatches(listener);
+    this.#latchListener = onlyListener(this.#latchListener, listener);
   }
 
   /** From now on its connections keep the process alive. */

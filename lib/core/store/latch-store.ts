@@ -42,5 +42,10 @@ export interface LatchStore {
   read(spec: LatchSpec): Promise<LatchState>;
   /** Why nothing can be asked about a latch at this moment, where the store knows that without asking. */
   trouble(name: string): LockStoreError | undefined;
+  /**
+   * Tells the listener of latches that open. A store has one listener.
+   *
+   * @throws Error if it has one already
+   */
   listen(listener: LatchListener): void;
 }

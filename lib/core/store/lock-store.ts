@@ -184,7 +184,11 @@ export interface LockStore {
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
   /** Ends the lease with this fencing token, whoever holds it, and grants whoever is next. `false`: there is none. */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
-  /** Tells the listener of grants to contenders of this instance, and of whatever else may look like one. */
+  /**
+   * Tells the listener of grants to owners of this instance, and of messages that look like one. A store has one listener.
+   *
+   * @throws Error if it has one already
+   */
   listen(listener: GrantListener): void;
   /** Closes its connections, and resolves when they are. Calls after this reject. */
   close(): Promise<void>;
@@ -211,6 +215,16 @@ export class LockStoreError extends Error {
 /** For what is asked of a store after it was closed: no later try will be answered. */
 export function closedStore(): LockStoreError {
   return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
+}
+
+/**
+ * The one listener of a store.
+ *
+ * @throws Error if there is one already
+ */
+export function onlyListener<T>(present: T | undefined, next: T): T {
+  if (present !== undefined) throw new Error('this store already has a listener');
+  return next;
 }
 
 /** Any rejection of a store as a {@link LockStoreError}; one it did not sort counts as unknown. */

@@ -37,6 +37,11 @@ export function describeGrants(createSubject: () => Promise<Subject>): void {
     expect(await world.queue()).toEqual([]);
   });
 
+  it('go to one listener: a second one is refused', () => {
+    const listener = { granted: () => {}, reconnected: () => {} };
+    expect(() => holder.listen(listener)).toThrow('this store already has a listener');
+  });
+
   it('keep to the order also where one asked again', async () => {
     const owner = await world.held();
     const first = await world.waiting(a);

@@ -40,6 +40,10 @@ export function describeLatchStore(createSubject: () => Promise<Subject>): void 
     expect(await subject.isEmpty()).toBe(true);
   });
 
+  it('is announced to one listener: a second one is refused', () => {
+    expect(() => listenTo(latches)).toThrow('this store already has a listener');
+  });
+
   it('is counted down by whoever, and opens with the last one', async () => {
     expect(await latches.countDown(TERMS, 'a')).toEqual({ count: 3, remaining: 2, ttlMs: expect.any(Number) });
     expect(await others.countDown(TERMS, 'b')).toMatchObject({ remaining: 1 });

@@ -10,6 +10,7 @@ import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import type { Durability } from '../../../lib/redis/durability/durability.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../expect/eventually.js';
+import { listenTogether } from '../world/listen-together.js';
 import { instancesOf } from './instances-of.js';
 import { lockConnection } from './lock-user.js';
 
@@ -54,6 +55,7 @@ export function useInstances(
       durability,
       restartQuarantineMs,
     });
+    listenTogether(store);
     const { clock } = options;
     const observers = [(event: LockEvent) => events.push(event)];
     const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });

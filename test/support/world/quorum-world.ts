@@ -5,6 +5,7 @@ import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { type Distance, DistantStore } from './distant-store.js';
 import { FakeClock } from './fake-clock.js';
+import { listenTogether } from './listen-together.js';
 import { SeededRandom } from './seeded-random.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
@@ -58,6 +59,7 @@ export class QuorumWorld {
     });
     const nodes = links.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
     const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing: fencing ?? false });
+    listenTogether(store);
     const locks = new LockClient({ store, clock, random, defaults });
     const client = { store, locks, links };
     this.clients.push(client);

@@ -1,0 +1,11 @@
+import type { GrantListener, LockStore } from '../../../lib/core/store/lock-store.js';
+
+/** Lets a test hear the grants beside the client. To be called before the client is made: a store has one listener. */
+export function listenTogether(store: LockStore): void {
+  const listeners: GrantListener[] = [];
+  store.listen({
+    granted: (grant) => listeners.forEach((listener) => listener.granted(grant)),
+    reconnected: () => listeners.forEach((listener) => listener.reconnected()),
+  });
+  store.listen = (listener) => void listeners.push(listener);
+}

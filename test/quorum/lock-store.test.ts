@@ -309,7 +309,7 @@ describe('with fencing', () => {
   });
 });
 
-describe('modes and hand-over', () => {
+describe('modes and transfer', () => {
   it.each(['reentrant', 'write'] as const)('%s: enters again, and passes on in memory', async (mode) => {
     const world = new QuorumWorld({ nodes: 3 });
     const { locks, links } = world.client({ leaseMs: LEASE_MS });
@@ -338,7 +338,7 @@ describe('modes and hand-over', () => {
     expect(world.isEmpty).toBe(true);
   });
 
-  it('a lease is handed on to another process while a minority is down', async () => {
+  it('a lease is transferred to another process while a minority is down', async () => {
     const world = new QuorumWorld({ nodes: 5 });
     const [one, two] = [world.client({ leaseMs: LEASE_MS }), world.client({ leaseMs: LEASE_MS })];
     const lease = await world.until(one.locks.acquire('stock'));

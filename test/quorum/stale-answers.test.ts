@@ -65,7 +65,7 @@ function world() {
   return { clock, nodes, pushed, ask, answer };
 }
 
-describe('a vote that was handed on before its question was answered by the others', () => {
+describe('a vote that was passed on before its question was answered by the others', () => {
   it('does not count for how long the lock is held', async () => {
     const { clock, nodes, pushed, ask, answer } = world();
     const first = ask();
@@ -125,7 +125,7 @@ describe('messages that are faster than the replies to the questions that they o
     await answer(0, { status: 'queued', ttlMs: 100 }, 0, 1, 2);
     expect(await reply).toMatchObject({ status: 'queued' });
     await clock.advance(LEASE_MS);
-    // Nothing was handed on, and nothing given back.
+    // Nothing was passed on, and nothing released.
     expect(nodes.map(({ gotBack, released }) => ({ gotBack, released }))).toEqual(
       nodes.map(() => ({ gotBack: false, released: [] })),
     );

@@ -5,7 +5,7 @@ import { describeLockStore } from './contract/lock-store.contract.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
-import { describeTickLedger } from './contract/tick-ledger.contract.js';
+import { describeTickStore } from './contract/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 
@@ -34,5 +34,5 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
   describe('a writer', () => describeWriter(onRedis));
   describe('downgrade', () => describeDowngrade(onRedis));
   describe('transfer', () => describeTransfer(onRedis));
-  describe('the tick store', () => describeTickLedger(onRedis));
+  describe('the tick store', () => describeTickStore(onRedis));
 });

@@ -6,8 +6,7 @@ import { FakeClock } from '../support/world/fake-clock.js';
 import { GrantLog } from '../support/expect/grant-log.js';
 import { describeDeadHolder } from './contract/dead-holder.contract.js';
 import { describeDowngrade } from './contract/downgrade.contract.js';
-import { describeGrantTerms } from './contract/grant-terms.contract.js';
-import { describeGrants } from './contract/grants.contract.js';
+import { describeGrants, describeGrantTerms } from './contract/grants.contract.js';
 import { describeLatchHistories } from './histories/latch-histories.contract.js';
 import { describeLatchStore } from './contract/latch-store.contract.js';
 import { describeLockStore } from './contract/lock-store.contract.js';
@@ -18,8 +17,8 @@ import { describeRotation } from './contract/rotation.contract.js';
 import { describeSemaphore } from './contract/semaphore.contract.js';
 import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
-import { contender, enqueue, type Subject, take } from './subjects/subject.js';
-import { describeTickLedger } from './contract/tick-ledger.contract.js';
+import { newOwner, enqueue, type Subject, take } from './subjects/subject.js';
+import { describeTickStore } from './contract/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 import { runs } from '../support/simulation/runs.js';
@@ -77,9 +76,9 @@ describe('the in-memory lock store', () => {
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
     const store = new MemoryLockStore({ instanceId: 'one' });
     const grants = new GrantLog(store);
-    const owner = contender(store, 'stock');
+    const owner = newOwner(store, 'stock');
     await take(store, owner);
-    await enqueue(store, contender(store, 'stock'));
+    await enqueue(store, newOwner(store, 'stock'));
     const released = store.release(owner);
     expect(grants.size).toBe(0);
     await released;
@@ -87,7 +86,7 @@ describe('the in-memory lock store', () => {
   });
 });
 
-describe('the in-memory tick store', () => describeTickLedger(inMemory));
+describe('the in-memory tick store', () => describeTickStore(inMemory));
 
 describe('the in-memory latch store', () => {
   describeLatchStore(inMemory);

@@ -3,8 +3,7 @@ import { SystemClock } from '../../lib/core/util/clock.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { describeDeadHolder } from './contract/dead-holder.contract.js';
 import { describeDowngrade } from './contract/downgrade.contract.js';
-import { describeGrantTerms } from './contract/grant-terms.contract.js';
-import { describeGrants } from './contract/grants.contract.js';
+import { describeGrants, describeGrantTerms } from './contract/grants.contract.js';
 import { describeLockStore } from './contract/lock-store.contract.js';
 import { describeOperators } from './contract/operators.contract.js';
 import { describeQueue } from './contract/queue.contract.js';
@@ -12,7 +11,7 @@ import { quorumInMemory } from './subjects/quorum-in-memory.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRotation } from './contract/rotation.contract.js';
 import type { Subject } from './subjects/subject.js';
-import { describeTickLedger } from './contract/tick-ledger.contract.js';
+import { describeTickStore } from './contract/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 
@@ -39,5 +38,5 @@ describe('a quorum of three in-memory stores', () => {
 });
 
 describe('the tick store of a quorum', () => {
-  describeTickLedger(async () => quorumInMemory(3, new SystemClock(), sleep));
+  describeTickStore(async () => quorumInMemory(3, new SystemClock(), sleep));
 });

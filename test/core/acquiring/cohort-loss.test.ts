@@ -66,7 +66,7 @@ describe('a store lease that several leases of a process share', () => {
     expect(eventsOf(a, 'lost')).toHaveLength(1);
   });
 
-  it('counts a renewal that was on its way at the hand-over for the next lease', async () => {
+  it('counts a renewal that was on its way when the lease was passed on for the next lease', async () => {
     const first = await acquire();
     const waiting = wait();
     const reply = gate();
@@ -110,7 +110,7 @@ describe('a store lease that several leases of a process share', () => {
     expect(second.isHeld()).toBe(false);
   });
 
-  it('tells of a renewal that failed after the hand-over as of the lease that stands on it now', async () => {
+  it('tells of a renewal that failed after the lease was passed on as of the lease that stands on it now', async () => {
     const first = await acquire();
     const waiting = wait();
     const arrival = gate();
@@ -136,7 +136,7 @@ describe('a store lease that several leases of a process share', () => {
   });
 
   describe('that is lost', () => {
-    it('is not handed on: the next call asks for a lock of its own', async () => {
+    it('is not passed on: the next call asks for a lock of its own', async () => {
       const first = await acquire();
       const waiting = wait();
       a.store.fates.renew = lostOnTheWay;
@@ -150,7 +150,7 @@ describe('a store lease that several leases of a process share', () => {
       expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
     });
 
-    it('is not handed on either where only the release notices the loss', async () => {
+    it('is not passed on either where only the release notices the loss', async () => {
       const first = await acquire();
       const waiting = wait();
       world.clock.standStill(LEASE_MS);

@@ -3,7 +3,7 @@ import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
-describe('handing a lease on inside the process', () => {
+describe('passing a lease on inside the process', () => {
   let world: LockWorld;
   let a: Instance;
 

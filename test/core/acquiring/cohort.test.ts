@@ -3,7 +3,7 @@ import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { track } from '../../support/expect/tracked.js';
 
-describe('handing a lease on inside the process', () => {
+describe('passing a lease on inside the process', () => {
   let world: LockWorld;
   let a: Instance;
 
@@ -121,12 +121,12 @@ describe('handing a lease on inside the process', () => {
       [3, 3],
       [1, 1],
       [0, 0],
-    ])('after a cohort of %i: then it is rotated, once', async (cohort, handOvers) => {
-      const tokens = await run(handOvers + 2, { cohort });
+    ])('after a cohort of %i: then it is rotated, once', async (cohort, passedOn) => {
+      const tokens = await run(passedOn + 2, { cohort });
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'release']);
-      expect(tokens[handOvers]).toBe(tokens[0]! + handOvers);
-      expect(tokens[handOvers + 1]! % 32).toBe(0);
-      expect(tokens[handOvers + 1]).toBeGreaterThan(tokens[handOvers]!);
+      expect(tokens[passedOn]).toBe(tokens[0]! + passedOn);
+      expect(tokens[passedOn + 1]! % 32).toBe(0);
+      expect(tokens[passedOn + 1]).toBeGreaterThan(tokens[passedOn]!);
     });
 
     it('after the smaller cohort of the two, where they differ', async () => {

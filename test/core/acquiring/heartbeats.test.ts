@@ -4,7 +4,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { answered, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
-describe('a contender in the queue', () => {
+describe('a waiter in the queue', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;

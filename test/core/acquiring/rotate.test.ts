@@ -189,11 +189,11 @@ describe('a rotation: release, and acquire for the next in line, in one command'
   });
 
   describe('whose next caller gives up before the reply', () => {
-    async function abandon(heir: LockOptions | undefined, fate: (opened: Promise<void>) => Fate) {
+    async function abandon(next: LockOptions | undefined, fate: (opened: Promise<void>) => Fate) {
       const first = await acquire(a);
       const controller = new AbortController();
       const second = track(acquire(a, { signal: controller.signal }));
-      const third = heir && track(acquire(a, heir));
+      const third = next && track(acquire(a, next));
       const reply = gate();
       a.store.next('rotate', fate(reply.opened));
       const releasing = track(first.release());

@@ -128,7 +128,7 @@ describe('a storeLease', () => {
     });
   });
 
-  describe('is handed on', () => {
+  describe('is passed on', () => {
     it('with the next token each time', () => {
       const storeLease = start();
       expect(storeLease.fencingToken).toBe(64);

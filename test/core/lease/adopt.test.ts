@@ -25,14 +25,14 @@ describe('adopting a lease', () => {
     c = world.instance('c');
   });
 
-  /** The text of a lease that process a hands on. */
-  async function handOn(options?: LockOptions, resource: string | string[] = 'stock'): Promise<string> {
+  /** The text of a lease that process a transfers. */
+  async function transferred(options?: LockOptions, resource: string | string[] = 'stock'): Promise<string> {
     const lease = await a.locks.acquire(resource, options);
     return lease.transfer();
   }
 
   it('goes on with the length and the mode it had, and the watchdog of the adopter', async () => {
-    const lease = await b.locks.adopt(await handOn({ mode: 'write', leaseMs: 3_000 }));
+    const lease = await b.locks.adopt(await transferred({ mode: 'write', leaseMs: 3_000 }));
     expect([lease.mode, lease.remainingMs()]).toEqual(['write', 3_000 - 32]);
     await world.clock.advance(30_000);
     expect(lease.isHeld()).toBe(true);
@@ -44,18 +44,18 @@ describe('adopting a lease', () => {
   });
 
   it('takes what the adopter asks for: another length, a fixed lease, a limit', async () => {
-    const longer = await b.locks.adopt(await handOn({ leaseMs: 3_000 }), { leaseMs: 60_000 });
+    const longer = await b.locks.adopt(await transferred({ leaseMs: 3_000 }), { leaseMs: 60_000 });
     expect(longer.remainingMs()).toBe(60_000 - 602);
     await longer.release();
-    const fixed = await b.locks.adopt(await handOn({ leaseMs: 3_000 }), { watchdog: false });
-    const limited = await b.locks.adopt(await handOn({}, 'other'), { maxHoldMs: 500 });
+    const fixed = await b.locks.adopt(await transferred({ leaseMs: 3_000 }), { watchdog: false });
+    const limited = await b.locks.adopt(await transferred({}, 'other'), { maxHoldMs: 500 });
     await world.clock.advance(3_000);
     expect(fixed.signal.reason).toMatchObject({ reason: 'expired' });
     expect(limited.signal.reason).toMatchObject({ reason: 'maxHold' });
   });
 
   it('works in the process that handed it on, too', async () => {
-    const text = await handOn();
+    const text = await transferred();
     const lease = await a.locks.adopt(text);
     expect(await lease.verify()).toBe(true);
     await lease.release();
@@ -66,7 +66,7 @@ describe('adopting a lease', () => {
     ['nobody adopted it in time, and it is free', async () => {}],
     ['nobody adopted it in time, and somebody else has it', async () => void (await c.locks.acquire('stock'))],
   ])('is told that it is over where %s', async (_, then) => {
-    const text = await handOn();
+    const text = await transferred();
     await world.clock.advance(60_000);
     await then();
     await expect(b.locks.adopt(text)).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe('adopting a lease', () => {
   });
 
   it('is told that it is over where it was adopted and released, and where Redis does not say more', async () => {
-    const text = await handOn();
+    const text = await transferred();
     await (await b.locks.adopt(text)).release();
     await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
     c.store.fates.inspect = lostOnTheWay;
@@ -89,7 +89,7 @@ describe('adopting a lease', () => {
   });
 
   it('succeeds once: whoever comes second is told that it is lost, and disturbs nobody', async () => {
-    const text = await handOn();
+    const text = await transferred();
     const lease = await b.locks.adopt(text);
     await expect(c.locks.adopt(text)).rejects.toMatchObject({
       code: 'LEASE_LOST',
@@ -103,13 +103,13 @@ describe('adopting a lease', () => {
   });
 
   it('comes too late when the lease has ended', async () => {
-    const text = await handOn({ leaseMs: 1_000 });
+    const text = await transferred({ leaseMs: 1_000 });
     await world.clock.advance(1_000);
     await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST', resource: 'stock' });
   });
 
-  it('makes a writer that can be downgraded, and handed on again', async () => {
-    const lease = await b.locks.adopt(await handOn({ mode: 'write' }));
+  it('makes a writer that can be downgraded, and transferred again', async () => {
+    const lease = await b.locks.adopt(await transferred({ mode: 'write' }));
     const reader = track(c.locks.acquire('stock', { mode: 'read', waitMs: Infinity }));
     await settle();
     await lease.downgrade();
@@ -129,7 +129,7 @@ describe('adopting a lease', () => {
   });
 
   it('of several resources is all or nothing', async () => {
-    const text = await handOn({}, ['stock', 'other']);
+    const text = await transferred({}, ['stock', 'other']);
     const { holders } = await b.locks.inspect('stock');
     await b.locks.operators.forceRelease('stock', { fencingToken: holders[0]!.fencingToken });
     await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST', resource: 'stock' });
@@ -148,7 +148,7 @@ describe('adopting a lease', () => {
   );
 
   it('never shows the text, or what is in it: it may be nearly right', async () => {
-    const text = await handOn();
+    const text = await transferred();
     const secret = a.store.sent('transfer')[0]!.next!;
     const fields = JSON.parse(Buffer.from(text.slice('lease1.'.length), 'base64url').toString()) as unknown[][];
     const changed = [
@@ -168,8 +168,8 @@ describe('adopting a lease', () => {
     expect(b.store.commands).toHaveLength(0);
   });
 
-  it('shows no owner id in any error or event of a hand-over', async () => {
-    const text = await handOn();
+  it('shows no owner id in any error or event of a transfer', async () => {
+    const text = await transferred();
     b.store.next('transfer', lostOnTheWay);
     const errors = [
       track(b.locks.adopt(text, { waitMs: 0, attemptTimeoutMs: 10 })),
@@ -183,7 +183,7 @@ describe('adopting a lease', () => {
 
   describe('while Redis is silent', () => {
     it('asks again, for the same owner, until it is answered', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.next('transfer', replyLost, lostOnTheWay, failing('notExecuted'), answered);
       const adopting = track(b.locks.adopt(text, { attemptTimeoutMs: 100 }));
       await world.clock.advance(1_000);
@@ -195,7 +195,7 @@ describe('adopting a lease', () => {
     });
 
     it('gives up after waitMs, and gives back what it may have got', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.fates.transfer = replyLost;
       const adopting = track(b.locks.adopt(text, { waitMs: 250, attemptTimeoutMs: 100 }));
       await world.clock.advance(249);
@@ -208,7 +208,7 @@ describe('adopting a lease', () => {
     });
 
     it('asks once with waitMs: 0', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.fates.transfer = lostOnTheWay;
       const adopting = track(b.locks.adopt(text, { waitMs: 0 }));
       await world.clock.advance(1_000);
@@ -217,7 +217,7 @@ describe('adopting a lease', () => {
     });
 
     it('gives up at once where Redis refuses', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.next('transfer', failing('refused'));
       await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
       expect(b.store.sent('transfer')).toHaveLength(1);
@@ -225,7 +225,7 @@ describe('adopting a lease', () => {
     });
 
     it.each([1, 2])('withdraws a late grant of attempt %i, after it has given up', async (attempt) => {
-      const text = await handOn();
+      const text = await transferred();
       const late = gate();
       const fates = [failing('notExecuted'), failing('notExecuted')];
       b.store.next('transfer', ...fates.with(attempt - 1, executedWhen(late.opened)));
@@ -239,7 +239,7 @@ describe('adopting a lease', () => {
     });
 
     it('keeps what it holds when an attempt is answered late', async () => {
-      const text = await handOn();
+      const text = await transferred();
       const late = gate();
       b.store.next('transfer', repliedWhen(late.opened));
       const adopting = track(b.locks.adopt(text, { attemptTimeoutMs: 100 }));
@@ -251,7 +251,7 @@ describe('adopting a lease', () => {
     });
 
     it('asks again when the answer came after the lease was over', async () => {
-      const text = await handOn();
+      const text = await transferred();
       const late = gate();
       b.store.next('transfer', repliedWhen(late.opened));
       const adopting = track(b.locks.adopt(text, { leaseMs: 500 }));
@@ -266,7 +266,7 @@ describe('adopting a lease', () => {
 
   describe('at a shutdown', () => {
     it('is refused', async () => {
-      const text = await handOn();
+      const text = await transferred();
       await b.locks.shutdown(0);
       await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN' });
       expect(b.store.sent('transfer')).toHaveLength(0);
@@ -274,7 +274,7 @@ describe('adopting a lease', () => {
     });
 
     it('ends at once, and gives back what it may have got', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.next('transfer', replyLost);
       const adopting = track(b.locks.adopt(text));
       await settle();
@@ -286,7 +286,7 @@ describe('adopting a lease', () => {
     });
 
     it('ends at once in a pause between two tries', async () => {
-      const text = await handOn();
+      const text = await transferred();
       b.store.next('transfer', failing('notExecuted'));
       const adopting = track(b.locks.adopt(text));
       await settle();
@@ -297,7 +297,7 @@ describe('adopting a lease', () => {
     });
 
     it('gives back what is granted in the very moment it begins', async () => {
-      const text = await handOn();
+      const text = await transferred();
       const reply = gate();
       b.store.next('transfer', repliedWhen(reply.opened));
       const adopting = track(b.locks.adopt(text));
@@ -311,7 +311,7 @@ describe('adopting a lease', () => {
     });
 
     it('counts the adopted lease as held: its work is waited for', async () => {
-      const lease = await b.locks.adopt(await handOn());
+      const lease = await b.locks.adopt(await transferred());
       const down = track(b.locks.shutdown(5_000));
       await world.clock.advance(1_000);
       expect(down.state).toBe('pending');

@@ -159,7 +159,7 @@ describe('several resources at once', () => {
       ]);
     });
 
-    it('can be handed on and adopted: each keeps its own', async () => {
+    it('can be transferred and adopted: each keeps its own', async () => {
       const lease = await a.locks.acquire(['x', 'y']);
       const before = ['x', 'y'].map((name) => lease.fencingTokenOf(name));
       b.store.fenceOf = a.store.fenceOf;

@@ -214,7 +214,7 @@ describe('a writer that becomes a reader', () => {
       await expectNothingLeft();
     });
 
-    it('leaves no reader behind without a lock when it is handed on', async () => {
+    it('leaves no reader behind without a lock when it is transferred', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
       const reader = track(a.locks.acquire('stock', READ));
       await settle();
@@ -225,7 +225,7 @@ describe('a writer that becomes a reader', () => {
       expect(await reader.value.verify()).toBe(true); // or a writer would be granted beside it
     });
 
-    it('is not handed on while Redis does not take it for a reader', async () => {
+    it('is not transferred while Redis does not take it for a reader', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
       a.store.fates.downgrade = failing('refused');
       await lease.downgrade().catch(() => {});

@@ -75,7 +75,7 @@ describe('releases inside of releases', () => {
     expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'released', 'acquired']);
   });
 
-  it('a verify() that is answered after the hand-over ends the lease that stands on the lock by then', async () => {
+  it('a verify() that is answered after the lease was passed on ends the lease that stands on the lock by then', async () => {
     const first = await a.locks.acquire('stock');
     const waiting = track(a.locks.acquire('stock'));
     const arrival = gate();

@@ -26,7 +26,7 @@ describe('a shutdown turns away those who wait', () => {
     return shutdown;
   }
 
-  it('behind a holder of the process: its lease is released to the others, not handed on', async () => {
+  it('behind a holder of the process: its lease is released to the others, not passed on', async () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait(3);
     const other = track(b.locks.acquire('stock'));

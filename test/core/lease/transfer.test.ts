@@ -14,7 +14,7 @@ import { gate, track } from '../../support/expect/tracked.js';
 const READ: LockOptions = { mode: 'read' };
 const LEASE_MS = 30_000;
 
-describe('handing a lease on to another process', () => {
+describe('transferring a lease to another process', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -135,7 +135,7 @@ describe('handing a lease on to another process', () => {
       expect(lease.isHeld()).toBe(true);
     });
 
-    it('trusts the lease for no longer than the heir has it in Redis', async () => {
+    it('trusts the lease for no longer than the next owner has it in Redis', async () => {
       const lease = await a.locks.acquire('stock');
       a.store.next('transfer', replyLost);
       const transferring = track(lease.transfer({ leaseMs: 2_000 }));
@@ -173,7 +173,7 @@ describe('handing a lease on to another process', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('gives back what is handed on late, and the lease is lost', async () => {
+    it('releases what is transferred late, and the lease is lost', async () => {
       const lease = await a.locks.acquire('stock');
       const late = gate();
       a.store.next('transfer', executedWhen(late.opened));
@@ -186,7 +186,7 @@ describe('handing a lease on to another process', () => {
       expect(eventsOf(a, 'lost')).toHaveLength(1);
     });
 
-    it('gives back what is handed on while its withdrawal is under way', async () => {
+    it('releases what is transferred while its withdrawal is under way', async () => {
       const lease = await a.locks.acquire('stock');
       const late = gate();
       const reply = gate();
@@ -203,7 +203,7 @@ describe('handing a lease on to another process', () => {
       expect([releasing.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
     });
 
-    it('hands nothing on in memory: what a local waiter got could move away under it', async () => {
+    it('passes nothing on in memory: what a local waiter got could move away under it', async () => {
       const lease = await a.locks.acquire('stock');
       const waiting = track(a.locks.acquire('stock', { waitMs: Infinity }));
       const late = gate();
@@ -267,20 +267,23 @@ describe('handing a lease on to another process', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it.each(['both are handed on', 'the other one is released'])(
+    it.each(['both are transferred', 'the other one is released'])(
       'leaves nothing behind when %s at once',
       async (how) => {
         const [one, other] = await readers(2);
-        const isHandedOn = how.startsWith('both');
-        const [text, second] = await Promise.all([one!.transfer(), isHandedOn ? other!.transfer() : other!.release()]);
-        const texts = isHandedOn ? [text, second as string] : [text];
+        const isTransferred = how.startsWith('both');
+        const [text, second] = await Promise.all([
+          one!.transfer(),
+          isTransferred ? other!.transfer() : other!.release(),
+        ]);
+        const texts = isTransferred ? [text, second as string] : [text];
         expect(await holders()).toHaveLength(texts.length);
         for (const each of texts) await (await b.locks.adopt(each)).release();
         expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
       },
     );
 
-    it('happens once for a lease that is handed on twice', async () => {
+    it('happens once for a lease that is transferred twice', async () => {
       const [one, other] = await readers(2);
       const twice = [track(one!.transfer()), track(one!.transfer())];
       await settle();

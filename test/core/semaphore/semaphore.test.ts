@@ -97,7 +97,7 @@ describe('a semaphore', () => {
   });
 
   describe('inside one process', () => {
-    it('hands permits on in memory, in the order of the calls; the contender keeps its place for the next', async () => {
+    it('passes permits on in memory, in the order of the calls; the waiter keeps its place for the next', async () => {
       const holders = [acquire(a), acquire(a), acquire(a)];
       await settle();
       const waiting = [acquire(a), acquire(a), acquire(a)];
@@ -120,7 +120,7 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('hands on no more often than cohort: then those in other processes get their turn', async () => {
+    it('passes on no more often than cohort: then those in other processes get their turn', async () => {
       const order: string[] = [];
       const use = (instance: Instance, name: string) =>
         semaphore(instance).using({ count: 3, waitMs: Infinity, cohort: 2 }, () => void order.push(name));
@@ -131,12 +131,12 @@ describe('a semaphore', () => {
       await settle();
       await first.release();
       await Promise.all(all);
-      // The place of the contender was before that of b.
+      // The place of the waiter was before that of b.
       expect(order).toEqual(['a1', 'a2', 'a3', 'b', 'a4']);
       await expectNothingLeft();
     });
 
-    it('hands nothing on to one who wants another number of permits', async () => {
+    it('passes nothing on to one who wants another number of permits', async () => {
       const holder = await semaphore(a).acquire({ count: 2 });
       const waiting = [acquire(a, { count: 3 }), acquire(a, { count: 2 })];
       await settle();
@@ -149,7 +149,7 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('lets the next one have the place of a contender that gives up', async () => {
+    it('lets the next one have the place of a waiter that gives up', async () => {
       await semaphore(b).acquire({ count: 3 });
       const controller = new AbortController();
       const waiting = [acquire(a, { signal: controller.signal }), acquire(a)];

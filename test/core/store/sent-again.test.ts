@@ -126,7 +126,7 @@ describe('a command that Redis has certainly not executed', () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  it('transfer counts the heir from then too, and hands on once', async () => {
+  it('transfer counts the next owner from then too, and happens once', async () => {
     const lease = await hold();
     a.store.next('transfer', demoted, demoted);
     const transferring = track(lease.transfer({ leaseMs: 70 }));

@@ -35,7 +35,7 @@ interface Before {
   readonly lease: Lease;
   readonly writer: Lease;
   readonly several: Lease;
-  readonly toHandOn: Lease;
+  readonly toTransfer: Lease;
   readonly text: string;
 }
 
@@ -71,8 +71,8 @@ function everyCall(locks: RedisLockService, jobs: Jobs, before: Before | undefin
     jobs.leads(),
   ];
   if (!before) return calls;
-  const { lease, writer, several, toHandOn, text } = before;
-  calls.push(lease.extend(), lease.verify(), writer.downgrade(), toHandOn.transfer(), several.transfer());
+  const { lease, writer, several, toTransfer, text } = before;
+  calls.push(lease.extend(), lease.verify(), writer.downgrade(), toTransfer.transfer(), several.transfer());
   calls.push(locks.adopt(text), locks.adopt(`${text.slice(0, -9)}x`), locks.adopt('x', text as never));
   return calls;
 }
@@ -115,7 +115,7 @@ describe('no secret is told by a Redis that', () => {
       lease: await locks.acquire('held', PATIENT),
       writer: await locks.acquire('written', { ...PATIENT, mode: 'write' }),
       several: await locks.acquire(['one', 'two'], PATIENT),
-      toHandOn: await locks.acquire('handed on', PATIENT),
+      toTransfer: await locks.acquire('transferred', PATIENT),
       text: texts,
     };
   };

@@ -137,7 +137,7 @@ describe('shared locks on a network and a Redis that fail', () => {
       ['write', { mode: 'write' }],
       ['read', { mode: 'read' }],
       ['semaphore', { permits: 3 }],
-    ])('a lease can be handed on, and adopted (%s)', async (_mode, options) => {
+    ])('a lease can be transferred, and adopted (%s)', async (_mode, options) => {
       const [a, b] = [await start(), await start()];
       const lease = await take(a.locks, 'x', { ...LONG, ...options });
       await outOfMemory(async () => {

@@ -94,8 +94,8 @@ describe('waiting for a busy resource', () => {
     const [holder, other] = [await start(), await start()];
     await holder.locks.acquire('x');
     await admin().persist('lock:{x}');
-    const contender = { resource: 'x', id: 'other/1', mode: 'exclusive' } as const;
-    expect(await other.store.acquire(contender, 1_000)).toEqual({ status: 'busy', ttlMs: 1_000 });
+    const owner = { resource: 'x', id: 'other/1', mode: 'exclusive' } as const;
+    expect(await other.store.acquire(owner, 1_000)).toEqual({ status: 'busy', ttlMs: 1_000 });
   });
 
   it('the script is the one whose hash is sent', async () => {

@@ -16,7 +16,7 @@ const BOUND = { commands: 400, arguments: 1_000 };
 const LONG_MS = 60_000;
 const QUEUEING = { sentAt: 1, maxWaiters: 1_000_000 };
 
-function contender({ clientId }: RedisLockStore, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
+function newOwner({ clientId }: RedisLockStore, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
   return { resource: 'x', id: `${clientId}/${randomUUID()}`, mode };
 }
 
@@ -65,17 +65,17 @@ describe('no script takes longer', () => {
 
   it('for all that have given up on a lock that is held for long', async () => {
     const store = await open();
-    const holder = contender(store);
+    const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
-    const first = contender(store);
+    const first = newOwner(store);
     await queue(store, first);
     // An hour in which somebody gives up every 200 ms, before whoever came after him.
-    let next = contender(store);
+    let next = newOwner(store);
     await queue(store, next);
     const lengths = await during(async () => {
       for (let given = 0; given < 18_000; given += 1_000) {
-        const hasty = [next, ...Array.from({ length: 999 }, () => contender(store))];
-        next = contender(store);
+        const hasty = [next, ...Array.from({ length: 999 }, () => newOwner(store))];
+        next = newOwner(store);
         await Promise.all([...hasty.slice(1), next].map((waiter) => queue(store, waiter)));
         await Promise.all(hasty.map((waiter) => store.release(waiter)));
       }
@@ -90,7 +90,7 @@ describe('no script takes longer', () => {
 
   it('for those whose inbox nobody reads: they are passed over, and whoever lives behind them is granted', async () => {
     const [store, { locks }] = [await open(), await start()];
-    const holder = contender(store);
+    const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
     await deaf(store, 5_000);
     const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
@@ -105,7 +105,7 @@ describe('no script takes longer', () => {
 
   it('for a call that does not wait: it passes over all of them, and gets a lock that nobody holds', async () => {
     const [store, { locks }] = [await open(), await start()];
-    const holder = contender(store);
+    const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
     await deaf(store, 1_000);
     // As when the holder and all who wait for it die together.
@@ -120,10 +120,10 @@ describe('no script takes longer', () => {
 
   it('for those whose places have expired', async () => {
     const [store, { locks }] = [await open(), await start()];
-    const holder = contender(store);
+    const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
     const leaseMs = 15_000;
-    await inBatches(5_000, () => queue(store, contender(store), leaseMs));
+    await inBatches(5_000, () => queue(store, newOwner(store), leaseMs));
     const expiry = (await clock(admin())) + leaseMs;
     const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
     await until(expiry);
@@ -138,9 +138,9 @@ describe('no script takes longer', () => {
   it('for readers that are granted together: all of them are, one after another', async () => {
     const store = await open();
     const grants = new GrantLog(store);
-    const writer = contender(store, 'write');
+    const writer = newOwner(store, 'write');
     await store.acquire(writer, LONG_MS);
-    const readers = Array.from({ length: 1_000 }, () => contender(store, 'read'));
+    const readers = Array.from({ length: 1_000 }, () => newOwner(store, 'read'));
     await inBatches(readers.length, (i) => queue(store, readers[i]!));
     await during(async () => {
       await store.release(writer);
@@ -162,9 +162,9 @@ describe('no script takes longer', () => {
   ])('for many readers when a writer %s', async (_what, end) => {
     const store = await open();
     const grants = new GrantLog(store);
-    const writer = contender(store, 'write');
+    const writer = newOwner(store, 'write');
     await store.acquire(writer, LONG_MS);
-    await inBatches(300, () => queue(store, contender(store, 'read')));
+    await inBatches(300, () => queue(store, newOwner(store, 'read')));
     await during(async () => {
       expect(await end(store, writer)).toBe(true);
       for (let i = 0; i < 300; i++) await grants.next();
@@ -173,7 +173,7 @@ describe('no script takes longer', () => {
 
   it('for a releaser that dies when its script has stopped: the next heartbeat goes on', async () => {
     const [store, { locks }] = [await open(), await start()];
-    const holder = contender(store);
+    const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
     await deaf(store, 2_000);
     const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
@@ -195,7 +195,7 @@ describe('no script takes longer', () => {
     const grants = new GrantLog(store);
     const leaseMs = 15_000;
     const wish = (count: number): LockOwner => {
-      return { ...contender(store, 'semaphore'), permits: { count, total: 3_000, isResized: false } };
+      return { ...newOwner(store, 'semaphore'), permits: { count, total: 3_000, isResized: false } };
     };
     const patient = wish(1);
     await store.acquire(patient, LONG_MS);
@@ -207,7 +207,7 @@ describe('no script takes longer', () => {
     await until(expiry);
     await during(async () => {
       // Whatever frees something, or asks.
-      await store.release(contender(store));
+      await store.release(newOwner(store));
       expect((await grants.next()).owner).toBe(greedy.id);
     });
     expect(grants.size).toBe(0);
@@ -251,7 +251,7 @@ describe('somebody who listens to all channels', () => {
     try {
       await spy.psubscribe('*');
       const [holder, dead, next] = [await open(), await open(), await open()];
-      const [owner, lost, living] = [holder, dead, next].map((store) => contender(store)) as [
+      const [owner, lost, living] = [holder, dead, next].map((store) => newOwner(store)) as [
         LockOwner,
         LockOwner,
         LockOwner,

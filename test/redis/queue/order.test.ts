@@ -40,7 +40,7 @@ describe('who is next', () => {
     expect(sections.order(a, b, c).slice(20)).toContain(2);
   });
 
-  it('tokens grow over hand-overs in memory, rotations, replies, messages, and grants at once', async () => {
+  it('tokens grow over leases passed on in memory, rotations, replies, messages, and grants at once', async () => {
     await using proxy = await TcpProxy.start(redis().port);
     const deaf = await start({ connection: proxy.url });
     const [a, b] = (await startMany(2)) as Two;

@@ -168,22 +168,25 @@ describe('an ACL user', () => {
   it.each([
     ['the waiter', 'waiter'],
     ['the holder', 'holder'],
-  ])('without the channel, %s makes do with heartbeats: no error, and the lock is handed on', async (_who, role) => {
-    const restricted = await connectAs(...everything, 'resetchannels');
-    const free = await start();
-    const [holder, waiter] = role === 'holder' ? [restricted, free] : [free, restricted];
-    const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
-    const waiting = waiter.locks.acquire('a', { waitMs: 20_000 });
-    await eventually(async () =>
-      expect(instancesOf((await free.locks.inspect('a')).waiters)).toEqual([waiter.instanceId]),
-    );
-    await lease.release();
-    const next = await waiting;
-    expect(await next.verify()).toBe(true);
-    await next.release();
-    await restricted.locks.shutdown(0);
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
+  ])(
+    'without the channel, %s makes do with heartbeats: no error, and the next waiter gets the lock',
+    async (_who, role) => {
+      const restricted = await connectAs(...everything, 'resetchannels');
+      const free = await start();
+      const [holder, waiter] = role === 'holder' ? [restricted, free] : [free, restricted];
+      const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
+      const waiting = waiter.locks.acquire('a', { waitMs: 20_000 });
+      await eventually(async () =>
+        expect(instancesOf((await free.locks.inspect('a')).waiters)).toEqual([waiter.instanceId]),
+      );
+      await lease.release();
+      const next = await waiting;
+      expect(await next.verify()).toBe(true);
+      await next.release();
+      await restricted.locks.shutdown(0);
+      expect(await admin().keys('*')).toEqual(['lock:fence']);
+    },
+  );
 
   it.each([
     ['the channel', ['resetchannels']],

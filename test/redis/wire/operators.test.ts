@@ -122,7 +122,7 @@ describe('what an operator does', () => {
     await lease.release();
   });
 
-  it('a reader that was handed on, beside those it left behind: the one whose token it is', async () => {
+  it('a reader that was transferred, beside those it left behind: the one whose token it is', async () => {
     const [a, b] = [await start(), await start()];
     const read = { ...LONG, mode: 'read' } as const;
     const [one, two] = await Promise.all([a.locks.acquire('x', read), a.locks.acquire('x', read)]);

@@ -1,6 +1,6 @@
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
-import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { newOwner, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 /**
  * What every lock store keeps to where the lease of a dead holder has ended while others wait: no message says so, and
@@ -54,7 +54,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     const first = await world.waiting(a, 'stock', { sentAt: 77 });
     await world.waiting(b);
     await world.leaseEnds(dead);
-    const reply = await a.store.acquire(contender(a.store, 'stock'), LONG_MS, queueing);
+    const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS, queueing);
     expect(reply).toEqual({ status, ttlMs: expect.any(Number) });
     expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
     expect(await a.grants.next()).toMatchObject({ resource: 'stock', owner: first.id, sentAt: 77 });
@@ -101,7 +101,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
     await subject.kill('a');
     await world.leaseEnds(dead);
-    const token = await take(b.store, contender(b.store, 'stock'));
+    const token = await take(b.store, newOwner(b.store, 'stock'));
     const { holders, waiters } = await b.store.inspect('stock');
     expect(holders).toMatchObject([{ instanceId: 'b', fencingToken: token }]);
     expect(waiters).toEqual([]);

@@ -1,7 +1,7 @@
 import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
-  contender,
+  newOwner,
   EVERYTHING,
   EXCLUSIVE,
   LONG_MS,
@@ -26,7 +26,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>, feature
   useQueueWorld(createSubject, (here) => ({ subject, world, holder, a, b } = here));
 
   it('keeps the token, and admits the readers who are next, not the writer behind them', async () => {
-    const writer = contender(holder, 'stock', 'write');
+    const writer = newOwner(holder, 'stock', 'write');
     const token = await take(holder, writer);
     await holder.setDepth(writer, 3, LONG_MS);
     const readers = [await world.queued(a, READ), await world.queued(a, READ)];
@@ -105,7 +105,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>, feature
 
   it.each([READ, WRITE])('is nothing for a stranger, nor for one who waits ($mode)', async (wish) => {
     await world.holding(world.holder, wish);
-    const others: LockOwner[] = [contender(a.store, 'stock', 'write'), await world.queued(a, WRITE)];
+    const others: LockOwner[] = [newOwner(a.store, 'stock', 'write'), await world.queued(a, WRITE)];
     for (const other of others) expect(await a.store.downgrade(other, LONG_MS)).toBe(false);
     expect(await holder.inspect('stock')).toMatchObject({ mode: wish.mode, holders: [{ instanceId: 'holder' }] });
   });

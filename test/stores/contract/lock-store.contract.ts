@@ -1,5 +1,5 @@
 import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
-import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { newOwner, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 /** What every lock store keeps to: who holds what, and until when. */
 export function describeLockStore(createSubject: () => Promise<Subject>): void {
@@ -16,8 +16,8 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
 
   describe('acquire', () => {
     it('grants a free resource and refuses it to everybody else, saying how long the lease lasts', async () => {
-      await take(first, contender(first, 'stock'));
-      const reply = await second.acquire(contender(second, 'stock'), LONG_MS);
+      await take(first, newOwner(first, 'stock'));
+      const reply = await second.acquire(newOwner(second, 'stock'), LONG_MS);
       expect(reply).toEqual({ status: 'busy', ttlMs: expect.any(Number) });
       const { ttlMs } = reply as { ttlMs: number };
       expect(ttlMs).toBeGreaterThan(LONG_MS / 2);
@@ -31,7 +31,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
         [second, 'a'],
         [first, 'a'],
       ] as const) {
-        const owner = contender(store, resource);
+        const owner = newOwner(store, resource);
         tokens.push(await take(store, owner));
         await store.release(owner);
       }
@@ -41,13 +41,13 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
 
     it('never mints a token below the clock, so that tokens grow even after all data was lost', async () => {
       const tenMicroseconds = (Date.UTC(2025, 0, 1) - Date.UTC(2020, 0, 1)) * 100;
-      const token = await take(first, contender(first, 'stock'));
+      const token = await take(first, newOwner(first, 'stock'));
       expect(token).toBeGreaterThan(tenMicroseconds * 32);
       expect(token % 32).toBe(0);
     });
 
     it('gives a re-sent command the same token, and starts its lease anew', async () => {
-      const owner = contender(first, 'stock');
+      const owner = newOwner(first, 'stock');
       const token = await take(first, owner, SHORT_MS);
       expect(await take(first, owner, LONG_MS)).toBe(token);
       await subject.pass(SHORT_MS * 2);
@@ -55,14 +55,14 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('never makes a lease shorter by a command that comes late', async () => {
-      const owner = contender(first, 'stock');
+      const owner = newOwner(first, 'stock');
       await take(first, owner, LONG_MS);
       await take(first, owner, SHORT_MS);
       expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS / 2);
     });
 
     it('counts a re-sent reentrant command as one entry', async () => {
-      const owner = contender(first, 'stock', 'reentrant');
+      const owner = newOwner(first, 'stock', 'reentrant');
       const token = await take(first, owner);
       expect(await take(first, owner)).toBe(token);
       expect((await first.inspect('stock')).holders[0]?.depth).toBe(1);
@@ -72,10 +72,10 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       ['exclusive', 'reentrant'],
       ['reentrant', 'exclusive'],
       ['reentrant', 'reentrant'],
-    ] as const)('keeps a resource held in %s mode from a contender in %s mode', async (held, wanted) => {
-      const owner = contender(first, 'stock', held);
+    ] as const)('keeps a resource held in %s mode from another owner in %s mode', async (held, wanted) => {
+      const owner = newOwner(first, 'stock', held);
       await take(first, owner);
-      const other = contender(second, 'stock', wanted);
+      const other = newOwner(second, 'stock', wanted);
       expect((await second.acquire(other, LONG_MS)).status).toBe('busy');
       await first.release(owner);
       expect((await second.acquire(other, LONG_MS)).status).toBe('granted');
@@ -84,10 +84,10 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     it.each(['exclusive', 'reentrant'] as const)(
       'grants a resource again when the %s lease has expired',
       async (mode) => {
-        const dead = contender(first, 'stock', mode);
+        const dead = newOwner(first, 'stock', mode);
         const token = await take(first, dead, SHORT_MS);
         await subject.pass(SHORT_MS * 2);
-        expect(await take(second, contender(second, 'stock'))).toBeGreaterThan(token);
+        expect(await take(second, newOwner(second, 'stock'))).toBeGreaterThan(token);
         expect(await first.verify(dead)).toBe(false);
       },
     );
@@ -98,8 +98,8 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     let stranger: LockOwner;
 
     beforeEach(async () => {
-      owner = contender(first, 'stock', mode);
-      stranger = contender(second, 'stock', mode);
+      owner = newOwner(first, 'stock', mode);
+      stranger = newOwner(second, 'stock', mode);
       await take(first, owner);
     });
 
@@ -156,7 +156,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
 
   describe.each(['exclusive', 'reentrant', 'read', 'write'] as const)('raiseToken in %s mode', (mode) => {
     it('makes the token of the lease larger, and all that come after it; the lease does not last longer by that', async () => {
-      const owner = contender(first, 'stock', mode);
+      const owner = newOwner(first, 'stock', mode);
       const raised = (await take(first, owner, LONG_MS / 2)) + 3_200_000_000;
       for (const _sent of ['once', 'again']) expect(await first.raiseToken(owner, raised)).toBe(true);
       expect((await first.inspect('stock')).holders).toMatchObject([{ instanceId: 'first', fencingToken: raised }]);
@@ -164,23 +164,23 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
       expect(await first.raiseToken(owner, raised - 64)).toBe(true);
       expect((await first.inspect('stock')).holders[0]!.fencingToken).toBe(raised);
       await first.release(owner);
-      expect(await take(second, contender(second, 'stock'))).toBeGreaterThan(raised);
+      expect(await take(second, newOwner(second, 'stock'))).toBeGreaterThan(raised);
     });
 
     it('is nothing for one who does not hold it, but that tokens are larger from then on', async () => {
-      const owner = contender(first, 'stock', mode);
+      const owner = newOwner(first, 'stock', mode);
       const token = await take(first, owner);
       const raised = token + 3_200_000_000;
-      expect(await second.raiseToken(contender(second, 'stock', mode), raised)).toBe(false);
+      expect(await second.raiseToken(newOwner(second, 'stock', mode), raised)).toBe(false);
       expect((await first.inspect('stock')).holders[0]!.fencingToken).toBe(token);
       await first.release(owner);
-      expect(await take(second, contender(second, 'stock'))).toBeGreaterThan(raised);
+      expect(await take(second, newOwner(second, 'stock'))).toBeGreaterThan(raised);
     });
   });
 
   describe('setDepth', () => {
     it('sets what it is told, however often it is sent', async () => {
-      const owner = contender(first, 'stock', 'reentrant');
+      const owner = newOwner(first, 'stock', 'reentrant');
       await take(first, owner);
       for (const depth of [2, 2, 3, 3, 2]) {
         expect(await first.setDepth(owner, depth, LONG_MS)).toBe(true);
@@ -189,7 +189,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('makes a lease longer and never shorter', async () => {
-      const owner = contender(first, 'stock', 'reentrant');
+      const owner = newOwner(first, 'stock', 'reentrant');
       await take(first, owner, LONG_MS);
       await first.setDepth(owner, 2, SHORT_MS);
       expect((await first.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS / 2);
@@ -198,7 +198,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('means nothing for an exclusive lock', async () => {
-      const owner = contender(first, 'stock');
+      const owner = newOwner(first, 'stock');
       await take(first, owner);
       expect(await first.setDepth(owner, 2, LONG_MS)).toBe(false);
     });
@@ -216,8 +216,8 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
     });
 
     it.each(['exclusive', 'reentrant'] as const)('shows who holds and who waits, and no secret (%s)', async (mode) => {
-      const owner = contender(first, 'stock', mode);
-      const waiter = contender(second, 'stock');
+      const owner = newOwner(first, 'stock', mode);
+      const waiter = newOwner(second, 'stock');
       const fencingToken = await take(first, owner);
       await enqueue(second, waiter);
       const state = await second.inspect('stock');
@@ -236,7 +236,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>): void {
 
   it('rejects every command after close', async () => {
     await first.close();
-    const owner = contender(first, 'stock');
+    const owner = newOwner(first, 'stock');
     const refusal = { name: 'LockStoreError', failure: 'refused', message: expect.stringMatching(/closed/) };
     await expect(first.acquire(owner, LONG_MS)).rejects.toMatchObject(refusal);
     await expect(first.rotate(owner, owner, LONG_MS, PATIENT)).rejects.toMatchObject(refusal);

@@ -1,7 +1,7 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
-  contender,
+  newOwner,
   EVERYTHING,
   EXCLUSIVE,
   LONG_MS,
@@ -95,10 +95,10 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
 
     it('shows what is held, in whatever mode, each name once', async () => {
       const wishes = possible(features, EXCLUSIVE, REENTRANT, READ, WRITE, permits(1, 2));
-      for (const wish of wishes) await take(a.store, { ...contender(a.store, `order:${wish.mode}`), ...wish });
-      await take(b.store, contender(b.store, 'order:read', 'read'));
+      for (const wish of wishes) await take(a.store, { ...newOwner(a.store, `order:${wish.mode}`), ...wish });
+      await take(b.store, newOwner(b.store, 'order:read', 'read'));
       await world.waiting(b, 'order:exclusive');
-      await take(a.store, contender(a.store, 'my order:1'));
+      await take(a.store, newOwner(a.store, 'my order:1'));
       expect(await listed('order:')).toEqual(wishes.map(({ mode }) => `order:${mode}`).sort());
       expect(await listed('order:re')).toEqual(['order:read', 'order:reentrant']);
       expect(await listed('')).toHaveLength(wishes.length + 1);
@@ -115,15 +115,15 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     it('shows nothing of what is over', async () => {
       const owner = await world.held('released');
       await world.held('held');
-      await take(a.store, contender(a.store, 'dead'), SHORT_MS);
-      await take(a.store, contender(a.store, 'dead readers', 'read'), SHORT_MS);
+      await take(a.store, newOwner(a.store, 'dead'), SHORT_MS);
+      await take(a.store, newOwner(a.store, 'dead readers', 'read'), SHORT_MS);
       await holder.release(owner);
       await world.expire();
       expect(await listed('')).toEqual(['held']);
     });
 
     it('shows nothing of claimed ticks, but the lock of a job that runs', async () => {
-      const ownership = contender(a.store, 'job');
+      const ownership = newOwner(a.store, 'job');
       const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
       await a.tickStore.claim({ resource: 'job', tick: 'noon' }, claim);
       expect(await listed('')).toEqual(['job']);
@@ -135,7 +135,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
       'takes the prefix %j literally',
       async (prefix) => {
         for (const name of [`${prefix}`, `${prefix}:1`, 'a', 'b', 'ab', `x${prefix}`, 'a-', '7B', '{', 'fence']) {
-          await take(a.store, contender(a.store, name)).catch(() => {});
+          await take(a.store, newOwner(a.store, name)).catch(() => {});
         }
         const all = await listed('');
         expect(await listed(prefix)).toEqual(all.filter((name) => name.startsWith(prefix)));
@@ -144,7 +144,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     );
 
     it('shows as many as asked for, and no more', async () => {
-      for (let i = 0; i < 30; i++) await take(a.store, contender(a.store, `order:${i}`));
+      for (let i = 0; i < 30; i++) await take(a.store, newOwner(a.store, `order:${i}`));
       const some = await holder.list('order:', 7);
       expect(new Set(some).size).toBe(7);
       expect(some.every((name) => name.startsWith('order:'))).toBe(true);
@@ -157,7 +157,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     it.each(possible(features, EXCLUSIVE, REENTRANT, WRITE, READ, permits(1, 1)))(
       'ends the lease with this token in $mode mode, and grants the next',
       async (wish) => {
-        const owner = { ...contender(holder, 'stock'), ...wish };
+        const owner = { ...newOwner(holder, 'stock'), ...wish };
         const token = await take(holder, owner);
         const waiter = await world.queued(a, wish.mode === 'read' ? WRITE : wish);
         expect(await b.store.forceRelease('stock', token)).toBe(true);
@@ -173,7 +173,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     );
 
     it('ends the lease of one reader and of no other', async () => {
-      const [first, second] = [contender(a.store, 'stock', 'read'), contender(b.store, 'stock', 'read')];
+      const [first, second] = [newOwner(a.store, 'stock', 'read'), newOwner(b.store, 'stock', 'read')];
       await take(a.store, first);
       const token = await take(b.store, second);
       const writer = await world.queued(a, WRITE);
@@ -188,7 +188,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
 
     if (features.semaphores) {
       it('gives the permits of one holder to those who wait', async () => {
-        const token = await take(a.store, { ...contender(a.store, 'stock'), ...permits(2, 3) });
+        const token = await take(a.store, { ...newOwner(a.store, 'stock'), ...permits(2, 3) });
         await world.holding(b, permits(1, 3));
         const waiters = [await world.queued(b, permits(1, 3)), await world.queued(b, permits(1, 3))];
         expect(await holder.forceRelease('stock', token)).toBe(true);
@@ -198,7 +198,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     }
 
     it('takes any token of the storeLease: they are of one tick', async () => {
-      const owner = contender(holder, 'stock');
+      const owner = newOwner(holder, 'stock');
       const token = await take(holder, owner);
       expect(await b.store.forceRelease('stock', token + 32)).toBe(false);
       expect(await b.store.forceRelease('stock', token - 1)).toBe(false);
@@ -209,7 +209,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
 
     it('ends nothing where nobody has this token', async () => {
       expect(await holder.forceRelease('stock', 32)).toBe(false);
-      const owner = contender(holder, 'stock');
+      const owner = newOwner(holder, 'stock');
       const token = await take(holder, owner);
       await holder.release(owner);
       const next = await world.holding(a, EXCLUSIVE);
@@ -219,7 +219,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     });
 
     it('leaves nothing behind', async () => {
-      const token = await take(holder, contender(holder, 'stock', 'read'));
+      const token = await take(holder, newOwner(holder, 'stock', 'read'));
       expect(await a.store.forceRelease('stock', token)).toBe(true);
       expect(await subject.isEmpty()).toBe(true);
     });

@@ -1,6 +1,6 @@
 import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
-import { contender, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { newOwner, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 /** What every lock store keeps to: who stands in the queue of a resource, and where. */
 export function describeQueue(createSubject: () => Promise<Subject>): void {
@@ -12,21 +12,21 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
 
   useQueueWorld(createSubject, (here) => ({ subject, world, holder, a, b } = here));
 
-  it('is joined at its end, by as many contenders of an instance as ask', async () => {
+  it('is joined at its end, by as many waiters of an instance as ask', async () => {
     await world.held();
     for (const peer of [a, b, a]) await world.waiting(peer);
     expect(await world.queue()).toEqual(['a', 'b', 'a']);
   });
 
   it('is not joined where the resource is free', async () => {
-    const reply = await a.store.acquire(contender(a.store, 'stock'), LONG_MS, PATIENT);
+    const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS, PATIENT);
     expect(reply.status).toBe('granted');
     expect(await world.queue()).toEqual([]);
   });
 
   it('tells who joins, and who asks again, how long the lease of the holder lasts', async () => {
     await world.held();
-    const waiter = contender(a.store, 'stock');
+    const waiter = newOwner(a.store, 'stock');
     for (const _ of ['joins', 'asks again']) {
       const reply = await a.store.acquire(waiter, SHORT_MS, PATIENT);
       expect(reply).toEqual({ status: 'queued', ttlMs: expect.any(Number) });
@@ -61,7 +61,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
 
   it('is not joined by one that only asks', async () => {
     await world.held();
-    const reply = await a.store.acquire(contender(a.store, 'stock'), LONG_MS);
+    const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS);
     expect(reply.status).toBe('busy');
     expect(await world.queue()).toEqual([]);
   });
@@ -105,7 +105,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
     });
 
     it('takes nobody, and says how long the lease of the holder lasts', async () => {
-      const reply = await b.store.acquire(contender(b.store, 'stock'), LONG_MS, TWO);
+      const reply = await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, TWO);
       expect(reply).toEqual({ status: 'full', ttlMs: expect.any(Number) });
       expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
       expect(await world.queue()).toEqual(['a', 'b']);
@@ -135,7 +135,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
       await world.waiting(a, 'stock', FOUR);
       await world.waiting(a, 'stock', FOUR);
       expect(await world.queue()).toEqual(['a', 'b', 'a', 'a']);
-      expect((await b.store.acquire(contender(b.store, 'stock'), LONG_MS, FOUR)).status).toBe('full');
+      expect((await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, FOUR)).status).toBe('full');
       // Those who were dropped are gone for good, and come to the end.
       await enqueue(b.store, owners[1]!, { maxWaiters: 5 });
       expect(await world.queue()).toEqual(['a', 'b', 'a', 'a', 'b']);
@@ -237,7 +237,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
       await world.expire();
       await holder.release(owner);
       expect(await subject.isEmpty()).toBe(true);
-      await take(b.store, contender(b.store, 'stock'));
+      await take(b.store, newOwner(b.store, 'stock'));
     });
   });
 }

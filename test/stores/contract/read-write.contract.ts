@@ -1,7 +1,7 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
-  contender,
+  newOwner,
   EVERYTHING,
   EXCLUSIVE,
   LONG_MS,
@@ -25,7 +25,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
 
   describe('readers', () => {
     it('share, each with its own token and expiry', async () => {
-      const [first, second] = [contender(a.store, 'stock', 'read'), contender(b.store, 'stock', 'read')];
+      const [first, second] = [newOwner(a.store, 'stock', 'read'), newOwner(b.store, 'stock', 'read')];
       const tokens = [await take(a.store, first, 3 * LONG_MS), await take(b.store, second, LONG_MS)];
       expect(tokens[1]).toBeGreaterThan(tokens[0]!);
       const { holders, ...state } = await holder.inspect('stock');
@@ -47,7 +47,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
     });
 
     it('keep their token, and are counted once, when they ask again; only their own lease starts anew', async () => {
-      const first = contender(a.store, 'stock', 'read');
+      const first = newOwner(a.store, 'stock', 'read');
       const token = await take(a.store, first);
       await world.holding(b, READ);
       expect(await take(a.store, first, 2 * LONG_MS)).toBe(token);
@@ -75,7 +75,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
     it('release their own lease and no other one, however often it is sent', async () => {
       const first = await world.holding(a, READ);
       const second = await world.holding(b, READ);
-      expect(await a.store.release(contender(a.store, 'stock', 'read'))).toBe(false);
+      expect(await a.store.release(newOwner(a.store, 'stock', 'read'))).toBe(false);
       expect(await a.store.release(first)).toBe(true);
       expect(await a.store.release(first)).toBe(false);
       expect(await world.holders()).toEqual(['b']);
@@ -147,7 +147,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
 
   if (oneQueue) {
     it('readers that are granted together have different tokens, which grow in their order', async () => {
-      const token = await take(holder, contender(holder, 'other'));
+      const token = await take(holder, newOwner(holder, 'other'));
       const writer = await world.holding(world.holder, WRITE);
       await world.queued(a, READ);
       await world.queued(a, READ);
@@ -172,7 +172,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
   it('a reader that hands over to the next of its instance stands behind the writer that waits', async () => {
     const reader = await world.holding(world.holder, READ);
     const writer = await world.queued(a, WRITE);
-    const next = contender(holder, 'stock', 'read');
+    const next = newOwner(holder, 'stock', 'read');
     const rotate = () => holder.rotate(reader, next, LONG_MS, PATIENT);
     expect(await rotate()).toMatchObject({ released: true, next: { status: 'queued' } });
     expect(await rotate()).toMatchObject({ released: false, next: { status: 'queued' } });
@@ -184,7 +184,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
   it('a reader that hands over to the next of its instance gets in with the others where nobody waits', async () => {
     const reader = await world.holding(world.holder, READ);
     await world.holding(a, READ);
-    const next = contender(holder, 'stock', 'read');
+    const next = newOwner(holder, 'stock', 'read');
     const reply = await holder.rotate(reader, next, LONG_MS, PATIENT);
     expect(reply).toMatchObject({ released: true, next: { status: 'granted' } });
     expect(await world.holders()).toEqual(['a', 'holder']);
@@ -192,7 +192,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, { oneQu
 
   it.each([READ, WRITE])('is held to those who claim a tick: %j', async (wish) => {
     await world.holding(world.holder, wish);
-    const ownership = contender(a.store, 'stock');
+    const ownership = newOwner(a.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
     const reply = await a.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim);
     expect(reply).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });

@@ -1,10 +1,10 @@
 import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
-import { contender, enqueue, LONG_MS, PATIENT, type Subject, take } from '../subjects/subject.js';
+import { newOwner, enqueue, LONG_MS, PATIENT, type Subject, take } from '../subjects/subject.js';
 
 const QUEUED = { status: 'queued', ttlMs: expect.any(Number) };
 
-/** What every lock store keeps to: a release and the next contender's acquire, in one step. */
+/** What every lock store keeps to: a release and the next owner's acquire, in one step. */
 export function describeRotation(createSubject: () => Promise<Subject>): void {
   let subject: Subject;
   let world: QueueWorld;
@@ -19,14 +19,14 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     world = await QueueWorld.open(subject);
     ({ a, b } = world);
     holder = world.holder.store;
-    next = contender(holder, 'stock');
+    next = newOwner(holder, 'stock');
   });
   afterEach(() => subject.close());
 
   const rotate = () => holder.rotate(owner, next, LONG_MS, { ...PATIENT, sentAt: 99.5 });
 
-  it('gives the resource to the next contender at once where nobody waits', async () => {
-    owner = contender(holder, 'stock');
+  it('gives the resource to the next owner at once where nobody waits', async () => {
+    owner = newOwner(holder, 'stock');
     const token = await take(holder, owner);
     const { released, next: reply } = await rotate();
     expect(released).toBe(true);
@@ -40,7 +40,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await rotate()).toEqual({ released: false, next: { status: 'granted', fencingToken } });
   });
 
-  it('gives the resource to the first in the queue; the next contender stands at its end', async () => {
+  it('gives the resource to the first in the queue; the next owner stands at its end', async () => {
     owner = await world.held();
     const first = await world.waiting(a);
     const second = await world.waiting(b);
@@ -69,7 +69,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await world.grantBeforeNow(b)).toBeUndefined();
   });
 
-  it('finds what became of the next contender when it is sent again later', async () => {
+  it('finds what became of the next owner when it is sent again later', async () => {
     owner = await world.held();
     const first = await world.waiting(a);
     await rotate();
@@ -78,7 +78,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await rotate()).toEqual({ released: false, next: { status: 'granted', fencingToken } });
   });
 
-  it('gives the resource to the next contender where all who waited are dead', async () => {
+  it('gives the resource to the next owner where all who waited are dead', async () => {
     owner = await world.held();
     await world.waiting(a);
     await subject.kill('a');
@@ -86,7 +86,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await world.queue()).toEqual([]);
   });
 
-  it('keeps the place of a next contender who stands in the queue already', async () => {
+  it('keeps the place of a next owner who stands in the queue already', async () => {
     owner = await world.held();
     const first = await world.waiting(a);
     await enqueue(holder, next);
@@ -96,7 +96,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await world.queue()).toEqual(['holder', 'b']);
   });
 
-  it('releases also where the queue is too long for the next contender', async () => {
+  it('releases also where the queue is too long for the next owner', async () => {
     owner = await world.held();
     const first = await world.waiting(a);
     await world.waiting(b);
@@ -106,33 +106,33 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     expect(await world.queue()).toEqual(['b']);
   });
 
-  it.each(['exclusive', 'reentrant'] as const)('grants in the mode of the next contender (%s)', async (mode) => {
+  it.each(['exclusive', 'reentrant'] as const)('grants in the mode of the next owner (%s)', async (mode) => {
     owner = await world.held('stock', mode === 'exclusive' ? 'reentrant' : 'exclusive');
-    next = contender(holder, 'stock', mode);
+    next = newOwner(holder, 'stock', mode);
     expect(await rotate()).toMatchObject({ released: true, next: { status: 'granted' } });
     expect((await holder.inspect('stock')).mode).toBe(mode);
     expect(await holder.setDepth(next, 2, LONG_MS)).toBe(mode === 'reentrant');
   });
 
   describe('by one who is not the owner', () => {
-    it('leaves the lock alone; the next contender stands in the queue', async () => {
-      const other = contender(a.store, 'stock');
+    it('leaves the lock alone; the next owner stands in the queue', async () => {
+      const other = newOwner(a.store, 'stock');
       const token = await take(a.store, other);
-      owner = contender(holder, 'stock');
+      owner = newOwner(holder, 'stock');
       expect(await rotate()).toEqual({ released: false, next: QUEUED });
       expect(await world.queue()).toEqual(['holder']);
       expect(await take(a.store, other)).toBe(token);
       expect(await world.grantBeforeNow(world.holder)).toBeUndefined();
     });
 
-    it('gives the next contender a resource that is free', async () => {
-      owner = contender(holder, 'stock');
+    it('gives the next owner a resource that is free', async () => {
+      owner = newOwner(holder, 'stock');
       expect(await rotate()).toMatchObject({ released: false, next: { status: 'granted' } });
       expect(await holder.verify(next)).toBe(true);
     });
 
     it('lets him leave the queue', async () => {
-      await take(a.store, contender(a.store, 'stock'));
+      await take(a.store, newOwner(a.store, 'stock'));
       owner = await world.waiting(world.holder);
       await world.waiting(b);
       expect(await rotate()).toEqual({ released: false, next: QUEUED });

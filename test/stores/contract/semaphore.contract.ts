@@ -1,6 +1,6 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
-import { contender, LONG_MS, PATIENT, permits, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { newOwner, LONG_MS, PATIENT, permits, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
@@ -22,7 +22,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
       [a, ONE, LONG_MS],
       [b, TWO, 3 * LONG_MS],
     ] as const) {
-      tokens.push(await take(store, { ...contender(store, 'stock'), ...wish }, leaseMs));
+      tokens.push(await take(store, { ...newOwner(store, 'stock'), ...wish }, leaseMs));
     }
     expect((await world.ask(a, ONE)).status).toBe('busy');
     const ttlMs = expect.any(Number);
@@ -127,8 +127,8 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
   it('lets only the owner renew and release, his own permits only', async () => {
     const first = await world.holding(a, ONE);
     const second = await world.holding(b, TWO);
-    expect(await b.store.renew({ ...contender(b.store, 'stock'), ...ONE }, LONG_MS)).toBe(false);
-    expect(await b.store.release({ ...contender(b.store, 'stock'), ...ONE })).toBe(false);
+    expect(await b.store.renew({ ...newOwner(b.store, 'stock'), ...ONE }, LONG_MS)).toBe(false);
+    expect(await b.store.release({ ...newOwner(b.store, 'stock'), ...ONE })).toBe(false);
     expect(await b.store.setDepth(second, 2, LONG_MS)).toBe(false);
     expect(await b.store.renew(second, 2 * LONG_MS)).toBe(true);
     const { holders } = await holder.inspect('stock');
@@ -139,7 +139,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
   });
 
   it('counts one who asks again once, with the same token', async () => {
-    const owner = { ...contender(a.store, 'stock'), ...TWO };
+    const owner = { ...newOwner(a.store, 'stock'), ...TWO };
     const token = await take(a.store, owner);
     expect(await take(a.store, owner)).toBe(token);
     expect((await holder.inspect('stock')).permits).toEqual({ total: 3, available: 1 });
@@ -158,7 +158,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
   it('hands permits over to the next of an instance, who stands behind those that wait', async () => {
     const owner = await world.holding(world.holder, ALL);
     const waiter = await world.queued(a, TWO);
-    const next = { ...contender(holder, 'stock'), ...TWO };
+    const next = { ...newOwner(holder, 'stock'), ...TWO };
     expect(await holder.rotate(owner, next, LONG_MS, PATIENT)).toMatchObject({
       released: true,
       next: { status: 'queued' },
@@ -173,7 +173,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     const waiter = await world.queued(a, ONE);
     const second = await world.queued(b, ONE);
     await world.leaseEnds(owner);
-    const ownership = contender(b.store, 'stock');
+    const ownership = newOwner(b.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect((await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     const found = { mode: 'exclusive', total: 1 };
@@ -186,7 +186,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
 
   it('is held to those who claim a tick, until the first of the leases ends', async () => {
     await world.holding(a, ONE);
-    const ownership = contender(b.store, 'stock');
+    const ownership = newOwner(b.store, 'stock');
     const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect(await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).toEqual({ status: 'overlap' });
     expect(await world.holders()).toEqual(['a']);

@@ -1,7 +1,7 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
-  contender,
+  newOwner,
   EVERYTHING,
   EXCLUSIVE,
   LONG_MS,
@@ -30,8 +30,8 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
   describe.each(possible(features, EXCLUSIVE, REENTRANT, WRITE, READ, TWO))('in $mode mode', (wish) => {
     it('makes the other one the owner in place of the first, with the same token', async () => {
-      const first = { ...contender(a.store, 'stock'), ...wish };
-      const second = { ...contender(b.store, 'stock'), ...wish };
+      const first = { ...newOwner(a.store, 'stock'), ...wish };
+      const second = { ...newOwner(b.store, 'stock'), ...wish };
       const token = await take(a.store, first);
       expect(await a.store.transfer(first, { to: second.id, leaseMs: 2 * LONG_MS })).toBe(token);
       const { mode, holders } = await holder.inspect('stock');
@@ -50,14 +50,14 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
     it('lasts exactly as long as asked for, also where that is shorter', async () => {
       const first = await world.holding(a, wish);
-      const { id: to } = contender(b.store, 'stock');
+      const { id: to } = newOwner(b.store, 'stock');
       await a.store.transfer(first, { to, leaseMs: LONG_MS / 2 });
       expect((await holder.inspect('stock')).ttlMs).toBeLessThanOrEqual(LONG_MS / 2);
     });
 
     it('changes nothing when it is sent again, but makes a lease longer', async () => {
       const first = await world.holding(a, wish);
-      const { id: to } = contender(b.store, 'stock');
+      const { id: to } = newOwner(b.store, 'stock');
       const token = await a.store.transfer(first, { to, leaseMs: 2 * LONG_MS });
       const { holders } = await holder.inspect('stock');
       for (const leaseMs of [3 * LONG_MS, SHORT_MS]) {
@@ -69,8 +69,8 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     });
 
     it('takes the token it is given: a later one of the same tick', async () => {
-      const first = { ...contender(a.store, 'stock'), ...wish };
-      const second = { ...contender(b.store, 'stock'), ...wish };
+      const first = { ...newOwner(a.store, 'stock'), ...wish };
+      const second = { ...newOwner(b.store, 'stock'), ...wish };
       const fencingToken = (await take(a.store, first)) + 7;
       expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, fencingToken })).toBe(fencingToken);
       expect((await holder.inspect('stock')).holders[0]).toMatchObject({ instanceId: 'b', fencingToken });
@@ -78,9 +78,9 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     });
 
     it('is nothing where the first one is not the owner: a stranger, one who waits, or one who is dead', async () => {
-      const { id: to } = contender(b.store, 'stock');
+      const { id: to } = newOwner(b.store, 'stock');
       const owner = await world.holding(world.holder, wish);
-      const stranger = { ...contender(a.store, 'stock'), ...wish };
+      const stranger = { ...newOwner(a.store, 'stock'), ...wish };
       expect(await a.store.transfer(stranger, { to, leaseMs: LONG_MS })).toBeNull();
       expect(await holder.verify(owner)).toBe(true);
       await world.leaseEnds(owner);
@@ -91,11 +91,11 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     it('leaves those who wait where they are', async () => {
       const owner = await world.holding(world.holder, wish.permits ? permits(3, 3) : wish);
       const waiter = await world.queued(a, wish.permits ? wish : WRITE);
-      const second = contender(b.store, 'stock');
+      const second = newOwner(b.store, 'stock');
       expect(await holder.transfer(owner, { to: second.id, leaseMs: LONG_MS })).not.toBeNull();
       await world.nobodyElseIsGranted();
       expect(await world.queue()).toEqual(['a']);
-      expect(await a.store.transfer(waiter, { to: contender(b.store, 'stock').id, leaseMs: LONG_MS })).toBeNull();
+      expect(await a.store.transfer(waiter, { to: newOwner(b.store, 'stock').id, leaseMs: LONG_MS })).toBeNull();
       await b.store.release(second);
       await world.granted(a, waiter);
     });
@@ -104,7 +104,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
   it.each([REENTRANT, WRITE])('begins with depth 1 in $mode mode, whatever it was', async (wish) => {
     const first = await world.holding(a, wish);
     await a.store.setDepth(first, 4, LONG_MS);
-    const second = contender(b.store, 'stock');
+    const second = newOwner(b.store, 'stock');
     await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
     expect((await holder.inspect('stock')).holders[0]?.depth).toBe(1);
     expect(await a.store.setDepth(first, 2, LONG_MS)).toBe(false);
@@ -114,7 +114,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
   it('passes one reader on and leaves the others as they are', async () => {
     const reader = await world.holding(a, READ, LONG_MS);
     const other = await world.holding(world.holder, READ, LONG_MS);
-    const { id: to } = contender(b.store, 'stock');
+    const { id: to } = newOwner(b.store, 'stock');
     await a.store.transfer(reader, { to, leaseMs: 2 * LONG_MS });
     const { holders } = await holder.inspect('stock');
     expect(holders.map(({ instanceId }) => instanceId)).toEqual(['b', 'holder']);
@@ -126,7 +126,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     it('passes permits on, as many as there were', async () => {
       const first = await world.holding(a, TWO);
       await world.holding(world.holder, permits(1, 3));
-      const second = contender(b.store, 'stock');
+      const second = newOwner(b.store, 'stock');
       await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, share: true });
       const state = await holder.inspect('stock');
       expect(state.permits).toEqual({ total: 3, available: 0 });
@@ -138,8 +138,8 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
   describe('that is shared', () => {
     it('leaves a reader in place beside the next one; the resource is free when both have released', async () => {
-      const first = contender(a.store, 'stock', 'read');
-      const second = contender(b.store, 'stock', 'read');
+      const first = newOwner(a.store, 'stock', 'read');
+      const second = newOwner(b.store, 'stock', 'read');
       const token = await take(a.store, first);
       const terms = { to: second.id, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
       for (const _sent of ['once', 'again']) expect(await a.store.transfer(first, terms)).toBe(token + 1);
@@ -156,7 +156,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
     it.each([EXCLUSIVE, REENTRANT, WRITE])('is for readers only: refused in $mode mode', async (wish) => {
       const first = await world.holding(a, wish);
-      const second = contender(b.store, 'stock');
+      const second = newOwner(b.store, 'stock');
       expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, share: true })).toBeNull();
       expect(await world.holders()).toEqual(['a']);
       expect(await b.store.verify(second)).toBe(false);
@@ -165,7 +165,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
   it('gives the token of one who holds already, and takes nothing from the first', async () => {
     const first = await world.holding(a, READ);
-    const second = contender(b.store, 'stock', 'read');
+    const second = newOwner(b.store, 'stock', 'read');
     const token = await take(b.store, second);
     expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS })).toBe(token);
     expect(await world.holders()).toEqual(['a', 'b']);
@@ -173,9 +173,9 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
 
   it('goes on to be the lock of the next one, whom those that wait come after', async () => {
     const first = await world.holding(a, EXCLUSIVE);
-    const second = contender(b.store, 'stock');
+    const second = newOwner(b.store, 'stock');
     await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
-    const next = contender(b.store, 'stock');
+    const next = newOwner(b.store, 'stock');
     const waiter = await world.queued(a, EXCLUSIVE);
     const reply = await b.store.rotate(second, next, LONG_MS, PATIENT);
     expect(reply).toMatchObject({ released: true, next: { status: 'queued' } });

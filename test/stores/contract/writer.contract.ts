@@ -1,6 +1,6 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
-import { contender, LONG_MS, PATIENT, READ, SHORT_MS, type Subject, take, WRITE } from '../subjects/subject.js';
+import { newOwner, LONG_MS, PATIENT, READ, SHORT_MS, type Subject, take, WRITE } from '../subjects/subject.js';
 
 /** What every lock store keeps to: a writer waits for the readers before it, and those that come after wait for the writer. */
 export function describeWriter(createSubject: () => Promise<Subject>): void {
@@ -13,11 +13,11 @@ export function describeWriter(createSubject: () => Promise<Subject>): void {
   useQueueWorld(createSubject, (here) => ({ subject, world, holder, a, b } = here));
 
   it('has a depth, as a reentrant holder has', async () => {
-    const writer = contender(a.store, 'stock', 'write');
+    const writer = newOwner(a.store, 'stock', 'write');
     const fencingToken = await take(a.store, writer);
     for (const depth of [2, 2, 3, 1]) {
       expect(await a.store.setDepth(writer, depth, 2 * LONG_MS)).toBe(true);
-      expect(await b.store.setDepth(contender(b.store, 'stock', 'write'), 9, LONG_MS)).toBe(false);
+      expect(await b.store.setDepth(newOwner(b.store, 'stock', 'write'), 9, LONG_MS)).toBe(false);
       expect(await holder.inspect('stock')).toMatchObject({ mode: 'write', holders: [{ fencingToken, depth }] });
     }
     expect((await holder.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS);

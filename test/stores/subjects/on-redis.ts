@@ -7,8 +7,7 @@ import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { describeDeadHolder } from '../contract/dead-holder.contract.js';
 import { describeDowngrade } from '../contract/downgrade.contract.js';
-import { describeGrantTerms } from '../contract/grant-terms.contract.js';
-import { describeGrants } from '../contract/grants.contract.js';
+import { describeGrants, describeGrantTerms } from '../contract/grants.contract.js';
 import { describeLatchHistories } from '../histories/latch-histories.contract.js';
 import { describeLatchStore } from '../contract/latch-store.contract.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
@@ -20,7 +19,7 @@ import { describeSemaphore } from '../contract/semaphore.contract.js';
 import { describeSemaphoreSize } from '../contract/semaphore-size.contract.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
 import { LONG_MS, type Subject } from './subject.js';
-import { describeTickLedger } from '../contract/tick-ledger.contract.js';
+import { describeTickStore } from '../contract/tick-store.contract.js';
 import { describeTransfer } from '../contract/transfer.contract.js';
 import { describeWriter } from '../contract/writer.contract.js';
 import { runs } from '../../support/simulation/runs.js';
@@ -125,7 +124,7 @@ export function describeOnRedis(
     });
   });
 
-  describe('the Redis tick store', () => describeTickLedger(onRedis));
+  describe('the Redis tick store', () => describeTickStore(onRedis));
 
   if (part === 'locks') return;
   describe('the Redis latch store', () => {

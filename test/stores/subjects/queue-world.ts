@@ -3,7 +3,7 @@ import type { AcquireReply, LockStore, LockOwner, Queueing } from '../../../lib/
 import type { TickStore } from '../../../lib/core/store/tick-store.js';
 import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
-import { contender, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
+import { newOwner, enqueue, LONG_MS, SHORT_MS, type Subject, take, type Wish } from './subject.js';
 
 /** One instance, and the grants that it is told of. */
 export interface Peer {
@@ -31,35 +31,35 @@ export class QueueWorld {
 
   /** The holder holds the resource. */
   async held(resource = 'stock', mode: LockOwner['mode'] = 'exclusive'): Promise<LockOwner> {
-    const owner = contender(this.holder.store, resource, mode);
+    const owner = newOwner(this.holder.store, resource, mode);
     await take(this.holder.store, owner);
     return owner;
   }
 
-  /** A new contender of this instance stands at the end of the queue. */
+  /** A new owner of this instance stands at the end of the queue. */
   async waiting({ store }: Peer, resource = 'stock', how?: Parameters<typeof enqueue>[2]): Promise<LockOwner> {
-    const waiter = contender(store, resource);
+    const waiter = newOwner(store, resource);
     await enqueue(store, waiter, how);
     return waiter;
   }
 
-  /** A new contender of this instance has what it asks for, alone or with others. */
+  /** A new owner of this instance has what it asks for, alone or with others. */
   async holding({ store }: Peer, wish: Wish, leaseMs?: number): Promise<LockOwner> {
-    const owner = { ...contender(store, 'stock'), ...wish };
+    const owner = { ...newOwner(store, 'stock'), ...wish };
     await take(store, owner, leaseMs);
     return owner;
   }
 
-  /** A new contender of this instance stands at the end of the queue, for what it asks for. */
+  /** A new owner of this instance stands at the end of the queue, for what it asks for. */
   async queued({ store }: Peer, wish: Wish, how?: Parameters<typeof enqueue>[2]): Promise<LockOwner> {
-    const waiter = { ...contender(store, 'stock'), ...wish };
+    const waiter = { ...newOwner(store, 'stock'), ...wish };
     await enqueue(store, waiter, how);
     return waiter;
   }
 
-  /** What a new contender is answered who asks for this, without queueing unless it says how. */
+  /** What a new owner is answered who asks for this, without queueing unless it says how. */
   ask({ store }: Peer, wish: Wish, queueing?: Queueing): Promise<AcquireReply> {
-    return store.acquire({ ...contender(store, 'stock'), ...wish }, LONG_MS, queueing);
+    return store.acquire({ ...newOwner(store, 'stock'), ...wish }, LONG_MS, queueing);
   }
 
   /** Waits until these have been granted what they waited for, by messages in this order. */
@@ -107,7 +107,7 @@ export class QueueWorld {
    */
   async grantBeforeNow({ store, grants }: Peer): Promise<OwnedGrant | undefined> {
     const resource = `known to come ${randomUUID()}`;
-    const [owner, next] = [contender(store, resource), contender(store, resource)];
+    const [owner, next] = [newOwner(store, resource), newOwner(store, resource)];
     await take(store, owner);
     await enqueue(store, next);
     await store.release(owner);

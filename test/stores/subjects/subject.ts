@@ -25,12 +25,12 @@ export const LONG_MS = 60_000;
 /** Short enough to wait for its end. */
 export const SHORT_MS = 50;
 
-/** The ownership of a new contender of this instance. */
-export function contender(store: LockStore, resource: string, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
+/** The ownership of a new owner of this instance. */
+export function newOwner(store: LockStore, resource: string, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
   return { resource, id: `${store.clientId}/${randomUUID()}`, mode };
 }
 
-/** What a contender asks for. */
+/** What an owner asks for. */
 export type Wish = Pick<LockOwner, 'mode' | 'permits'>;
 
 export const EXCLUSIVE: Wish = { mode: 'exclusive' };

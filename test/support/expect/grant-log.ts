@@ -14,11 +14,11 @@ export class GrantLog {
 
   constructor(store: LockStore) {
     const { acquire, rotate } = store;
-    const noted = (contender: LockOwner): LockOwner => {
-      this.#owners.add(contender.id);
-      return contender;
+    const noted = (newOwner: LockOwner): LockOwner => {
+      this.#owners.add(newOwner.id);
+      return newOwner;
     };
-    store.acquire = (contender, ...how) => acquire.call(store, noted(contender), ...how);
+    store.acquire = (newOwner, ...how) => acquire.call(store, noted(newOwner), ...how);
     store.rotate = (leaving, next, ...how) => rotate.call(store, leaving, noted(next), ...how);
     store.listen({
       granted: ({ isFor, ...grant }) => {

@@ -84,13 +84,13 @@ export class ContentionHistory {
     });
   }
 
-  /** They are about to be handed on. */
+  /** They are about to be transferred. */
   leaving(leases: readonly SingleLease[]): void {
     for (const { hold } of leases) this.#leaving.add(hold);
   }
 
   /** Whoever adopts them has them with the tokens they have. */
-  handedOn(leases: readonly SingleLease[], adopters: readonly SimulatedInstance[]): void {
+  transferred(leases: readonly SingleLease[], adopters: readonly SimulatedInstance[]): void {
     for (const { fencingToken } of leases) this.#tokens.mayComeAgain(fencingToken);
     this.#adopters.push(...adopters);
   }
@@ -209,9 +209,9 @@ export class ContentionHistory {
     if (kind === 'adopt') return;
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
     const place = hold.fencingToken % TOKENS_PER_TICK;
-    assert.ok(place <= cohort, 'a store lease is handed on no more often than cohort');
-    const tenureBeganAt = this.#storeLeases.get(tickOf(hold.fencingToken))!;
-    assert.ok(place === 0 || hold.acquiredAt - tenureBeganAt < cohortMs, 'nor for longer than cohortMs');
+    assert.ok(place <= cohort, 'a store lease is passed on no more often than cohort');
+    const storeLeaseBeganAt = this.#storeLeases.get(tickOf(hold.fencingToken))!;
+    assert.ok(place === 0 || hold.acquiredAt - storeLeaseBeganAt < cohortMs, 'nor for longer than cohortMs');
   }
 
   #mayHave(resource: string, total: number): void {
@@ -234,7 +234,7 @@ export class ContentionHistory {
 
 const ENDINGS = new Set(['released', 'lost', 'releaseFailed', 'transferred']);
 
-/** Every lease ends once: released, or lost, or handed on, or with a release that failed. */
+/** Every lease ends once: released, or lost, or transferred, or with a release that failed. */
 function checkEndings(events: readonly LockEvent[]): void {
   const begun = new Map<number, number>();
   const endings = new Map<number, string[]>();
@@ -244,7 +244,7 @@ function checkEndings(events: readonly LockEvent[]): void {
     if (type === 'acquired') begun.set(fencingToken, (begun.get(fencingToken) ?? 0) + 1);
     else if (ENDINGS.has(type)) endings.set(fencingToken, [...(endings.get(fencingToken) ?? []), type]);
   }
-  // More than one where the process adopted what it had handed on.
+  // More than one where the process adopted what it had transferred.
   for (const [token, times] of begun) {
     const types = endings.get(token) ?? [];
     assert.equal(types.length, times, `the lease ${token}, granted ${times} times, ended as: ${types.join(', ')}`);

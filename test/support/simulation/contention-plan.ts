@@ -19,7 +19,7 @@ export interface CallPlan {
   readonly extendMs: number | undefined;
   /** In the middle of the section: a writer becomes a reader. */
   readonly isDowngraded: boolean;
-  /** At the end of the section: nothing, or the lease is handed on. */
+  /** At the end of the section: nothing, or the lease is transferred. */
   readonly transfer: TransferPlan | undefined;
   /** A fixed lease may be left to run out. */
   readonly isForgotten: boolean;

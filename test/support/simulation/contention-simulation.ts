@@ -141,7 +141,7 @@ export class ContentionSimulation {
     const text = await lease.transfer({ leaseMs }).catch(() => undefined);
     if (text === undefined) return;
     const adopters = to.map((on) => this.#instance(on));
-    this.history.handedOn(partsOf(lease), adopters);
+    this.history.transferred(partsOf(lease), adopters);
     for (const on of to) {
       const options = { ...plan.options, waitMs };
       const adoption: CallPlan = { ...plan, on, kind: 'adopt', options, transfer: undefined, abortMs: undefined };

@@ -6,7 +6,7 @@ export class TokenOrder {
   readonly #last = new Map<string, { any: number; excluding: number }>();
   readonly #mayComeAgain = new Set<number>();
 
-  /** The lease was handed on: it comes once more, with the same token. */
+  /** The lease was transferred: it comes once more, with the same token. */
   mayComeAgain(token: number): void {
     this.#mayComeAgain.add(token);
   }

@@ -51,8 +51,8 @@ export class LockModel {
   readonly #totals = new Map<string, { total: number; isResized: boolean }>();
   #tick = 0;
 
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): AcquireReply {
-    const { resource, id: owner, mode, permits } = contender;
+  acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): AcquireReply {
+    const { resource, id: owner, mode, permits } = newOwner;
     this.#forgetTheDead();
     const own = this.holderOf(resource, owner);
     if (own) {
@@ -63,16 +63,16 @@ export class LockModel {
     const standing = this.#modeOf(resource);
     if (standing === undefined || SHARED.includes(standing)) this.#grantLoop(resource, owner);
     const ttlMs = this.#ttlOfReply(resource);
-    if (this.#isMismatch(contender)) {
+    if (this.#isMismatch(newOwner)) {
       this.#leave(resource, owner);
       const { mode: found } = this.holdersOf(resource)[0]!;
       const total = found === 'semaphore' ? this.#totals.get(resource)!.total : 1;
       return { status: 'mismatch', ttlMs, found: { mode: found, total } };
     }
     const next = this.#first(resource);
-    if (this.#isAdmitted(contender) && (next === undefined || next.owner === owner)) {
+    if (this.#isAdmitted(newOwner) && (next === undefined || next.owner === owner)) {
       this.#leave(resource, owner);
-      return { status: 'granted', fencingToken: this.#take(contender, leaseMs) };
+      return { status: 'granted', fencingToken: this.#take(newOwner, leaseMs) };
     }
     if (!queueing) return { status: 'busy', ttlMs };
     const queue = this.waiters.filter((waiter) => waiter.resource === resource);
@@ -84,7 +84,7 @@ export class LockModel {
     const sentAt = Math.floor(queueing.sentAt);
     if (place) Object.assign(place, { mode, permits, endsAt: this.now + leaseMs, sentAt });
     else this.waiters.push({ resource, owner, mode, permits, endsAt: this.now + leaseMs, sentAt });
-    this.#decideTotal(contender);
+    this.#decideTotal(newOwner);
     if (permits?.isResized) this.#grantLoop(resource);
     return { status: 'queued', ttlMs };
   }
@@ -136,8 +136,8 @@ export class LockModel {
 
   transfer({ resource, id: owner }: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): number | null {
     this.#forgetTheDead();
-    const heir = this.#lengthen(resource, to, leaseMs);
-    if (heir) return heir.token;
+    const next = this.#lengthen(resource, to, leaseMs);
+    if (next) return next.token;
     const held = this.holderOf(resource, owner);
     if (!held || (share && !SHARED.includes(held.mode))) return null;
     const token = fencingToken ?? held.token;

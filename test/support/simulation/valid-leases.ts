@@ -41,10 +41,10 @@ export class ValidLeases {
     const { resource, id: owner, permits } = hold.ownership;
     const lock = this.server.locks.get(resource);
     // The old owner may have come back by then, through an attempt that was executed late.
-    const isHeir = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
-    const heir = this.leaving.has(hold) ? lock?.members().find(isHeir) : undefined;
+    const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
+    const nextOwner = this.leaving.has(hold) ? lock?.members().find(isNextOwner) : undefined;
     const own = lock?.member(owner);
-    const member = own && tickOf(own.fencingToken) === tickOf(hold.fencingToken) ? own : (heir ?? own);
+    const member = own && tickOf(own.fencingToken) === tickOf(hold.fencingToken) ? own : (nextOwner ?? own);
     assert.ok(lock && member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
     // One that was downgraded reads from then on, whenever the store hears of it.
     assert.ok(lock.mode === hold.mode || (lock.mode === 'write' && hold.mode === 'read'), 'it has it in another mode');

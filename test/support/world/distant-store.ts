@@ -54,12 +54,12 @@ export class DistantStore implements LockStore {
     for (const arrive of this.#waiting.splice(0)) arrive();
   }
 
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    return this.#send(() => this.inner.acquire(contender, leaseMs, queueing));
+  acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    return this.#send(() => this.inner.acquire(newOwner, leaseMs, queueing));
   }
 
-  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    return this.#send(() => this.inner.rotate(owner, contender, leaseMs, queueing));
+  rotate(owner: LockOwner, newOwner: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    return this.#send(() => this.inner.rotate(owner, newOwner, leaseMs, queueing));
   }
 
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {

@@ -163,14 +163,14 @@ export class ScriptedStore implements LockStore {
     for (const listener of this.#listeners) listener.reconnected();
   }
 
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+  acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const details = { leaseMs, queueing: queueing !== undefined };
-    return this.#send('acquire', contender, details, () => this.inner.acquire(contender, leaseMs, queueing));
+    return this.#send('acquire', newOwner, details, () => this.inner.acquire(newOwner, leaseMs, queueing));
   }
 
-  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const details = { leaseMs, queueing: true, next: contender.id };
-    return this.#send('rotate', owner, details, () => this.inner.rotate(owner, contender, leaseMs, queueing));
+  rotate(owner: LockOwner, newOwner: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const details = { leaseMs, queueing: true, next: newOwner.id };
+    return this.#send('rotate', owner, details, () => this.inner.rotate(owner, newOwner, leaseMs, queueing));
   }
 
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {

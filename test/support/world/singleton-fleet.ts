@@ -9,15 +9,15 @@ import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
 import { track, type Tracked } from '../expect/tracked.js';
 
-type LedgerVerb = 'claim' | 'finish' | 'giveBack';
+type TickVerb = 'claim' | 'finish' | 'giveBack';
 
 /** A tick store in front of another one: the test decides what becomes of each command. */
 export class ScriptedLedger implements TickStore {
   readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
   readonly finishes: LockOwner[] = [];
   readonly returns: LockOwner[] = [];
-  readonly fates: Record<LedgerVerb, Fate> = { claim: answered, finish: answered, giveBack: answered };
-  readonly #next: Record<LedgerVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
+  readonly fates: Record<TickVerb, Fate> = { claim: answered, finish: answered, giveBack: answered };
+  readonly #next: Record<TickVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
 
   constructor(
     private readonly inner: TickStore,
@@ -25,7 +25,7 @@ export class ScriptedLedger implements TickStore {
   ) {}
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
-  next(verb: LedgerVerb, ...fates: Fate[]): void {
+  next(verb: TickVerb, ...fates: Fate[]): void {
     this.#next[verb].push(...fates);
   }
 

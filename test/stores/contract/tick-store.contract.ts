@@ -1,12 +1,12 @@
 import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
 import type { TickClaim, TickStore } from '../../../lib/core/store/tick-store.js';
-import { contender, LONG_MS, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { newOwner, LONG_MS, SHORT_MS, type Subject, take } from '../subjects/subject.js';
 
 const TICK = { resource: 'job:report', tick: '2026-01-01T00:00:00Z' };
 const NEXT_TICK = { ...TICK, tick: '2026-01-01T00:01:00Z' };
 
 /** What every tick tick store keeps to: a tick starts once. */
-export function describeTickLedger(createSubject: () => Promise<Subject>): void {
+export function describeTickStore(createSubject: () => Promise<Subject>): void {
   let subject: Subject;
   let store: LockStore;
   let tickStore: TickStore;
@@ -20,8 +20,8 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     const two = await subject.open('two');
     ({ store, tickStore } = one);
     otherLedger = two.tickStore;
-    runner = contender(one.store, TICK.resource);
-    other = contender(two.store, TICK.resource);
+    runner = newOwner(one.store, TICK.resource);
+    other = newOwner(two.store, TICK.resource);
   });
   afterEach(() => subject.close());
 
@@ -71,16 +71,16 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
   it('keeps jobs, and ticks of one job, apart', async () => {
     await tickStore.claim(TICK, wish(runner));
     await finish();
-    expect((await tickStore.claim(NEXT_TICK, wish(contender(store, TICK.resource)))).status).toBe('granted');
+    expect((await tickStore.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status).toBe('granted');
     const elsewhere = { ...TICK, resource: 'job:draw' };
-    expect((await tickStore.claim(elsewhere, wish(contender(store, 'job:draw')))).status).toBe('granted');
+    expect((await tickStore.claim(elsewhere, wish(newOwner(store, 'job:draw')))).status).toBe('granted');
   });
 
   describe('while an earlier run holds the lock', () => {
     let earlier: LockOwner;
 
     beforeEach(async () => {
-      earlier = contender(store, TICK.resource);
+      earlier = newOwner(store, TICK.resource);
       await take(store, earlier);
     });
 
@@ -198,10 +198,10 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       now = await subject.now();
     });
 
-    /** A tick of the job that is due so long from now, and the wish of a new contender for it. */
+    /** A tick of the job that is due so long from now, and the wish of a new owner for it. */
     function due(inMs: number, changes: Partial<TickClaim> = {}) {
       const at = now + inMs;
-      const one = contender(store, TICK.resource);
+      const one = newOwner(store, TICK.resource);
       const tick = { ...TICK, tick: new Date(at).toISOString() };
       const claim = wish(one, { due: { at, earlyMs: EARLY_MS, lateMs: LATE_MS }, ...changes });
       return { tick, claim, one };
@@ -246,7 +246,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
       const once = { keepMs: 2 * SHORT_MS + 1, leaseMs: SHORT_MS, due: { at, ...brief } };
       let granted = 0;
       for (let asked = 0; asked < 8; asked++) {
-        const one = contender(store, TICK.resource);
+        const one = newOwner(store, TICK.resource);
         if ((await tickStore.claim(tick, wish(one, once))).status === 'granted') granted++;
         await store.release(one);
         await subject.pass(SHORT_MS / 2);
@@ -266,7 +266,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     it('remembers the last one for each job alone, and only of ticks that are times', async () => {
       await runTick(0);
       const { tick, claim } = due(-1_000);
-      const ownership = contender(store, 'job:draw');
+      const ownership = newOwner(store, 'job:draw');
       expect((await tickStore.claim({ ...tick, resource: 'job:draw' }, { ...claim, ownership })).status).toBe(
         'granted',
       );
@@ -274,7 +274,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     });
 
     it('lets an older one run that was claimed in time: by its claimant, a rescuer, and who takes it when it is given back', async () => {
-      const earlier = contender(store, TICK.resource);
+      const earlier = newOwner(store, TICK.resource);
       await take(store, earlier);
       const [first, second, third] = [-3_000, -2_000, -1_000].map((inMs) => due(inMs, { overlap: 'wait' }));
       for (const { tick, claim } of [first!, second!, third!]) {
@@ -303,7 +303,7 @@ export function describeTickLedger(createSubject: () => Promise<Subject>): void 
     });
 
     it('drops one that comes while an earlier run holds the lock, and knows it for the last one', async () => {
-      const earlier = contender(store, TICK.resource);
+      const earlier = newOwner(store, TICK.resource);
       await take(store, earlier);
       expect((await runTick(0)).status).toBe('overlap');
       expect((await runTick(-1_000)).status).toBe('late');

@@ -14,7 +14,7 @@ describe('while one lease of several is on its way', () => {
     [a, b] = [world.instance('a'), world.instance('b')];
   });
 
-  it('a reader that joins while the lease beside it is handed on does not read beside a writer', async () => {
+  it('a reader that joins while the lease beside it is transferred does not read beside a writer', async () => {
     const first = await a.locks.acquire('x', { mode: 'read' });
     const handingOn = first.transfer();
     // In the same turn: the command is on its way.
@@ -26,7 +26,7 @@ describe('while one lease of several is on its way', () => {
     expect([second.isHeld(), writer.state]).not.toEqual([true, 'fulfilled']);
   });
 
-  it('a release while the lease is handed on does not give it to the next local call as well', async () => {
+  it('a release while the lease is transferred does not give it to the next local call as well', async () => {
     const first = await a.locks.acquire('x');
     const next = track(a.locks.acquire('x'));
     await settle();
@@ -49,7 +49,7 @@ describe('while one lease of several is on its way', () => {
     });
   });
 
-  it('a reader that enters again while its lease is handed on is told that it is gone', async () => {
+  it('a reader that enters again while its lease is transferred is told that it is gone', async () => {
     const ready = gate();
     await a.locks.using('x', { mode: 'read' }, async (lease) => {
       a.store.next('transfer', repliedWhen(ready.opened));

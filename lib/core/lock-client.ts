@@ -9,12 +9,12 @@ import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { LockBusyError, LockUnavailableError } from './api/errors.js';
-import { LockReentryError } from './api/reentry-error.js';
+import { LockReentryError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Grant } from './holding/hold.js';
 import type { Leadership } from './leader/leadership.js';
-import type { Lease } from './api/lease.js';
+import type { Lease, LockedWork } from './api/lease.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
@@ -26,7 +26,7 @@ import {
   type ResolvedLockOptions,
   resolveLockOptions,
 } from './api/lock-options.js';
-import { checkWork, type LockedWork } from './api/locked-work.js';
+import { checkWork, checkKnownOptions } from './api/validation.js';
 import type { LockState, LockStore } from './store/lock-store.js';
 import { OperatorsView } from './operators.js';
 import { createOwnerId } from './store/owner-id.js';
@@ -35,7 +35,6 @@ import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } fro
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
 import { decodeLeases } from './lease/transfer-text.js';
-import { checkKnownOptions } from './api/validation.js';
 import { Watchdog } from './holding/watchdog.js';
 import { OrphanReleases } from './store/orphan-releases.js';
 import { quote } from './util/quoted.js';

@@ -1,8 +1,7 @@
 import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import type { LockMode } from '../core/api/lock-options.js';
+import type { LockMode, PermitRequest } from '../core/api/lock-options.js';
 import type { FoundInUse } from '../core/store/lock-store.js';
-import type { PermitRequest } from '../core/api/permit-request.js';
 
 /** What somebody wants of a resource. */
 export interface LockRequest {

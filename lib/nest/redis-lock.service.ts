@@ -4,10 +4,9 @@ import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch
 import type { LockObserver } from '../core/api/events.js';
 import type { Latches } from '../core/latch/latches.js';
 import type { Leadership } from '../core/leader/leadership.js';
-import type { Lease } from '../core/api/lease.js';
+import type { Lease, LockedWork } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
-import type { LockedWork } from '../core/api/locked-work.js';
 import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
 import type { Semaphore } from '../core/semaphore/semaphore.js';
 import type { SemaphoreOptions } from '../core/semaphore/semaphore-options.js';

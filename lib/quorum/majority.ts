@@ -1,4 +1,4 @@
-import { Deferred } from '../core/util/deferred.js';
+import { Deferred } from '../core/util/promises.js';
 import { LockStoreError, type StoreFailure } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';

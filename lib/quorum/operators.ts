@@ -1,5 +1,5 @@
 import { tickOf } from '../core/store/fencing-token.js';
-import { Deferred } from '../core/util/deferred.js';
+import { Deferred } from '../core/util/promises.js';
 import { type LockHolder, type LockState, LockStoreError } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';

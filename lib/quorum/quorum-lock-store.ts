@@ -14,7 +14,7 @@ import {
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
-import { pause } from '../core/util/pause.js';
+import { pause } from '../core/util/promises.js';
 import type { Random } from '../core/util/random.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';

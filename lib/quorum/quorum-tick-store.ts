@@ -1,6 +1,6 @@
 import type { Clock } from '../core/util/clock.js';
 import { LockStoreError, type LockOwner } from '../core/store/lock-store.js';
-import { pause } from '../core/util/pause.js';
+import { pause } from '../core/util/promises.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './operators.js';
 import { majorityOf } from './majority.js';

@@ -1,4 +1,4 @@
-import { Deferred } from '../core/util/deferred.js';
+import { Deferred } from '../core/util/promises.js';
 import {
   type AcquireReply,
   asStoreError,

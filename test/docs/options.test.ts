@@ -1,9 +1,10 @@
 import { checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
 import { checkLatch, checkLatchWait } from '../../lib/core/latch/countdown-latch.js';
-import { InvalidLockOptionsError, LeaseLostError } from '../../lib/core/api/errors.js';
+import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
 import { checkLockOptions, LOCK_DEFAULTS } from '../../lib/core/api/lock-options.js';
 import { exponentialBackoff, fixedInterval } from '../../lib/core/api/retry.js';
-import { readTransferOptions } from '../../lib/core/api/transfer-options.js';
+import { readTransferOptions } from '../../lib/core/api/lease.js';
 import { checkSemaphoreOptions, readCount } from '../../lib/core/semaphore/semaphore-options.js';
 import { resolveSingletonRun } from '../../lib/core/singleton/singleton-run-options.js';
 import { resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';

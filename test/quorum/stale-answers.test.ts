@@ -1,4 +1,4 @@
-import { Deferred } from '../../lib/core/util/deferred.js';
+import { Deferred } from '../../lib/core/util/promises.js';
 import type {
   AcquireReply,
   GrantListener,

@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { onAbort } from '../util/on-abort.js';
+import { onAbort } from '../util/signals.js';
 import type { StoreLease } from '../holding/store-lease.js';
 
 /** What becomes of a call, for the one who made it. */

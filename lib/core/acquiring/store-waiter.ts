@@ -11,7 +11,7 @@ import {
   LockStoreError,
   type LockOwner,
 } from '../store/lock-store.js';
-import { isSameRequest } from '../api/permit-request.js';
+import { isSameRequest } from '../api/lock-options.js';
 import type { Random } from '../util/random.js';
 import { validUntil } from '../store/validity.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';

@@ -3,25 +3,6 @@ import { quote } from '../util/quoted.js';
 /** What an attempt to acquire came to: somebody holds the lock, no answer in time, or Redis could not be asked. */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
-/** Why a lease ended before it was released. */
-export type LeaseLossReason =
-  /** A fixed lease (`watchdog: false`) reached its end. */
-  | 'expired'
-  /** Redis says that another holder has the lock, or that it is free. */
-  | 'takenOver'
-  /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
-  | 'notRenewed'
-  /** The lease reached its `maxHoldMs`. */
-  | 'maxHold'
-  /** The application shut down and the work did not end within `drainMs`. */
-  | 'shutdown'
-  /** Not lost: the lease was used after it was released. */
-  | 'released'
-  /** Not lost: the lease was used after it was transferred. */
-  | 'transferred'
-  /** Not lost: another call of `adopt()` with the same text has adopted the lease, and holds it. */
-  | 'adopted';
-
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
 export function quoteResource(resource: string | readonly string[]): string {
   if (typeof resource !== 'string') return resource.map(quoteResource).join(', ');
@@ -130,37 +111,6 @@ export class LockAbortedError extends LockError {
 
   constructor(resource: string, reason: unknown) {
     super(`Waiting for ${quoteResource(resource)} was aborted by the caller's signal.`, resource, { cause: reason });
-  }
-}
-
-const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
-  expired: 'it was a fixed lease and its time is over. Raise leaseMs, or leave the watchdog on',
-  takenOver: 'Redis no longer has it: it was deleted, evicted, or lost with the data of a restart or fail-over',
-  notRenewed:
-    'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
-  maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
-  shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
-  released: 'it was released before. Do all work that needs it before release()',
-  transferred: 'it was handed on with transfer(). Go on where it is adopted',
-  adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
-};
-
-/**
- * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the
- * resource now.
- *
- * @remedy Stop, and write nothing more. If the process stands still for longer than `leaseMs`, raise `leaseMs`.
- */
-export class LeaseLostError extends LockError {
-  override readonly code = 'LEASE_LOST';
-
-  constructor(
-    resource: string,
-    readonly reason: LeaseLossReason,
-    readonly fencingToken: number,
-    explained = LOSS_EXPLAINED[reason],
-  ) {
-    super(`The lease of ${quoteResource(resource)} is no longer held: ${explained}.`, resource);
   }
 }
 

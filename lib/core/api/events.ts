@@ -1,7 +1,7 @@
 import { inRootContext } from '../util/async-contexts.js';
-import type { LeaseLossReason, LockError } from './errors.js';
+import type { LockError } from './errors.js';
+import type { NotLeaderReason, LeaseLossReason } from './lease-errors.js';
 import type { LockMode } from './lock-options.js';
-import type { NotLeaderReason } from './not-leader-error.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =

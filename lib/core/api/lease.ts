@@ -1,5 +1,5 @@
-import type { LockMode } from './lock-options.js';
-import type { TransferOptions } from './transfer-options.js';
+import { type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
+import { checkInteger, checkKnownOptions } from './validation.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
@@ -88,3 +88,24 @@ export interface Lease extends AsyncDisposable {
   /** Releases for `await using`. Never throws: what fails is told to the observers. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** What `lease.transfer()` takes. */
+export interface TransferOptions {
+  /**
+   * How long the lease waits to be adopted. Then it ends.
+   *
+   * @allowed 50 ms to 24 h
+   * @default the lease's own
+   */
+  leaseMs?: number;
+}
+
+/** How long the lease waits to be adopted. @throws InvalidLockOptionsError */
+export function readTransferOptions(options: TransferOptions, leaseMs: number): number {
+  checkKnownOptions('transfer', options, ['leaseMs']);
+  checkInteger('leaseMs', options.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+  return options.leaseMs ?? leaseMs;
+}
+
+/** Work done under a lease. */
+export type LockedWork<T> = (lease: Lease) => T | Promise<T>;

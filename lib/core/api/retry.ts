@@ -1,5 +1,4 @@
-import type { AttemptOutcome } from './errors.js';
-import { InvalidLockOptionsError } from './errors.js';
+import { type AttemptOutcome, InvalidLockOptionsError } from './errors.js';
 import { checkBoolean, checkInteger, checkKnownOptions, describeValue } from './validation.js';
 
 /** What a {@link RetryStrategy} knows when it is asked for the next pause. */

@@ -39,6 +39,15 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
   throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
 }
 
+/** @throws InvalidLockOptionsError for anything but a function */
+export function checkWork<W extends (...args: never[]) => unknown>(work: W | undefined, source = 'using'): W {
+  if (typeof work === 'function') return work;
+  throw new InvalidLockOptionsError(
+    `${source} needs a function to run under the lock, not ${describeValue(work)}.`,
+    'work',
+  );
+}
+
 /** Refuses anything but a plain options object with these keys, and names the key that was probably meant. */
 export function checkKnownOptions(where: string, options: unknown, known: readonly string[]): void {
   if (options === null || typeof options !== 'object' || Array.isArray(options)) {

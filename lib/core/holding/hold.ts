@@ -1,8 +1,8 @@
-import { lastingController } from '../util/merged-signal.js';
+import { lastingController } from '../util/signals.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/due-queue.js';
-import { LeaseLostError, type LeaseLossReason } from '../api/errors.js';
+import { LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';

@@ -1,8 +1,7 @@
 import type { Clock } from '../util/clock.js';
 import type { Hold } from './hold.js';
-import { isSharedMode, type LockMode, type ResolvedLockOptions } from '../api/lock-options.js';
+import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
-import { isSameRequest } from '../api/permit-request.js';
 import { validUntil } from '../store/validity.js';
 
 /** A renewal that was sent. */

@@ -1,5 +1,5 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
-import { onAbort } from '../util/on-abort.js';
+import { onAbort } from '../util/signals.js';
 
 /** Settles the promise of a call that waits. */
 export interface LatchWaitOutcome {

@@ -17,8 +17,8 @@ import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/
 import { LatchWaiter } from './latch-waiter.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
 import type { LockClient } from '../lock-client.js';
-import { mergeSignals } from '../util/merged-signal.js';
-import { pause } from '../util/pause.js';
+import { mergeSignals } from '../util/signals.js';
+import { pause } from '../util/promises.js';
 import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */

@@ -1,4 +1,4 @@
-import { isAbortedBy } from '../util/aborted-by.js';
+import { isAbortedBy } from '../util/signals.js';
 import type { CampaignCallbacks } from './campaign-options.js';
 import type { Clock } from '../util/clock.js';
 import type { LockObservers } from '../api/events.js';

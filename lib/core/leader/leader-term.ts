@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
-import { Deferred } from '../util/deferred.js';
-import { InvalidLockOptionsError, type LeaseLostError } from '../api/errors.js';
+import { Deferred } from '../util/promises.js';
+import { InvalidLockOptionsError } from '../api/errors.js';
+import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import { PrintableLease, type SingleLease } from '../lease/single-lease.js';
 import type { EnteredLease, LockContext } from '../holding/lock-context.js';
-import { NotLeaderError } from '../api/not-leader-error.js';
 import type { DemotionReason, LeaderWork, Term } from './leadership.js';
 
 /** One term of this instance, from its election until its lease is released or lost. */

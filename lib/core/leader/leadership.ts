@@ -1,6 +1,5 @@
-import type { LeaseLostError } from '../api/errors.js';
+import type { LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import type { Lease } from '../api/lease.js';
-import type { NotLeaderError } from '../api/not-leader-error.js';
 
 /** Why a term ended: its lease was lost, or this instance steps down. */
 export type DemotionReason = LeaseLostError | NotLeaderError;

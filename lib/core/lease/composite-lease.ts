@@ -1,8 +1,8 @@
 import { PrintableLease, type SingleLease } from './single-lease.js';
-import { lastingController } from '../util/merged-signal.js';
+import { lastingController } from '../util/signals.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { notAmong, severalOrders } from '../api/resource.js';
-import type { TransferOptions } from '../api/transfer-options.js';
+import type { TransferOptions } from '../api/lease.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 
 /** Several resources held as one. It is lost as soon as one of them is. */

@@ -1,21 +1,13 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
-import {
-  type LeaseLossReason,
-  LeaseLostError,
-  LockError,
-  LockShutdownError,
-  LockTimeoutError,
-  LockUnavailableError,
-} from '../api/errors.js';
-import { LockReentryError } from '../api/reentry-error.js';
+import { type LeaseLossReason, LeaseLostError, LockReentryError } from '../api/lease-errors.js';
+import { LockError, LockShutdownError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold } from '../holding/hold.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
-import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
-import type { PermitRequest } from '../api/permit-request.js';
+import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
 export class LeaseFactory {

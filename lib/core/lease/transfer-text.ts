@@ -1,7 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
-import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
+import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS, type PermitRequest } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { PermitRequest } from '../api/permit-request.js';
 import { checkResource } from '../api/resource.js';
 
 /** A lease between two processes. */

@@ -1,15 +1,14 @@
 import type { CompositeLease } from '../lease/composite-lease.js';
 import { mismatched } from '../acquiring/acquire-errors.js';
 import { LockBusyError } from '../api/errors.js';
-import { LockReentryError } from '../api/reentry-error.js';
+import { LockReentryError } from '../api/lease-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { Origin } from '../util/call-site.js';
-import type { Lease } from '../api/lease.js';
-import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
+import type { Lease, LockedWork } from '../api/lease.js';
+import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 import type { LockState } from '../store/lock-store.js';
-import type { PermitRequest } from '../api/permit-request.js';
 import { checkPermits, type PermitOptions, readCount } from './semaphore-options.js';
-import { checkWork, type LockedWork } from '../api/locked-work.js';
+import { checkWork } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
 
 /** What a semaphore needs of the locks of this process. */

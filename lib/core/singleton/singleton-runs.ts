@@ -1,12 +1,12 @@
 import { withTimeout } from '../store/ask.js';
 import type { Timer } from '../util/clock.js';
 import { LockUnavailableError } from '../api/errors.js';
-import { LockReentryError } from '../api/reentry-error.js';
+import { LockReentryError } from '../api/lease-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LockClient } from '../lock-client.js';
-import { checkWork } from '../api/locked-work.js';
+import { checkWork } from '../api/validation.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
-import { pause } from '../util/pause.js';
+import { pause } from '../util/promises.js';
 import { StoreLease } from '../holding/store-lease.js';
 import {
   type ResolvedSingletonRun,

@@ -1,5 +1,4 @@
-import type { LockMode } from '../api/lock-options.js';
-import type { PermitRequest } from '../api/permit-request.js';
+import type { LockMode, PermitRequest } from '../api/lock-options.js';
 
 /** The identity of a lock in the store: only this id may renew or release it. */
 export interface LockOwner {

@@ -5,7 +5,7 @@ import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { LateGrants, type Limits } from './late-grants.js';
 import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
-import { pause } from '../util/pause.js';
+import { pause } from '../util/promises.js';
 
 /** First and longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };

@@ -1,7 +1,7 @@
-import { isAbortedBy } from '../../core/util/aborted-by.js';
-import { LeaseLostError, LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
-import type { Lease } from '../../core/api/lease.js';
-import type { LockedWork } from '../../core/api/locked-work.js';
+import { isAbortedBy } from '../../core/util/signals.js';
+import { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
+import { LeaseLostError } from '../../core/api/lease-errors.js';
+import type { Lease, LockedWork } from '../../core/api/lease.js';
 import type { BusyError, LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 

@@ -1,6 +1,11 @@
-import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
-import { InvalidLockOptionsError, InvalidResourceError } from '../../core/api/errors.js';
-import type { LockedWork } from '../../core/api/locked-work.js';
+import {
+  type LockBusyError,
+  type LockQueueFullError,
+  type LockTimeoutError,
+  InvalidLockOptionsError,
+  InvalidResourceError,
+} from '../../core/api/errors.js';
+import type { LockedWork } from '../../core/api/lease.js';
 import {
   type AcquireMode,
   checkLockOptions,

@@ -2,7 +2,6 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } f
 import { type Observable, throwError } from 'rxjs';
 import {
   InvalidResourceError,
-  LeaseLostError,
   LockBusyError,
   LockError,
   LockQueueFullError,
@@ -10,8 +9,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../../core/api/errors.js';
-import { StaleFencingTokenError } from '../../core/api/fencing-errors.js';
-import { NotLeaderError } from '../../core/api/not-leader-error.js';
+import { StaleFencingTokenError, NotLeaderError, LeaseLostError } from '../../core/api/lease-errors.js';
 
 /** 423 Locked is not in Nest's HttpStatus of every version. */
 const LOCKED = 423;

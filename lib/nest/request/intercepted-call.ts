@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockAbortedError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
-import type { LockMode } from '../../core/api/lock-options.js';
-import type { PermitRequest } from '../../core/api/permit-request.js';
+import type { LockMode, PermitRequest } from '../../core/api/lock-options.js';
 
 /** A method of a controller, resolver or gateway. */
 export interface Handler {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { Deferred } from '../../core/util/deferred.js';
+import { Deferred } from '../../core/util/promises.js';
 import type { LockStoreError } from '../../core/store/lock-store.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 

@@ -1,4 +1,4 @@
-import { Deferred } from '../../core/util/deferred.js';
+import { Deferred } from '../../core/util/promises.js';
 
 /**
  * Keeps commands in order that leave by different connections: of those for one key each is sent when the one before it was

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../core/api/fencing-errors.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { checkInteger, checkKnownOptions, describeValue } from '../../core/api/validation.js';

@@ -1,4 +1,4 @@
-import { Deferred } from '../../../lib/core/util/deferred.js';
+import { Deferred } from '../../../lib/core/util/promises.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';

@@ -1,12 +1,12 @@
 import * as errors from '../../../lib/core/api/errors.js';
-import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import { LeaseLostError, LockReentryError } from '../../../lib/core/api/lease-errors.js';
 
 describe('errors', () => {
   const all = [
     new errors.LockBusyError('stock', 1, 900),
     new errors.LockTimeoutError('stock', 500, 3, 900),
     new errors.LockAbortedError('stock', undefined),
-    new errors.LeaseLostError('stock', 'expired', 32),
+    new LeaseLostError('stock', 'expired', 32),
     LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
     LockReentryError.foreignRelease('stock'),
     LockReentryError.upgrade('stock'),
@@ -36,7 +36,7 @@ describe('errors', () => {
 
   it('explain every reason of a loss', () => {
     const reasons = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown', 'released'] as const;
-    const messages = reasons.map((reason) => new errors.LeaseLostError('stock', reason, 1).message);
+    const messages = reasons.map((reason) => new LeaseLostError('stock', reason, 1).message);
     expect(new Set(messages).size).toBe(reasons.length);
     for (const message of messages) expect(message).not.toContain('undefined');
   });

@@ -1,4 +1,4 @@
-import { key } from '../../../lib/core/api/key.js';
+import { key } from '../../../lib/core/api/resource.js';
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 
 type Values = (texts: TemplateStringsArray, ...values: unknown[]) => string;

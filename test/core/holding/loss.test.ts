@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';

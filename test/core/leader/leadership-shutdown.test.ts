@@ -1,4 +1,4 @@
-import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
+import { NotLeaderError } from '../../../lib/core/api/lease-errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { repliedWhen } from '../../support/world/scripted-store.js';

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { inspect } from 'node:util';
 import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
-import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
-import { NotLeaderError } from '../../../lib/core/api/not-leader-error.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { LeaseLostError, NotLeaderError } from '../../../lib/core/api/lease-errors.js';
 import type { Term } from '../../../lib/core/leader/leadership.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';

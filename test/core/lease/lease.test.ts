@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';

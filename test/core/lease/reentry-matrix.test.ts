@@ -1,4 +1,4 @@
-import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import { LockReentryError } from '../../../lib/core/api/lease-errors.js';
 import type { AcquireMode } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

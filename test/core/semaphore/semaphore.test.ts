@@ -1,4 +1,4 @@
-import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import { LockReentryError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
 import { settle } from '../../support/world/fake-clock.js';

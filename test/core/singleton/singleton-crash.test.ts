@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../../../lib/core/api/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { TickReply } from '../../../lib/core/store/tick-store.js';
 import { eventsOf } from '../../support/world/lock-world.js';

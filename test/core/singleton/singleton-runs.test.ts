@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError, LeaseLostError } from '../../../lib/core/api/errors.js';
-import { LockReentryError } from '../../../lib/core/api/reentry-error.js';
+import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { LockReentryError, LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { eventsOf } from '../../support/world/lock-world.js';
 import { replyLost } from '../../support/world/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/world/singleton-fleet.js';

@@ -8,8 +8,7 @@ import {
   RpcException,
   Transport,
 } from '@nestjs/microservices';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { once } from 'node:events';
 import { firstValueFrom, type Observable, of } from 'rxjs';
 import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';

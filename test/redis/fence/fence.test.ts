@@ -1,13 +1,8 @@
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import {
-  InvalidLockOptionsError,
-  LeaseLostError,
-  LockError,
-  LockUnavailableError,
-} from '../../../lib/core/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/api/fencing-errors.js';
+import { InvalidLockOptionsError, LockError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { FencedCommandError, StaleFencingTokenError, LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { fence, type FenceGuard } from '../../../lib/redis/fence/fence.js';
 import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fence/fenced-commands.js';

@@ -1,4 +1,5 @@
-import { LeaseLostError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';

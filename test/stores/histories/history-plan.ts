@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { PermitRequest } from '../../../lib/core/api/permit-request.js';
+import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 
 /** One who acts in a history: who it is, and what it wants whenever it wants something. */
 export interface ActorPlan {

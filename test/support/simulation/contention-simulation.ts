@@ -1,8 +1,7 @@
 import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
 import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
+import type { Lease, LockedWork } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import type { LockedWork } from '../../../lib/core/api/locked-work.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { ContentionHistory } from './contention-history.js';
 import { type CallPlan, type Incident, LONGEST_LEASE_MS, SEMAPHORE, type SimulationPlan } from './contention-plan.js';

@@ -8,7 +8,7 @@ import type {
   RotateReply,
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
-import type { PermitRequest } from '../../../lib/core/api/permit-request.js';
+import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import type { OwnedGrant } from '../expect/grant-log.js';
 
 interface Holder {

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { InvalidLockOptionsError, type Lease, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
-import { Deferred } from '../../../lib/core/util/deferred.js';
+import { Deferred } from '../../../lib/core/util/promises.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
 import { canBeTaken, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
 

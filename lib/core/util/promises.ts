@@ -1,5 +1,19 @@
 import type { Clock } from './clock.js';
 
+/** A promise that is settled from outside. */
+export class Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+
+  constructor() {
+    let settle!: Pick<Deferred<T>, 'resolve' | 'reject'>;
+    this.promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
+    this.resolve = settle.resolve;
+    this.reject = settle.reject;
+  }
+}
+
 /** Waits `delayMs`, or until the signal aborts; says which came first. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<'time' | 'aborted'> {
   return new Promise((resolve) => {

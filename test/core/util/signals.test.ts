@@ -1,4 +1,4 @@
-import { mergeSignals } from '../../../lib/core/util/merged-signal.js';
+import { mergeSignals } from '../../../lib/core/util/signals.js';
 
 /** A signal that counts who listens to it. */
 function countedSignal(): { controller: AbortController; listeners: () => number } {

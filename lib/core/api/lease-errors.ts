@@ -1,0 +1,195 @@
+import { LockError, quoteResource } from './errors.js';
+import { quote } from '../util/quoted.js';
+import { LEADER_PREFIX } from './resource.js';
+
+/** Why a lease ended before it was released. */
+export type LeaseLossReason =
+  /** A fixed lease (`watchdog: false`) reached its end. */
+  | 'expired'
+  /** Redis says that another holder has the lock, or that it is free. */
+  | 'takenOver'
+  /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
+  | 'notRenewed'
+  /** The lease reached its `maxHoldMs`. */
+  | 'maxHold'
+  /** The application shut down and the work did not end within `drainMs`. */
+  | 'shutdown'
+  /** Not lost: the lease was used after it was released. */
+  | 'released'
+  /** Not lost: the lease was used after it was transferred. */
+  | 'transferred'
+  /** Not lost: another call of `adopt()` with the same text has adopted the lease, and holds it. */
+  | 'adopted';
+
+const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
+  expired: 'it was a fixed lease and its time is over. Raise leaseMs, or leave the watchdog on',
+  takenOver: 'Redis no longer has it: it was deleted, evicted, or lost with the data of a restart or fail-over',
+  notRenewed:
+    'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
+  maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
+  shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
+  released: 'it was released before. Do all work that needs it before release()',
+  transferred: 'it was handed on with transfer(). Go on where it is adopted',
+  adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
+};
+
+/**
+ * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the
+ * resource now.
+ *
+ * @remedy Stop, and write nothing more. If the process stands still for longer than `leaseMs`, raise `leaseMs`.
+ */
+export class LeaseLostError extends LockError {
+  override readonly code = 'LEASE_LOST';
+
+  constructor(
+    resource: string,
+    readonly reason: LeaseLossReason,
+    readonly fencingToken: number,
+    explained = LOSS_EXPLAINED[reason],
+  ) {
+    super(`The lease of ${quoteResource(resource)} is no longer held: ${explained}.`, resource);
+  }
+}
+
+/**
+ * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
+ * wants to write, or too few permits are left. Or the call would transfer or downgrade a lease that outer entries
+ * still use.
+ *
+ * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
+ * the start.
+ */
+export class LockReentryError extends LockError {
+  override readonly code = 'LOCK_REENTRY';
+
+  static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
+    return new LockReentryError(
+      `This async context already holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever ` +
+        `(mode ${wanted}). Use mode: 'reentrant' for both, or do not lock it again further down.`,
+      resource,
+    );
+  }
+
+  static upgrade(resource: string): LockReentryError {
+    return new LockReentryError(
+      `This async context holds ${quoteResource(resource)} to read, and cannot become the writer while it reads: two readers ` +
+        `that tried would wait for each other for ever. Take mode: 'write' from the start and downgrade() it when you only ` +
+        `read on, or release the read lock first and look again at what you read.`,
+      resource,
+    );
+  }
+
+  static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
+    return new LockReentryError(
+      `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
+        `would wait for itself for ever. Take all it needs at once, or do not take any further down. If there are more by now, ` +
+        `resize() this semaphore object too.`,
+      resource,
+    );
+  }
+
+  static sharedByOthers(resource: string, what: string): LockReentryError {
+    return new LockReentryError(
+      `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and what ` +
+        `stands on the others would be gone under them. Do it where only one is left.`,
+      resource,
+    );
+  }
+
+  static foreignRelease(resource: string): LockReentryError {
+    return new LockReentryError(
+      `${quoteResource(resource)} is held in reentrant mode by another async context; only that context may release it. ` +
+        `Nothing was released.`,
+      resource,
+    );
+  }
+}
+
+/** Why an instance does not lead, where its lease was not lost. */
+export type NotLeaderReason =
+  /** It is a candidate that was not elected yet. */
+  | 'notElected'
+  /** Its term was released, and it campaigns again. */
+  | 'released'
+  /** It has resigned. */
+  | 'resigned'
+  /** The application shuts down. */
+  | 'shutdown';
+
+const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
+  notElected: 'it was not elected yet. Wait for whenElected(), or do nothing here',
+  released: 'its term was released. End this work: another instance may lead next',
+  resigned: 'it has resigned. End this work: another instance leads next',
+  shutdown: 'the application is shutting down. End this work: another instance leads next',
+};
+
+/**
+ * This instance does not lead. It is the reason of a term's `signal` when the instance steps down, and
+ * `whenElected()` of an ended campaign rejects with it. Until the work of the term ends, no other instance leads.
+ *
+ * @remedy End the work: another instance leads next.
+ */
+export class NotLeaderError extends LockError {
+  override readonly code = 'NOT_LEADER';
+
+  constructor(
+    /** The name of the leadership. Its lock, the `resource` of this error, is `leader:<name>`. */
+    readonly leadership: string,
+    readonly reason: NotLeaderReason,
+  ) {
+    super(`This instance does not lead ${quote(leadership)}: ${REASON_EXPLAINED[reason]}.`, LEADER_PREFIX + leadership);
+  }
+}
+
+/**
+ * `fence.guard` refused a write: a later holder has come with a larger token. Nothing was executed.
+ *
+ * @remedy Drop the result. To try again, acquire the lock anew and start from what is stored now.
+ */
+export class StaleFencingTokenError extends LockError {
+  override readonly code = 'STALE_FENCING_TOKEN';
+
+  constructor(
+    /** The key of the guard. */
+    guard: string,
+    /** The token that came too late. */
+    readonly token: number,
+    /** The largest token that was accepted under the guard. */
+    readonly newestToken: number,
+  ) {
+    super(
+      `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, a later ` +
+        `holder has come with ${newestToken}. Nothing was executed. Drop this result; to try again, acquire the lock ` +
+        `anew and start from what is stored now.`,
+      guard,
+    );
+  }
+}
+
+/**
+ * A command under `fence.guard` failed in Redis. The commands before it were executed, those after it were not.
+ *
+ * @remedy Correct the command, and write all of them again with the same token.
+ */
+export class FencedCommandError extends LockError {
+  override readonly code = 'FENCED_COMMAND_FAILED';
+
+  constructor(
+    /** The key of the guard. */
+    guard: string,
+    /** Which of the commands it was, from 0. */
+    readonly index: number,
+    /** Its name, such as `RPUSH`. */
+    readonly command: string,
+    /** What Redis said. */
+    readonly reason: string,
+  ) {
+    super(
+      `Command ${index + 1} (${command}) under the guard ${quoteResource(guard)} failed: ${reason}. ` +
+        `Redis does not roll back: the commands before it were executed, those after it were not. ` +
+        `Correct the command, and write all of them again with the same token.`,
+      guard,
+    );
+  }
+}

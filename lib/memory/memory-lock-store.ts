@@ -1,7 +1,6 @@
 import { tickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
-import { MemoryServer } from './memory-server.js';
-import { readState } from './memory-state.js';
+import { MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
 import {
   type AcquireReply,

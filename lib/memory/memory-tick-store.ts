@@ -10,9 +10,15 @@ import {
   returnedFrom,
   RUNS,
   type TickNode,
-} from '../core/store/tick-claims.js';
-import { type DueRefusal, LAST_TICK_KEEP_MS, refusalOf, type TickDue } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
+  type DueRefusal,
+  LAST_TICK_KEEP_MS,
+  refusalOf,
+  type TickDue,
+  type Tick,
+  type TickClaim,
+  type TickStore,
+  type TickReply,
+} from '../core/store/tick-store.js';
 
 /**
  * Claims of ticks in the memory of **one process**, for tests without Redis. Give it the server of the lock store: the

@@ -16,9 +16,12 @@ import {
   returnedFrom,
   RUNS,
   type TickNode,
-} from '../core/store/tick-claims.js';
-import type { DueRefusal } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
+  type DueRefusal,
+  type Tick,
+  type TickClaim,
+  type TickStore,
+  type TickReply,
+} from '../core/store/tick-store.js';
 
 /** How often a claim looks for claims that other instances are about to write, and the first pause in between. */
 const MOST_LOOKS = 4;

@@ -1,7 +1,14 @@
 import type { LockOwner } from '../core/store/lock-store.js';
-import type { ClaimChange, TickNode } from '../core/store/tick-claims.js';
-import { LAST_TICK_KEEP_MS, type TickDue } from '../core/store/tick-due.js';
-import type { Tick, TickClaim, TickStore, TickReply } from '../core/store/tick-store.js';
+import {
+  type ClaimChange,
+  type TickNode,
+  LAST_TICK_KEEP_MS,
+  type TickDue,
+  type Tick,
+  type TickClaim,
+  type TickStore,
+  type TickReply,
+} from '../core/store/tick-store.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';

@@ -5,8 +5,7 @@ import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { QuorumTickStore } from '../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../lib/core/util/random.js';
-import type { ClaimChange, TickNode } from '../../lib/core/store/tick-claims.js';
-import type { TickClaim } from '../../lib/core/store/tick-store.js';
+import type { ClaimChange, TickNode, TickClaim } from '../../lib/core/store/tick-store.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 120_000;

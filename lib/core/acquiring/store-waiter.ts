@@ -1,6 +1,5 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
-import { failurePause, heartbeatPause } from '../store/attempt-pauses.js';
-import { type AttemptLog, grantedTooLate } from '../store/attempts.js';
+import { failurePause, heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { PendingCall } from './pending-call.js';
 import type { Clock } from '../util/clock.js';
 import {

@@ -1,7 +1,6 @@
 import { unavailable } from '../acquiring/acquire-errors.js';
 import type { Alarm } from '../util/alarms.js';
-import { failurePause, heartbeatPause } from '../store/attempt-pauses.js';
-import { AttemptLog } from '../store/attempts.js';
+import { failurePause, heartbeatPause, AttemptLog } from '../store/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';

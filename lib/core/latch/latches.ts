@@ -1,7 +1,6 @@
 import { aborted, unavailable } from '../acquiring/acquire-errors.js';
 import { withTimeout, ask } from '../store/ask.js';
-import { AttemptLog } from '../store/attempts.js';
-import { failurePause } from '../store/attempt-pauses.js';
+import { AttemptLog, failurePause } from '../store/attempts.js';
 import {
   checkCountDown,
   checkLatch,

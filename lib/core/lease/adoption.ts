@@ -1,8 +1,7 @@
 import { exhausted, unavailable } from '../acquiring/acquire-errors.js';
 import type { LeaseFactory } from './lease-factory.js';
 import { withTimeout } from '../store/ask.js';
-import { AttemptLog, grantedTooLate } from '../store/attempts.js';
-import { failurePause } from '../store/attempt-pauses.js';
+import { AttemptLog, grantedTooLate, failurePause } from '../store/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
 import { LeaseLostError } from '../api/lease-errors.js';

@@ -6,8 +6,7 @@ import {
 } from '../api/lock-options.js';
 import type { Lease } from '../api/lease.js';
 import { checkResource, jobResource } from '../api/resource.js';
-import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs } from '../store/tick-due.js';
-import type { Tick } from '../store/tick-store.js';
+import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs, type Tick } from '../store/tick-store.js';
 import { checkInteger, checkKnownOptions, checkOneOf } from '../api/validation.js';
 
 /** When a tick is due by its schedule. */

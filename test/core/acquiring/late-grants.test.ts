@@ -1,4 +1,4 @@
-import { LateGrants } from '../../../lib/core/store/late-grants.js';
+import { LateGrants } from '../../../lib/core/store/orphan-releases.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { FakeClock, settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

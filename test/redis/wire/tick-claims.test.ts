@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
-import type { TickNode } from '../../../lib/core/store/tick-claims.js';
+import type { TickNode } from '../../../lib/core/store/tick-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';

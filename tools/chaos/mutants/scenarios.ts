@@ -126,10 +126,17 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 4_000,
     trouble: intrudes,
   },
-  /** Many give up in the same moment. */
+  /**
+   * Many give up in the same moment. The moment counts only where the first call in line of its process gives up, and nothing has
+   * stood still for a second before.
+   */
   crowd: {
-    settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 3, longHolds: 70, ways: { mixed: 1 } } },
-    lastsMs: 12_000,
+    settings: {
+      ...PAIR,
+      leaseMs: 250,
+      work: { ...QUIET, resources: 4, callers: 12, longHolds: 70, ways: { mixed: 1 } },
+    },
+    lastsMs: 60_000,
     enoughMs: 4_000,
   },
   /** Those who wait are looked at. */

@@ -4,10 +4,12 @@ import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeTickStore } from './contract/tick-store.contract.js';
 
+const FEATURES = { semaphores: false, oneQueue: false };
+
 describe('a quorum of three Redis servers', () => {
   const onRedis = useQuorumOnRedis(3);
-  describeLockStore(onRedis);
-  describe('grants', () => describeGrants(onRedis));
-  describe('a read/write lock', () => describeReadWrite(onRedis, { semaphores: false, oneQueue: false }));
+  describeLockStore(onRedis, FEATURES);
+  describe('grants', () => describeGrants(onRedis, FEATURES));
+  describe('a read/write lock', () => describeReadWrite(onRedis, FEATURES));
   describe('the tick store', () => describeTickStore(onRedis));
 });

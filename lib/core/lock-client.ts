@@ -49,7 +49,7 @@ export interface LockClientOptions {
   readonly onLeak?: OnLeak;
 }
 
-/** How long work that ends at its signal may take to release when the application shuts down. */
+/** How long work may take to release its locks after its signal has aborted at a shutdown. */
 const SHUTDOWN_GRACE_MS = 250;
 
 /** The locks of one process on one store. */
@@ -57,19 +57,19 @@ export class LockClient {
   readonly observers: LockObservers;
   readonly clock: Clock;
   readonly random: Random;
-  /** What gives up waiting for the replies of commands. */
+  /** The time limits of commands. */
   readonly alarms: Alarms;
   readonly defaults: LockDefaults;
-  /** Where acquisitions are given up that may have succeeded unnoticed. */
+  /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
   readonly orphanReleases: OrphanReleases;
   readonly #store: LockStore;
   readonly #closing = new AbortController();
-  /** What is held and waited for anywhere. */
+  /** What operators see and do. */
   readonly operators: OperatorsView;
   readonly #leaseFactory: LeaseFactory;
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
-  /** Those of a call that gives none. */
+  /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
   readonly #deps: LeaseDeps;
   #shutdown: Promise<void> | undefined;
@@ -84,7 +84,8 @@ export class LockClient {
     this.alarms = new Alarms(clock);
     this.defaults = { ...LOCK_DEFAULTS, ...options.defaults };
     this.#plainOptions = resolveLockOptions(undefined, this.defaults);
-    const watchdog = new Watchdog(store, clock, ({ ownership: { resource }, fencingToken }, cause) => {
+    const watchdog = new Watchdog(store, clock, ({ storeLease, fencingToken }, cause) => {
+      const { resource } = storeLease.owner;
       const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
       observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
     });
@@ -92,13 +93,13 @@ export class LockClient {
     this.orphanReleases = orphanReleases;
     const context = new LockContext();
     const active = new ActiveHolds();
-    // Every poller listens to it; Node would take more than ten for a leak.
+    // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, this.#closing.signal);
     const { alarms } = this;
     const closing = this.#closing.signal;
     const localQueueDeps = { store, clock, random, alarms, orphanReleases, closing };
     const localQueues = new LocalQueues(localQueueDeps);
-    const newOwner = () => this.newOwner();
+    const newOwnerId = () => this.newOwnerId();
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
     const shared = {
       store,
@@ -110,7 +111,7 @@ export class LockClient {
       orphanReleases,
       active,
       context,
-      newOwner,
+      newOwnerId,
     };
     this.#deps = { ...shared, leaks, limit: this.defaults };
     const leaseFactory = (this.#leaseFactory = new LeaseFactory(this.#deps, closing));
@@ -120,7 +121,7 @@ export class LockClient {
     this.#campaigns = new Campaigns({ clock, random, observers, context, acquire }, this.defaults, closing);
   }
 
-  newOwner(): string {
+  newOwnerId(): string {
     return createOwnerId(this.#store.clientId, this.random);
   }
 
@@ -144,7 +145,7 @@ export class LockClient {
   }
 
   acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
-    // Not async: on the way to Redis every promise counts.
+    // Not async, because every promise on the way to Redis costs.
     try {
       const names = checkResources(resource, 'acquire');
       return this.#leaseFactory.acquire(
@@ -167,7 +168,8 @@ export class LockClient {
     try {
       return await this.#leaseFactory.acquire(names, resolved, origin);
     } catch (error) {
-      // Held by this very context: busy, as for everybody else. Nothing waits, so nothing waits for itself.
+      // Held by this very context, which means busy, as for any other caller. A call that never waits cannot wait for
+      // itself.
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
       throw error;
     }
@@ -179,19 +181,19 @@ export class LockClient {
   }
 
   /**
-   * Runs the work in the async context of the lease, and releases it after that, whatever comes of the work.
+   * Runs the work in the async context of the lease, and then releases the lease, even if the work throws.
    *
    * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
    */
   async runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T> {
     try {
       return await this.#deps.context.run(lease, () => {
-        // The process may have stood still since it was granted.
+        // The process may have been suspended since the grant.
         lease.assertHeld();
         return work(lease.bind());
       });
     } finally {
-      // A release that fails never replaces what the work returned or threw; the observers are told.
+      // A failed release never replaces what the work returned or threw. The observers are told of it.
       await lease[Symbol.asyncDispose]();
     }
   }
@@ -236,8 +238,8 @@ export class LockClient {
   }
 
   /**
-   * Takes no new locks, turns the waiters away, and gives the holders `drainMs` to end their work. Then their signals
-   * abort, and what is still held is renewed no more. Closes the store.
+   * Refuses new locks and ends all waits. Holders have `drainMs` to end their work. After that their signals abort, and
+   * leases that are still held are no longer renewed. Closes the store.
    */
   shutdown(drainMs: number): Promise<void> {
     return (this.#shutdown ??= this.#drainAndClose(drainMs));

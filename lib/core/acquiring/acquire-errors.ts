@@ -12,8 +12,8 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
 
 /**
- * `waitMs` is over. The last thing known at that moment is what ended the wait: that somebody holds the resource, or that Redis
- * could not be asked.
+ * `waitMs` is over. What ended the wait is the last thing known: another holder has the resource, or Redis could not be
+ * asked.
  *
  * @param attempts how many were sent for this call
  */
@@ -47,7 +47,7 @@ export function aborted(
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
 }
 
-/** The resource is in use as something that the caller does not take it for. */
+/** The resource is in use as something else than the caller takes it for. */
 export function mismatched(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
@@ -59,22 +59,25 @@ export function mismatched(
   function explain(): string {
     if (!permits) {
       return (
-        `${name} is in use as a semaphore with ${found.total} permits, and this call wants to lock it (mode ${mode}). ` +
-        `Give one of the two another name.`
+        `${name} is in use as a semaphore with ${found.total} permits, and this call wants to lock it ` +
+        `(mode ${mode}). Give one of the two another name.`
       );
     }
     if (found.mode !== 'semaphore') {
-      return `${name} is locked (mode ${found.mode}), and this call takes it for a semaphore. Give one of the two another name.`;
+      return (
+        `${name} is locked (mode ${found.mode}), and this call takes it for a semaphore. ` +
+        `Give one of the two another name.`
+      );
     }
     if (permits.count > found.total) {
       return (
-        `${name} has ${found.total} permits since it was resized, and this call wants ${permits.count} of them at once, which ` +
-        `could never be granted. Ask for fewer, or resize the semaphore.`
+        `${name} has ${found.total} permits since it was resized, and this call wants ${permits.count} of them ` +
+        `at once, which could never be granted. Ask for fewer, or resize the semaphore.`
       );
     }
     return (
-      `${name} is in use as a semaphore with ${found.total} permits, and this call states ${permits.total}. State the same ` +
-      `number everywhere, or call resize(${permits.total}) on the semaphore.`
+      `${name} is in use as a semaphore with ${found.total} permits, and this call states ${permits.total}. ` +
+      `State the same number everywhere, or call resize(${permits.total}) on the semaphore.`
     );
   }
 }

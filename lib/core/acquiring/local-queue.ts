@@ -1,12 +1,12 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
-import { StoreWaiter, type ContenderListener, type StoreWaiterDeps } from './store-waiter.js';
+import { StoreWaiter, type StoreWaiterDeps, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { type FoundInUse, LockStoreError, type LockOwner, type PushedGrant } from '../store/lock-store.js';
-import { createContender } from '../store/owner-id.js';
+import { createOwner } from '../store/owner-id.js';
 import { StoreLease } from '../holding/store-lease.js';
 
 const NONE: readonly StoreLease[] = [];
@@ -17,93 +17,104 @@ export interface LocalQueueDeps extends StoreWaiterDeps {
 }
 
 /**
- * The calls of this process that want one resource, first come, first served. Either the resource is held here and the calls
- * wait for its release, or one contender asks the store for the first of them: a thousand local waiters cost Redis no more
- * than one. Where the resource can be shared, the contender asks while leases of this process hold it as well, and readers
- * read beside one another.
+ * The calls of this process that want one resource, first come, first served. Either this process holds the resource
+ * and the calls wait for its release, or one waiter asks the store for the first of them. A thousand local calls
+ * therefore cost Redis no more than one. Where a resource can be shared, the waiter also asks while this process holds
+ * it, and readers hold it side by side.
  */
-export class LocalQueue implements ContenderListener {
+export class LocalQueue implements WaiterListener {
   readonly log = new AttemptLog();
-  /** Those who wait, but for the one that the contender asks for. */
+  /** The calls that wait here; the one that the waiter asks for is not among them. */
   readonly #waiting = new WaitingCalls();
-  #contender: StoreWaiter | undefined;
+  #waiter: StoreWaiter | undefined;
   readonly #storeLeases = new LocalStoreLeases();
 
   constructor(
     readonly resource: string,
     private readonly deps: LocalQueueDeps,
-    /** It leaves them when nobody holds the resource here and nobody wants it. */
-    private readonly lines: Map<string, LocalQueue>,
+    /** The queues of the process. This one deletes itself there when it holds nothing and no call waits. */
+    private readonly queues: Map<string, LocalQueue>,
   ) {}
 
-  /** The call is granted, waits its turn, or the store is asked at once. */
+  /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
   join(call: PendingCall): void {
     const { maxWaiters, signal } = call.options;
     const storeLease = this.#size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
-    if (storeLease) return this.#enter(storeLease, call);
-    const isFirst = this.#mayContend(call);
+    if (storeLease) return this.#grantFrom(storeLease, call);
+    const isFirst = this.#mayAskStore(call);
     if (!isFirst && this.#size >= maxWaiters) {
       return call.fail(this.#fullHere(call));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
-    if (isFirst) return this.#contend(call).ask(call.startedAt);
+    if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
     call.onGivingUp(() => this.#outOfTime(call));
   }
 
   /** The first call that waits for its turn, here or in the queue of the store. */
   get firstWaiting(): PendingCall | undefined {
-    return this.#contender?.call ?? this.#waiting.first;
+    return this.#waiter?.call ?? this.#waiting.first;
   }
 
-  /** Whether the hold stands on what this line was granted. */
-  isStoreLeaseOf({ storeLease }: Hold): boolean {
+  /** Whether the hold stands on a store lease that this queue was granted. */
+  hasGranted({ storeLease }: Hold): boolean {
     return this.#storeLeases.has(storeLease);
   }
 
   /**
-   * The holder releases: the next call gets the lease in memory, or the store is told, together with the wish of the next
-   * call if there is one. Gives whether the lock was still held, where the store was asked.
+   * Ends a hold. Hands the lock over to the next local call, or releases it in the store. Where another call waits and
+   * the store has to be asked for it, one command does both.
+   *
+   * @param onHandedOver called before the next call is granted, where the store is not asked
+   * @returns whether the lock was still held, if the store was asked
    */
-  passOn(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
-    const { ownership, storeLease, backgroundRelease } = hold;
-    if (storeLease.leave(hold)) {
-      onPassed();
+  release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
+    const { owner, storeLease, backgroundRelease } = hold;
+    if (storeLease.removeHolder(hold)) {
+      onHandedOver();
       return undefined;
     }
-    if (this.#heirOf(storeLease)) {
-      onPassed();
+    if (this.#successorOf(storeLease)) {
+      onHandedOver();
       this.#handOver(hold);
       return undefined;
     }
     this.#storeLeases.delete(storeLease);
-    const next = this.#contender ? undefined : this.#waiting.next();
-    if (next) return this.#contend(next).askInPlaceOf(ownership);
+    const next = this.#waiter ? undefined : this.#waiting.next();
+    if (next) return this.#waiterFor(next).askAndRelease(owner);
     this.#checkIdle();
-    return this.deps.store.release(ownership, backgroundRelease);
+    return this.deps.store.release(owner, backgroundRelease);
   }
 
-  /** The call that gets what the store lease holds when it ends now. Whoever is first; and the next one takes its place in the store. */
-  #heirOf(storeLease: StoreLease, now?: number): PendingCall | undefined {
-    const contender = this.#contender;
+  /**
+   * The call that gets the lock if the store lease is handed over now: the first of all. Where the waiter asks for that
+   * one, the next call has to be able to take its place in the store.
+   */
+  #successorOf(storeLease: StoreLease, now?: number): PendingCall | undefined {
+    const waiter = this.#waiter;
     const next = this.#waiting.first;
-    const first = contender?.call ?? next;
-    if (!first || !next || storeLease.mode === 'read' || !storeLease.mayPassTo(first.options, now)) return undefined;
-    return contender && !contender.suits(next) ? undefined : first;
+    const first = waiter?.call ?? next;
+    if (!first || !next || storeLease.mode === 'read' || !storeLease.mayHandOverTo(first.options, now)) {
+      return undefined;
+    }
+    return waiter && !waiter.suits(next) ? undefined : first;
   }
 
-  /** In memory; unless those who waited have given up in the moment they heard of the release. */
+  /**
+   * Hands the lock over in memory; or releases it, if the calls that waited gave up as soon as they heard of the
+   * release.
+   */
   #handOver(hold: Hold): void {
     const { storeLease } = hold;
     const now = this.deps.clock.now();
-    const heir = this.#heirOf(storeLease, now);
-    if (heir) {
+    const successor = this.#successorOf(storeLease, now);
+    if (successor) {
       const next = this.#waiting.next()!;
-      this.#contender?.passTo(next);
-      return this.#enter(storeLease, heir, now);
+      this.#waiter?.continueFor(next);
+      return this.#grantFrom(storeLease, successor, now);
     }
     this.#storeLeases.delete(storeLease);
-    this.deps.orphanReleases.start(hold.ownership, hold);
+    this.deps.orphanReleases.start(hold.owner, hold);
     this.#goOn();
   }
 
@@ -111,16 +122,18 @@ export class LocalQueue implements ContenderListener {
   lost(hold: Hold): void {
     const { storeLease } = hold;
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
-      this.log.unanswered(new LockStoreError('unknown', 'no renewal of the lease before was confirmed in time'));
+      this.log.unanswered(new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time'));
     }
     this.#storeLeases.delete(storeLease);
     this.#goOn();
   }
 
-  /** What a holder had is another process's now. Where it was shared, the store lease stays, for the others or to be released. */
-  handedOn(hold: Hold, hasShared: boolean): void {
-    if (hold.storeLease.leave(hold)) return;
-    if (hasShared) this.deps.orphanReleases.start(hold.ownership, hold);
+  /**
+   * A lease now belongs to another process. A store lease that is shared stays for its other holders, or is released.
+   */
+  transferred(hold: Hold, hasShared: boolean): void {
+    if (hold.storeLease.removeHolder(hold)) return;
+    if (hasShared) this.deps.orphanReleases.start(hold.owner, hold);
     this.lost(hold);
   }
 
@@ -129,34 +142,34 @@ export class LocalQueue implements ContenderListener {
     this.#goOn();
   }
 
-  /** Whether a grant is for the one who asks the store. */
-  hear(grant: PushedGrant): boolean {
-    const contender = this.#contender;
-    if (!contender || !grant.isFor(contender.ownership.id)) return false;
-    contender.hear(grant.fencingToken, grant.sentAt);
+  /** Takes a grant that a message tells of. @returns whether it is for the waiter of this queue */
+  onGrant(grant: PushedGrant): boolean {
+    const waiter = this.#waiter;
+    if (!waiter || !grant.isFor(waiter.owner.id)) return false;
+    waiter.onGrant(grant.fencingToken, grant.sentAt);
     return true;
   }
 
-  holds(ownership: LockOwner): boolean {
-    return this.#storeLeases.holds(ownership);
+  holds(owner: LockOwner): boolean {
+    return this.#storeLeases.holds(owner);
   }
 
-  /** The connection is new: grants may have been missed, and the store may have lost its data. */
+  /** The connection is new: messages may have been missed, and the store may have lost its data. */
   reconnected(): void {
     this.doubt();
-    this.#contender?.ask();
+    this.#waiter?.ask();
   }
 
-  /** What is held here may have been ended in the store: the next call has to ask. */
+  /** The store may have ended what is held here, so the next call has to ask the store. */
   doubt(): void {
     this.#storeLeases.doubt();
   }
 
-  /** The application shuts down: nobody waits any more. */
+  /** The application shuts down: every call that waits fails. */
   close(): void {
-    const first = this.#contender;
+    const first = this.#waiter;
     first?.withdraw();
-    this.#contender = undefined;
+    this.#waiter = undefined;
     for (const call of [...(first ? [first.call] : []), ...this.#waiting.clear()]) {
       call.fail(new LockShutdownError(this.resource));
     }
@@ -164,12 +177,12 @@ export class LocalQueue implements ContenderListener {
   }
 
   granted(fencingToken: number, sentAt: number, now: number): void {
-    const { call, ownership, hasAskedAgain } = this.#contender!;
+    const { call, owner, hasAskedAgain } = this.#waiter!;
     const { clock } = this.deps;
-    this.#contender = undefined;
-    // Whoever waits from now on waits for this holder.
+    this.#waiter = undefined;
+    // From now on, calls wait for this holder.
     this.log.busy(0);
-    const storeLease = new StoreLease(ownership, fencingToken, sentAt, call.options, clock, now);
+    const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     storeLease.mayComeBack = hasAskedAgain;
     this.#storeLeases.add(storeLease);
     call.grant(storeLease, now);
@@ -177,45 +190,45 @@ export class LocalQueue implements ContenderListener {
   }
 
   outOfTime(): void {
-    this.#outOfTime(this.#contender!.call);
+    this.#outOfTime(this.#waiter!.call);
   }
 
   full(): void {
-    const { call } = this.#contender!;
+    const { call } = this.#waiter!;
     const { maxWaiters } = call.options;
     this.#dismissFirst(call, new LockQueueFullError(this.resource, maxWaiters, 'redis', this.log.holderTtlMs));
   }
 
   mismatched(found: FoundInUse): void {
-    const { call } = this.#contender!;
+    const { call } = this.#waiter!;
     this.#dismissFirst(call, mismatched(this.resource, call.options, found));
   }
 
   refused(): void {
-    const { call } = this.#contender!;
+    const { call } = this.#waiter!;
     this.#dismissFirst(call, unavailable(this.resource, this.log));
   }
 
-  /** How many wait. */
+  /** How many calls wait. */
   get #size(): number {
-    return this.#waiting.size + (this.#contender ? 1 : 0);
+    return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
-  #contend(call: PendingCall): StoreWaiter {
-    const ownership = createContender(this.resource, call.options, this.deps);
+  #waiterFor(call: PendingCall): StoreWaiter {
+    const owner = createOwner(this.resource, call.options, this.deps);
     call.stopWatching();
-    return (this.#contender = new StoreWaiter(ownership, call, this, this.deps));
+    return (this.#waiter = new StoreWaiter(owner, call, this, this.deps));
   }
 
-  /** A call reads beside those that do already, or follows the one that ended, without a word to the store. */
-  #enter(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
-    storeLease.passOn();
+  /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
+  #grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
+    storeLease.mintToken();
     call.grant(storeLease, now);
   }
 
   /** Whether the store can be asked for this call now, if it is the first one. */
-  #mayContend({ options }: PendingCall): boolean {
-    return !this.#contender && !this.#storeLeases.excludes(options);
+  #mayAskStore({ options }: PendingCall): boolean {
+    return !this.#waiter && !this.#storeLeases.excludes(options);
   }
 
   #outOfTime(call: PendingCall): void {
@@ -224,64 +237,64 @@ export class LocalQueue implements ContenderListener {
     this.#dismiss(call, waitedTooLong(this.resource, waitedMs, this.log, call.attempts));
   }
 
-  /** One call more than may wait: for the holder, or for a Redis that is away. */
+  /** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
   #fullHere(call: PendingCall): Error {
     this.#findOut(call, false);
     if (this.log.lastError) return unavailable(this.resource, this.log);
     return new LockQueueFullError(this.resource, call.options.maxWaiters, 'process', this.log.holderTtlMs);
   }
 
-  /** What is known at this moment without asking: a holder of this process has what it has, whatever became of Redis. */
+  /** Notes what is known without asking. If this process holds the resource, the state of Redis does not matter. */
   #findOut({ options }: PendingCall, hasEnded = true): void {
     const { clock, store } = this.deps;
     const { first: storeLease } = this.#storeLeases;
-    if (storeLease && !this.#contender) return this.log.busy(Math.max(0, storeLease.deadline - clock.now()));
+    if (storeLease && !this.#waiter) return this.log.busy(Math.max(0, storeLease.deadline - clock.now()));
     this.log.checkSilence(clock.now(), options.attemptTimeoutMs, hasEnded);
     this.log.notice(store.trouble(this.resource));
   }
 
-  /** The call ends ungranted. If the contender asks for it, the next call takes its place, in the store's queue too. */
+  /** The call fails. If the waiter asks for it, the next call takes its place, also in the queue of the store. */
   #dismiss(call: PendingCall, error: Error): void {
-    const contender = this.#contender;
-    if (contender?.call !== call) {
+    const waiter = this.#waiter;
+    if (waiter?.call !== call) {
       this.#waiting.delete(call);
       call.fail(error);
       return;
     }
-    const heir = this.#waiting.first;
-    if (!heir || !contender.suits(heir)) return this.#dismissFirst(call, error);
-    this.#waiting.delete(heir);
-    contender.passTo(heir);
+    const next = this.#waiting.first;
+    if (!next || !waiter.suits(next)) return this.#dismissFirst(call, error);
+    this.#waiting.delete(next);
+    waiter.continueFor(next);
     call.fail(error);
   }
 
-  /** The call ends ungranted, and its contender with it. */
+  /** The call fails, and its waiter ends with it. */
   #dismissFirst(call: PendingCall, error: Error): void {
-    this.#contender!.withdraw();
-    this.#contender = undefined;
+    this.#waiter!.withdraw();
+    this.#waiter = undefined;
     call.fail(error);
     this.#goOn();
   }
 
-  /** The next one's turn: to read beside the others, or to ask the store. */
+  /** Grants or asks the store for the calls whose turn it is. */
   #goOn(): void {
-    for (let next = this.#waiting.first; next && !this.#contender; next = this.#waiting.first) {
-      // Once: a moment later the store lease may not be open any more.
+    for (let next = this.#waiting.first; next && !this.#waiter; next = this.#waiting.first) {
+      // Asked once only: a moment later the store lease may have reached its last token or its time.
       const storeLease = this.#storeLeases.sharableWith(next.options);
-      if (!storeLease && !this.#mayContend(next)) return;
+      if (!storeLease && !this.#mayAskStore(next)) return;
       this.#waiting.delete(next);
-      if (storeLease) this.#enter(storeLease, next);
-      else this.#contend(next).ask();
+      if (storeLease) this.#grantFrom(storeLease, next);
+      else this.#waiterFor(next).ask();
     }
     this.#checkIdle();
   }
 
   #checkIdle(): void {
-    if (this.#storeLeases.isEmpty && this.#size === 0) this.lines.delete(this.resource);
+    if (this.#storeLeases.isEmpty && this.#size === 0) this.queues.delete(this.resource);
   }
 }
 
-/** What this process holds of one resource, through its line: one store lease, or several of what can be shared. */
+/** What a queue holds of its resource: one store lease, or several if the resource can be shared. */
 class LocalStoreLeases {
   #storeLeases: readonly StoreLease[] = NONE;
 
@@ -289,7 +302,7 @@ class LocalStoreLeases {
     return this.#storeLeases.length === 0;
   }
 
-  /** The one that it has held longest. */
+  /** The one that was granted first. */
   get first(): StoreLease | undefined {
     return this.#storeLeases[0];
   }
@@ -312,18 +325,18 @@ class LocalStoreLeases {
     return this.#storeLeases.includes(storeLease);
   }
 
-  holds(ownership: LockOwner): boolean {
-    return this.#storeLeases.some((storeLease) => storeLease.ownership === ownership);
+  holds(owner: LockOwner): boolean {
+    return this.#storeLeases.some((storeLease) => storeLease.owner === owner);
   }
 
-  /** One that a reader may read beside, without a word to the store. */
+  /** One that another reader may share without asking the store. */
   sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
     return this.#storeLeases.find((storeLease) => storeLease.mayShareWith(options));
   }
 
-  /** Whether nothing can be granted on these terms before this process releases. */
+  /** Whether nothing can be granted with these options before this process releases. */
   excludes({ mode }: ResolvedLockOptions): boolean {
-    // Who takes a lock for a semaphore is told so by the store, and at once.
+    // A call that takes a lock for a semaphore asks the store, which refuses it at once.
     return mode !== 'semaphore' && this.#storeLeases.some((storeLease) => !storeLease.isShared);
   }
 }

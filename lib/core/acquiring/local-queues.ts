@@ -6,26 +6,26 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { GrantListener, PushedGrant } from '../store/lock-store.js';
 import { Polling } from './polling.js';
 
-/** Who gets which resource in this process: the local lines, and those who ask without standing in one. */
+/** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
-  readonly #lines = new Map<string, LocalQueue>();
+  readonly #queues = new Map<string, LocalQueue>();
   readonly #polling: Polling;
 
   constructor(private readonly deps: LocalQueueDeps) {
     this.#polling = new Polling(deps);
     deps.store.listen(this);
     deps.closing.addEventListener('abort', () => {
-      for (const line of this.#lines.values()) line.close();
+      for (const queue of this.#queues.values()) queue.close();
     });
   }
 
-  /** How many resources are held through a line, or waited for. */
+  /** How many resources are held through a queue, or waited for. */
   get size(): number {
-    return this.#lines.size;
+    return this.#queues.size;
   }
 
   /**
-   * @param take what to make of the grant; called in the moment it is known
+   * @param take makes a lease of the grant, as soon as it is known
    * @throws LockError of the kind that says why the resource was not granted
    */
   acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
@@ -34,70 +34,71 @@ export class LocalQueues implements GrantListener {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { granted: (grant: Grant) => resolve(take(grant)), failed: reject };
-      this.#line(resource).join(new PendingCall(options, clock.now(), outcome, alarms));
+      this.#queueOf(resource).join(new PendingCall(options, clock.now(), outcome, alarms));
     });
   }
 
   /**
-   * The holder is done: tells the store, and gives whether the lock was still held; or hands it to the next local call.
+   * Ends a hold. Hands the lock over to the next local call, or releases it in the store.
    *
-   * @param onPassed called before the next one is granted, in place of asking the store
+   * @param onHandedOver called before the next call is granted, where the store is not asked
+   * @returns whether the lock was still held, if the store was asked
    */
-  giveBack(hold: Hold, onPassed: () => void): Promise<boolean> | undefined {
-    const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isStoreLeaseOf(hold)) return line.passOn(hold, onPassed);
-    // Lost, as at a shutdown. The work of others who share it may not have ended yet.
-    if (hold.storeLease.leave(hold)) {
-      onPassed();
+  release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
+    const queue = this.#queues.get(hold.owner.resource);
+    if (queue?.hasGranted(hold)) return queue.release(hold, onHandedOver);
+    // It was lost, for example at a shutdown. Other holders of the store lease may not have ended their work yet.
+    if (hold.storeLease.removeHolder(hold)) {
+      onHandedOver();
       return undefined;
     }
-    return this.deps.store.release(hold.ownership, hold.backgroundRelease);
+    return this.deps.store.release(hold.owner, hold.backgroundRelease);
   }
 
-  /** The holder has lost the lock: others may try. */
+  /** The holder has lost the lock, so the next call may ask. */
   lost(hold: Hold): void {
-    const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isStoreLeaseOf(hold)) line.lost(hold);
+    const queue = this.#queues.get(hold.owner.resource);
+    if (queue?.hasGranted(hold)) queue.lost(hold);
   }
 
-  /** The holder has handed the lock on to somebody else. */
-  handedOn(hold: Hold, hasShared: boolean): void {
-    const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isStoreLeaseOf(hold)) line.handedOn(hold, hasShared);
-    if (!hasShared && hold.storeLease.mayComeBack) this.deps.orphanReleases.start(hold.ownership, hold);
+  /** The lease was transferred to another process. */
+  transferred(hold: Hold, hasShared: boolean): void {
+    const queue = this.#queues.get(hold.owner.resource);
+    if (queue?.hasGranted(hold)) queue.transferred(hold, hasShared);
+    if (!hasShared && hold.storeLease.mayComeBack) this.deps.orphanReleases.start(hold.owner, hold);
   }
 
-  /** A writer became a reader: others may read beside it. */
+  /** A writer became a reader, so other readers may join it. */
   downgraded(hold: Hold): void {
-    const line = this.#lines.get(hold.ownership.resource);
-    if (line?.isStoreLeaseOf(hold)) line.downgraded();
+    const queue = this.#queues.get(hold.owner.resource);
+    if (queue?.hasGranted(hold)) queue.downgraded();
   }
 
-  /** What the first call of this process that waits for the resource has asked for. */
+  /** The options of the first call of this process that waits for the resource. */
   firstWaiting(resource: string): ResolvedLockOptions | undefined {
-    return this.#lines.get(resource)?.firstWaiting?.options;
+    return this.#queues.get(resource)?.firstWaiting?.options;
   }
 
-  /** The lock may be about to end in the store, whoever has it. */
+  /** The lock may be about to end in the store. */
   doubt(resource: string): void {
-    this.#lines.get(resource)?.doubt();
+    this.#queues.get(resource)?.doubt();
   }
 
   granted(grant: PushedGrant): void {
-    const line = this.#lines.get(grant.resource);
-    if (!line?.hear(grant)) this.deps.orphanReleases.hear(grant, (ownership) => line?.holds(ownership) ?? false);
+    const queue = this.#queues.get(grant.resource);
+    if (!queue?.onGrant(grant)) this.deps.orphanReleases.hear(grant, (owner) => queue?.holds(owner) ?? false);
   }
 
   reconnected(): void {
-    for (const line of this.#lines.values()) line.reconnected();
+    for (const queue of this.#queues.values()) queue.reconnected();
   }
 
-  #line(resource: string): LocalQueue {
-    let line = this.#lines.get(resource);
-    if (line === undefined) {
-      line = new LocalQueue(resource, this.deps, this.#lines);
-      this.#lines.set(resource, line);
+  #queueOf(resource: string): LocalQueue {
+    let queue = this.#queues.get(resource);
+    if (queue === undefined) {
+      queue = new LocalQueue(resource, this.deps, this.#queues);
+      this.#queues.set(resource, queue);
     }
-    return line;
+    return queue;
   }
 }

@@ -4,13 +4,13 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { onAbort } from '../util/signals.js';
 import type { StoreLease } from '../holding/store-lease.js';
 
-/** What becomes of a call, for the one who made it. */
+/** How the caller learns what became of its call. */
 export interface CallOutcome {
   granted(grant: Grant): void;
   failed(error: Error): void;
 }
 
-/** One call to acquire that may wait, until it is granted or fails. */
+/** One call to acquire, until it is granted or fails. */
 export class PendingCall implements Alarm {
   readonly giveUpAt: number;
   /** How many attempts were sent for it. */
@@ -33,7 +33,7 @@ export class PendingCall implements Alarm {
     return now - this.startedAt;
   }
 
-  /** Calls back when the caller's signal aborts. */
+  /** Calls back when the signal of the caller aborts. */
   onAbort(callback: () => void): void {
     if (this.options.signal) this.#stopListening = onAbort(this.options.signal, callback);
   }
@@ -48,7 +48,7 @@ export class PendingCall implements Alarm {
     this.#onGivingUp?.();
   }
 
-  /** Somebody else sees to it that it gives up in time. */
+  /** Stops the alarm for `waitMs`: from now on the waiter in the store watches the time. */
   stopWatching(): void {
     this.alarms.cancel(this);
   }
@@ -69,7 +69,10 @@ export class PendingCall implements Alarm {
   }
 }
 
-/** The calls that wait for their turn, first come first. It takes no room while nobody waits, as for nearly every lock. */
+/**
+ * The calls that wait for their turn, first come, first served. Takes no room while none waits, as for nearly every
+ * lock.
+ */
 export class WaitingCalls {
   #calls: Set<PendingCall> | undefined;
 
@@ -89,14 +92,14 @@ export class WaitingCalls {
     this.#calls?.delete(call);
   }
 
-  /** Takes the first one out. */
+  /** Removes the first one. */
   next(): PendingCall | undefined {
     const { first } = this;
     if (first) this.delete(first);
     return first;
   }
 
-  /** Takes all of them out. */
+  /** Removes all of them. */
   clear(): PendingCall[] {
     const calls = [...(this.#calls ?? [])];
     this.#calls = undefined;

@@ -6,7 +6,7 @@ import type { LocalQueueDeps } from './local-queue.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/signals.js';
-import { createContender } from '../store/owner-id.js';
+import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease } from '../holding/store-lease.js';
@@ -14,22 +14,22 @@ import { validUntil } from '../store/validity.js';
 
 /** One call to acquire, while it lasts. */
 interface Poller {
-  readonly ownership: LockOwner;
+  readonly owner: LockOwner;
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
   readonly giveUpAt: number;
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
-  /** Whether the last answer says that nothing is known yet. */
+  /** Whether the last answer says that it is not known yet who holds the resource. */
   isOpen: boolean;
-  /** Whether it asks no more. */
+  /** Whether it has stopped asking. */
   isOver: boolean;
   /** What it was granted. */
   storeLease: StoreLease | undefined;
 }
 
-/** Acquires without queueing: asks once, or again and again by the caller's own strategy. */
+/** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
 export class Polling {
   constructor(private readonly deps: LocalQueueDeps) {}
 
@@ -39,7 +39,7 @@ export class Polling {
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
-      ownership: createContender(resource, options, this.deps),
+      owner: createOwner(resource, options, this.deps),
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,
@@ -54,8 +54,8 @@ export class Polling {
       const storeLease = (poller.storeLease = await this.#poll(poller));
       storeLease.mayComeBack = poller.log.attempts > 1;
       if (closing.aborted) {
-        // Granted in the very moment the shutdown began, which counts the holders it waits for only once.
-        this.deps.orphanReleases.start(poller.ownership, options);
+        // Granted as the shutdown began, which counts only once the holders that it waits for.
+        this.deps.orphanReleases.start(poller.owner, options);
         throw aborted(resource, closing, options.signal);
       }
       return take({ storeLease, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
@@ -63,18 +63,18 @@ export class Polling {
       dispose();
       poller.isOver = true;
       // No orphan lock.
-      if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.ownership, options);
+      if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.owner, options);
     }
   }
 
   async #poll(poller: Poller): Promise<StoreLease> {
     const { store, clock, closing } = this.deps;
-    const { ownership, options, startedAt, giveUpAt, signal, log } = poller;
-    const { resource } = ownership;
+    const { owner, options, startedAt, giveUpAt, signal, log } = poller;
+    const { resource } = owner;
     for (;;) {
       const storeLease = await this.#attempt(poller);
       if (storeLease) return storeLease;
-      // Each answer passes over more of those who have died: there is an end to it.
+      // Each answer passes over more waiters that have died, so this comes to an end.
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
@@ -85,47 +85,47 @@ export class Polling {
     }
   }
 
-  /** One command. Gives nothing when the resource was not granted; what it came to is noted in the log. */
+  /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
-    const { ownership, options, giveUpAt, signal, log } = poller;
+    const { owner, options, giveUpAt, signal, log } = poller;
     const { store, clock, alarms, orphanReleases, closing } = this.deps;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.sent(sentAt);
     poller.isOpen = false;
-    const command = store.acquire(ownership, options.leaseMs);
+    const command = store.acquire(owner, options.leaseMs);
     const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.isHeld()) ?? false);
-      orphanReleases.refuseLateGrant(command, ownership, options, isWanted);
+      orphanReleases.refuseLateGrant(command, owner, options, isWanted);
     }
     if (answer.outcome === 'aborted') {
       log.isAmbiguous = true;
-      throw aborted(ownership.resource, closing, options.signal);
+      throw aborted(owner.resource, closing, options.signal);
     }
     if (answer.outcome === 'failed') {
       log.failed(answer.error);
-      if (answer.error.failure === 'refused') throw unavailable(ownership.resource, log);
+      if (answer.error.failure === 'refused') throw unavailable(owner.resource, log);
     } else if (answer.outcome === 'timeout') {
       if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
       else log.unanswered(answer.error);
     } else if (answer.value.status === 'mismatch') {
-      throw mismatched(ownership.resource, options, answer.value.found);
+      throw mismatched(owner.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
       log.busy(answer.value.ttlMs);
       poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
-      return new StoreLease(ownership, answer.value.fencingToken, sentAt, options, clock);
+      return new StoreLease(owner, answer.value.fencingToken, sentAt, options, clock);
     } else {
       log.unanswered(grantedTooLate());
     }
     return undefined;
   }
 
-  /** @throws LockError when this caller asks no more */
-  #nextPause({ ownership, options, startedAt, log }: Poller): number {
+  /** @throws LockError when there is no further attempt */
+  #nextPause({ owner, options, startedAt, log }: Poller): number {
     const { clock, random } = this.deps;
-    if (options.waitMs === 0 || !options.retry) throw exhausted(ownership.resource, log);
+    if (options.waitMs === 0 || !options.retry) throw exhausted(owner.resource, log);
     const pauseMs = checkPause(
       options.retry.next({
         attempt: log.attempts,
@@ -135,7 +135,7 @@ export class Polling {
         random: () => random.fraction(),
       }),
     );
-    if (pauseMs === null) throw exhausted(ownership.resource, log);
+    if (pauseMs === null) throw exhausted(owner.resource, log);
     return pauseMs;
   }
 }

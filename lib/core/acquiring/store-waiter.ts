@@ -23,39 +23,39 @@ export interface StoreWaiterDeps {
   readonly orphanReleases: OrphanReleases;
 }
 
-/** What a contender tells the line it asks for. */
-export interface ContenderListener {
-  /** What it and those before it have found out. */
+/** The queue that a waiter asks for. */
+export interface WaiterListener {
+  /** What this waiter and those before it have found out. */
   readonly log: AttemptLog;
   granted(fencingToken: number, sentAt: number, now: number): void;
-  /** Its call's time is over. */
+  /** The time of its call is over. */
   outOfTime(): void;
-  /** The queue of the store takes nobody any more. */
+  /** The queue of the store is full. */
   full(): void;
   /** The resource is in use as something else. */
   mismatched(found: FoundInUse): void;
-  /** The store will never do it. */
+  /** The store will never grant it. */
   refused(): void;
-  /** Whether the lock of this owner is held here. */
-  holds(ownership: LockOwner): boolean;
+  /** Whether this process holds the lock of this owner. */
+  holds(owner: LockOwner): boolean;
 }
 
 /**
- * The one who contends for a resource in the store, for the first in a local line. It asks until it is granted, again and
- * again while it stands in the queue: that keeps its place, and finds a grant whose message was lost. The call it asks for
- * may give up and leave it to the next one in line.
+ * Waits for a resource in the store, for the first call of a local queue. It asks again and again until it is granted:
+ * that keeps its place in the queue of the store, and finds a grant whose message was lost. If its call gives up, it
+ * can go on for the next call.
  */
 export class StoreWaiter implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  /** The lock to hand back in the same step; until that has been answered. */
-  #leaving: LockOwner | undefined;
+  /** The lock to release in the same step, until that has been answered. */
+  #toRelease: LockOwner | undefined;
   /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
   /** How many attempts may have been executed. */
   #outstanding = 0;
-  /** How many may still be executed, as far as is known here. */
+  /** How many may still be executed, as far as this process knows. */
   #unsettled = 0;
   /** The largest token that a message has named. */
   #heardToken = 0;
@@ -64,46 +64,48 @@ export class StoreWaiter implements Alarm {
   #isOver = false;
 
   constructor(
-    readonly ownership: LockOwner,
+    readonly owner: LockOwner,
     public call: PendingCall,
-    private readonly line: ContenderListener,
+    private readonly queue: WaiterListener,
     private readonly deps: StoreWaiterDeps,
   ) {}
 
-  /** Asks for the first time, and hands another lock of this process back with it. Says whether that was still held. */
-  askInPlaceOf(leaving: LockOwner): Promise<boolean> {
-    this.#leaving = leaving;
-    return this.#rotate(leaving);
+  /**
+   * Asks for the first time, and releases a lock of this process in the same step. @returns whether that was still held
+   */
+  askAndRelease(held: LockOwner): Promise<boolean> {
+    this.#toRelease = held;
+    return this.#rotate(held);
   }
 
-  /** @param now the time, where it is known: each look at the clock costs */
+  /** @param now the time, if the caller knows it: reading the clock costs */
   ask(now?: number): void {
-    if (this.#leaving) {
-      this.#rotate(this.#leaving).catch(() => {}); // reported by the attempt
+    if (this.#toRelease) {
+      this.#rotate(this.#toRelease).catch(() => {}); // reported by the attempt
       return;
     }
-    const { call, ownership, deps } = this;
+    const { call, owner, deps } = this;
     const { attempt, queueing } = this.#begin(now);
-    deps.store.acquire(ownership, call.options.leaseMs, queueing).then(
+    deps.store.acquire(owner, call.options.leaseMs, queueing).then(
       (reply) => this.#onReply(attempt, queueing.sentAt, reply),
       (error: unknown) => this.#onError(attempt, asStoreError(error)),
     );
   }
 
-  #rotate(leaving: LockOwner): Promise<boolean> {
-    const { call, ownership, deps } = this;
+  #rotate(held: LockOwner): Promise<boolean> {
+    const { call, owner, deps } = this;
     const { attempt, queueing } = this.#begin();
-    return deps.store.rotate(leaving, ownership, call.options.leaseMs, queueing).then(
+    return deps.store.rotate(held, owner, call.options.leaseMs, queueing).then(
       ({ released, next }) => {
-        this.#leaving = undefined;
+        this.#toRelease = undefined;
         if (next instanceof LockStoreError) this.#onError(attempt, next);
         else this.#onReply(attempt, queueing.sentAt, next);
         return released;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
-        // Who releases sees to it that the lock is given back.
-        if (cause.failure === 'notExecuted') this.#leaving = undefined;
+        // The holder sends its release again.
+        if (cause.failure === 'notExecuted') this.#toRelease = undefined;
         this.#onError(attempt, cause);
         throw cause;
       },
@@ -115,38 +117,38 @@ export class StoreWaiter implements Alarm {
     return this.#outstanding > 1;
   }
 
-  /** Whether another call may take the place of its own. */
+  /** Whether it can go on for this call in place of its own. */
   suits({ options }: PendingCall): boolean {
-    const { mode, permits } = this.ownership;
+    const { mode, permits } = this.owner;
     return (
       options.mode === mode && isSameRequest(options.permits, permits) && options.leaseMs === this.call.options.leaseMs
     );
   }
 
-  /** It asks for another call from now on. */
-  passTo(heir: PendingCall): void {
-    heir.stopWatching();
-    this.call = heir;
+  /** From now on it asks for this call. */
+  continueFor(next: PendingCall): void {
+    next.stopWatching();
+    this.call = next;
     this.#setAlarm(this.#nextAt);
   }
 
-  /** A message says that it was granted. One that comes again, whoever has sent it, says nothing new. */
-  hear(fencingToken: number, sentAt: number): void {
+  /** A message says that it was granted. A message that comes twice is heeded once. */
+  onGrant(fencingToken: number, sentAt: number): void {
     if (fencingToken <= this.#heardToken) return;
     this.#heardToken = fencingToken;
     const { leaseMs, watchdog } = this.call.options;
     const now = this.deps.clock.now();
-    // A fixed lease should be as long as was asked for; one that is nearly over should begin anew. It is this contender's in
-    // the store, so another acquire does both.
+    // A fixed lease should last as long as the caller asked for, and a lease that is nearly over should begin anew.
+    // Another acquire does both, because the store already has this waiter as the holder.
     const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
     if (isEnough) this.#conclude(fencingToken, sentAt, now);
     else this.ask();
   }
 
-  /** It asks no more. What the store may still grant it is given back. */
+  /** Stops asking. What the store may still grant is released. */
   withdraw(): void {
     this.#stop();
-    if (this.#outstanding > 0) this.deps.orphanReleases.start(this.ownership, this.call.options);
+    if (this.#outstanding > 0) this.deps.orphanReleases.start(this.owner, this.call.options);
   }
 
   /** An attempt timed out, the next one is due, or the call's time is over. */
@@ -159,31 +161,31 @@ export class StoreWaiter implements Alarm {
       if (isDue) this.#unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
       else this.#cutShort(now, attemptTimeoutMs);
     } else if (isDue && now < call.giveUpAt) this.ask();
-    if (now >= call.giveUpAt) this.line.outOfTime();
+    if (now >= call.giveUpAt) this.queue.outOfTime();
   }
 
   #stop(): void {
     const { alarms, orphanReleases } = this.deps;
     this.#isOver = true;
     alarms.cancel(this);
-    if (this.#unsettled > 0) orphanReleases.expectLate(this.ownership, this.call.options, this.#unsettled);
+    if (this.#unsettled > 0) orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
   }
 
-  /** An attempt has been executed, or never will be. */
+  /** It is known of one more attempt that it was executed, or never will be. */
   #settle(): void {
     this.#unsettled--;
-    if (this.#isOver) this.deps.orphanReleases.answered(this.ownership);
+    if (this.#isOver) this.deps.orphanReleases.answered(this.owner);
   }
 
   #conclude(fencingToken: number, sentAt: number, now: number): void {
     this.#stop();
-    this.line.granted(fencingToken, sentAt, now);
+    this.queue.granted(fencingToken, sentAt, now);
   }
 
   #begin(sentAt = this.deps.clock.now()) {
     const { options } = this.call;
     this.call.attempts++;
-    this.line.log.sent(sentAt);
+    this.queue.log.sent(sentAt);
     this.#isAsking = true;
     this.#outstanding++;
     this.#unsettled++;
@@ -195,9 +197,10 @@ export class StoreWaiter implements Alarm {
     const { call, deps } = this;
     this.#settle();
     if (this.#isOver) {
-      // It may have been executed after the withdrawal, or the release, as when a script that Redis did not know was sent anew.
+      // It may have been executed after the release, for example because Redis did not know the script and it was sent
+      // again.
       const isKnown = reply.status === 'granted' || reply.status === 'queued';
-      if (isKnown && !this.line.holds(this.ownership)) deps.orphanReleases.start(this.ownership, call.options);
+      if (isKnown && !this.queue.holds(this.owner)) deps.orphanReleases.start(this.owner, call.options);
       return;
     }
     if (reply.status === 'granted') {
@@ -207,13 +210,13 @@ export class StoreWaiter implements Alarm {
       else if (attempt === this.#latest) this.#unanswered(grantedTooLate());
       return;
     }
-    this.line.log.busy(reply.ttlMs);
+    this.queue.log.busy(reply.ttlMs);
     const isOutside = reply.status === 'full' || reply.status === 'mismatch';
     if (isOutside) this.#outstanding--;
     if (attempt !== this.#latest) return;
     this.#isAsking = false;
-    if (reply.status === 'full') this.line.full();
-    else if (reply.status === 'mismatch') this.line.mismatched(reply.found);
+    if (reply.status === 'full') this.queue.full();
+    else if (reply.status === 'mismatch') this.queue.mismatched(reply.found);
     else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));
   }
 
@@ -224,22 +227,22 @@ export class StoreWaiter implements Alarm {
     }
     if (this.#isOver || attempt !== this.#latest) return;
     this.#isAsking = false;
-    this.line.log.failed(error);
-    if (error.failure === 'refused') this.line.refused();
-    else this.#askLater(failurePause(this.line.log, this.deps.random));
+    this.queue.log.failed(error);
+    if (error.failure === 'refused') this.queue.refused();
+    else this.#askLater(failurePause(this.queue.log, this.deps.random));
   }
 
   #unanswered(error: LockStoreError): void {
-    this.line.log.unanswered(error);
+    this.queue.log.unanswered(error);
     this.#isAsking = false;
-    this.#askLater(failurePause(this.line.log, this.deps.random));
+    this.#askLater(failurePause(this.queue.log, this.deps.random));
   }
 
-  /** The time of its call is over while it asks. Another call may go on with it. */
+  /** The time of its call is over while it asks. It may go on for another call. */
   #cutShort(now: number, attemptTimeoutMs: number): void {
-    this.line.log.cutShort(now, attemptTimeoutMs);
+    this.queue.log.cutShort(now, attemptTimeoutMs);
     this.#isAsking = false;
-    this.#askLater(failurePause(this.line.log, this.deps.random));
+    this.#askLater(failurePause(this.queue.log, this.deps.random));
   }
 
   #askLater(pauseMs: number): void {

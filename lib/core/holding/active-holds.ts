@@ -1,7 +1,7 @@
 import type { Clock } from '../util/clock.js';
 import type { Hold } from './hold.js';
 
-/** The locks that some work of this process still uses; what a shutdown waits for. */
+/** The locks that work of this process still uses. A shutdown waits for them. */
 export class ActiveHolds {
   readonly #holds = new Set<Hold>();
   readonly #emptyListeners = new Set<() => void>();

@@ -1,12 +1,11 @@
 import { lastingController } from '../util/signals.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import type { Due } from '../util/due-queue.js';
 import { LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { StoreLease } from './store-lease.js';
+import type { Holder, StoreLease } from './store-lease.js';
 import { leaseFor } from '../store/validity.js';
 
 /** What a call to acquire was granted. */
@@ -14,33 +13,33 @@ export interface Grant {
   readonly storeLease: StoreLease;
   readonly attempts: number;
   readonly waitedMs: number;
-  /** When that was known, on the monotonic clock. @default now */
+  /** When this process learned of it, on the monotonic clock. @default now */
   readonly grantedAt?: number;
 }
 
 /**
- * One lock held by somebody in this process, from its acquisition to its release or loss. Several leases may stand on it,
- * one for each time a reentrant holder has entered.
+ * One lock that a caller in this process holds, from its acquisition to its release or loss. A reentrant holder has one
+ * lease on it for each time it has entered.
  */
-export class Hold implements Due {
+export class Hold implements Holder {
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   renewable: boolean;
   readonly attemptTimeoutMs: number;
-  /** Whether nobody waits for the answer to its release. */
+  /** Whether its release is not awaited. */
   readonly backgroundRelease: boolean;
   readonly acquiredAt: number;
   /** When it ended, on the monotonic clock. */
   endedAt = Infinity;
-  /** How many leases stand on it. */
+  /** How many leases are open on it. */
   depth = 1;
   /** How many of them may write. */
   writers: number;
   dueAt = 0;
   heapIndex = -1;
-  /** In which the listeners of its signal run, whoever finds that it is lost. */
+  /** The async context in which the listeners of its signal run. */
   context: AsyncContext | undefined;
-  /** See {@link Leaks}: what the user has of it, until it is watched; where it was acquired; and whether it is watched. */
+  /** For the detection of leaks: the object that the user has, where it was acquired, and whether it is watched. */
   handle: object | undefined;
   origin: Origin | undefined;
   isWatched = false;
@@ -51,7 +50,7 @@ export class Hold implements Due {
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #onOver: (() => void)[] | undefined;
-  /** The depth commands of one hold go one after another: two in flight could arrive in either order. */
+  /** The depth commands of one hold go one after another: of two in flight, either could arrive first. */
   #depthCommands: Promise<unknown> | undefined;
 
   constructor(
@@ -63,7 +62,7 @@ export class Hold implements Due {
     acquiredAt = clock.now(),
   ) {
     this.context = context;
-    storeLease.enter(this);
+    storeLease.addHolder(this);
     this.writers = storeLease.mode === 'write' ? 1 : 0;
     this.fencingToken = storeLease.fencingToken;
     this.renewable = options.watchdog;
@@ -73,8 +72,8 @@ export class Hold implements Due {
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
-  get ownership(): LockOwner {
-    return this.storeLease.ownership;
+  get owner(): LockOwner {
+    return this.storeLease.owner;
   }
 
   get mode(): LockMode {
@@ -85,7 +84,7 @@ export class Hold implements Due {
     return this.storeLease.leaseMs;
   }
 
-  /** The monotonic time after which the lock may be somebody else's. */
+  /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
     return Math.min(this.storeLease.deadline, this.#endsAt);
   }
@@ -110,7 +109,7 @@ export class Hold implements Due {
     return this.isHeld() ? Math.max(0, this.deadline - this.clock.now()) : 0;
   }
 
-  /** How long a renewal that is sent now is to last: the store should not keep the lock after `maxHoldMs`. */
+  /** How long a renewal sent now may last, so that the store does not keep the lock after `maxHoldMs`. */
   renewalMs(leaseMs = this.leaseMs): number {
     return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
   }
@@ -123,11 +122,11 @@ export class Hold implements Due {
     return this.#controller.signal;
   }
 
-  /** Final. Says so once, to the signal and to the listener. */
+  /** Marks it as lost, finally. Tells the listener and the signal once. */
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
-    this.#lossError = new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
+    this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken);
     this.onLost(this, reason);
     this.#over();
     if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
@@ -137,19 +136,19 @@ export class Hold implements Due {
     this.#controller!.abort(this.#lossError);
   }
 
-  /** Keeps no data of the caller: nobody has asked for the signal yet, and whoever does has a context. */
+  /** Drops the data of the caller. Without a signal there is no listener, and a later caller brings its own context. */
   dropContext(): void {
     if (!this.#controller) this.context = undefined;
   }
 
-  /** From now on it ends when its lease does, also where others of this process renew that. */
+  /** From now on it ends with its present lease, even if other holders of this process renew that. */
   renewNoMore(): void {
     this.renewable = false;
     this.#isRenewedNoMore = true;
     this.#endsAt = this.deadline;
   }
 
-  /** Calls back when it ends, however it does. */
+  /** Calls back when it ends, for whatever reason. */
   onOver(callback: () => void): void {
     if (this.#state === 'held') (this.#onOver ??= []).push(callback);
     else callback();
@@ -158,10 +157,13 @@ export class Hold implements Due {
   /** The error to throw where the lease had to be held: why it was lost, or that it was released. */
   lossError(): LeaseLostError {
     const reason = this.#state === 'transferred' ? 'transferred' : 'released';
-    return this.#lossError ?? new LeaseLostError(this.ownership.resource, reason, this.fencingToken);
+    return this.#lossError ?? new LeaseLostError(this.owner.resource, reason, this.fencingToken);
   }
 
-  /** Over, before the store is told: nobody may enter or renew it any more. `false`: it was lost before. */
+  /**
+   * Ends it before the store is told, so that nothing enters or renews it any more. @returns `false` if it was lost
+   * before
+   */
   end(how: 'released' | 'transferred' = 'released'): boolean {
     const now = this.clock.now();
     this.endedAt = now;

@@ -6,11 +6,11 @@ import type { Lease } from '../api/lease.js';
 /** A lease that work can run under. */
 export interface EnteredLease extends Lease {
   readonly holds: readonly Hold[];
-  /** Whether its release has begun. Others may still stand on its holds. */
+  /** Whether its release has begun. Its holds may still have other leases. */
   readonly isReleased: boolean;
 }
 
-/** A lease held in an async context, and what was held around it. */
+/** A lease that an async context holds, and the leases held around it. */
 interface ContextEntry {
   /** The lock client it belongs to: applications in one process do not see each other's leases. */
   readonly space: object;
@@ -21,17 +21,17 @@ interface ContextEntry {
 const STORAGE_KEY = Symbol.for('nestjs-redis-lock:async-context:1');
 const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<ContextEntry> };
 
-/** One for the process, even when the package is loaded both as an ES module and as CommonJS. */
+/** One storage for the process, even if the package is loaded both as an ES module and as CommonJS. */
 const storage = (shared[STORAGE_KEY] ??= new AsyncLocalStorage<ContextEntry>());
 
-/** Which leases the running async context holds. A lease that was released counts no more, whoever still sees it. */
+/** Which leases the running async context holds. A released lease does not count, even if a context still has it. */
 export class LockContext {
   /** Runs the work so that everything it calls or awaits sees the lease. */
   run<T>(lease: EnteredLease, work: () => T): T {
     return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
   }
 
-  /** Runs the work as if nothing were held, in the async context of no caller. */
+  /** Runs the work outside the async context of any caller, so that it holds nothing. */
   outside<T>(work: () => T): T {
     return inRootContext(work);
   }
@@ -40,7 +40,7 @@ export class LockContext {
   hold(resource: string): Hold | undefined {
     if (storage.getStore() === undefined) return undefined; // nearly always
     for (const { lease } of this.#entries()) {
-      const hold = lease.holds.find(({ ownership }) => ownership.resource === resource);
+      const hold = lease.holds.find(({ owner }) => owner.resource === resource);
       if (hold?.isHeld()) return hold;
     }
     return undefined;
@@ -52,8 +52,8 @@ export class LockContext {
     let permits = 0;
     for (const { lease } of this.#entries()) {
       for (const hold of lease.holds) {
-        const { ownership } = hold;
-        if (ownership.resource === resource && hold.isHeld()) permits += ownership.permits?.count ?? 0;
+        const { owner } = hold;
+        if (owner.resource === resource && hold.isHeld()) permits += owner.permits?.count ?? 0;
       }
     }
     return permits;
@@ -65,7 +65,7 @@ export class LockContext {
     return false;
   }
 
-  /** The innermost lease that is not released, of the resource if one is named. One that was lost is still shown. */
+  /** The innermost lease that is not released, of the resource if one is named. A lost lease is still returned. */
   lease(resource?: string): Lease | undefined {
     for (const { lease } of this.#entries()) {
       if (resource === undefined || lease.resources.includes(resource)) return lease;
@@ -73,7 +73,7 @@ export class LockContext {
     return undefined;
   }
 
-  /** From the inside out. Forgets what was released: un-awaited work that goes on and on would keep an endless chain. */
+  /** From the inside out. Drops released leases: work that is never awaited would otherwise keep an endless chain. */
   *#entries(): Generator<ContextEntry> {
     for (let entry = unreleased(storage.getStore()); entry; entry = entry.outer = unreleased(entry.outer)) {
       if (entry.space === this) yield entry;

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.js';
-import type { Hold } from './hold.js';
+import type { Due } from '../util/due-queue.js';
+import type { LeaseLossReason } from '../api/lease-errors.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { validUntil } from '../store/validity.js';
@@ -8,66 +9,83 @@ import { validUntil } from '../store/validity.js';
 export interface Renewal {
   readonly sentAt: number;
   readonly leaseMs: number;
-  /** Until when the lock may be trusted if this is the last one that Redis has executed. */
+  /** Until when the lock can be trusted if Redis executes no other renewal after this one. */
   readonly validUntil: number;
-  /** Whether it can make the lease shorter, and may still be executed: no later one says that it will not. */
+  /** Whether it can make the lease shorter, and may still be executed after later ones. */
   mayCut: boolean;
 }
 
+/** What holds the lock by a store lease: a reader beside others, or the only holder. */
+export interface Holder extends Due {
+  readonly storeLease: StoreLease;
+  readonly fencingToken: number;
+  /** Whether the watchdog renews it. */
+  readonly renewable: boolean;
+  /** The monotonic time after which another process may hold the lock. */
+  readonly deadline: number;
+  /** Compares the deadline, and marks a holder as lost that has passed it. */
+  isHeld(): boolean;
+  /** How long a renewal that is sent now may last. */
+  renewalMs(leaseMs?: number): number;
+  lose(reason: LeaseLossReason): void;
+}
+
 /** What decides whether one lease may follow another in the same store lease. */
-type Terms = Pick<
+type HandOverOptions = Pick<
   ResolvedLockOptions,
   'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'
 >;
 
 /**
- * The time that this process has one lock in the store, and the deadline until which that may be believed. Leases of this
- * process may follow one another in it, or read side by side, without the store being asked.
+ * The lease of one lock as the store has it, and the deadline until which this process can trust it. Leases of this
+ * process can follow one another on it, or read side by side, without asking the store.
  */
 export class StoreLease {
-  /** Who holds the lock at the moment: one, or several that read. */
-  holders: readonly Hold[] = [];
-  /** How the store has it. */
+  /** One holder, or several readers. */
+  holders: readonly Holder[] = [];
+  /** The mode that it has in the store. */
   mode: LockMode;
-  /** Whether the store is known to have it to read. */
+  /** Whether the store is known to have it in mode `read`. */
   isReadLock: boolean;
   #leaseMs: number;
-  /** No renewal is trusted for longer: one that makes the lease this short may still be executed after it. */
+  /** No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. */
   #trustedMs = Infinity;
   /** For the watchdog: when the next renewal is to be sent. */
   nextRenewalAt: number;
-  /** Transfers that may have been executed, or may still be: nobody joins what may be somebody else's. */
-  departures = 0;
+  /** How many transfers may have been executed, or may still be. No lease may join or follow until they are known. */
+  openTransfers = 0;
   /**
-   * Whether the store may have forgotten it, as far as this process has heard: then nobody follows on it unasked. Another process
-   * may have a larger token already.
+   * Whether the store may have forgotten it, as far as this process knows. Then the next lease needs the store, because
+   * another process may have a larger token already.
    */
   isInDoubt = false;
-  /** Whether an attempt to acquire it may still be executed, and grant its owner what it has handed on by then. */
+  /**
+   * Whether an attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then.
+   */
   mayComeBack = false;
-  #passedOn = 0;
+  #mintedHere = 0;
   #confirmedUntil: number;
   #deadline: number;
   /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
   #unanswered: Renewal[] | undefined;
 
   /**
-   * @param token of its first lease
+   * @param token the token of its first lease
    * @param sentAt when the command was sent that was granted
    */
   constructor(
-    readonly ownership: LockOwner,
+    readonly owner: LockOwner,
     private readonly token: number,
     sentAt: number,
-    private readonly terms: Terms,
+    private readonly options: HandOverOptions,
     private readonly clock: Clock,
     readonly beganAt = clock.now(),
   ) {
-    this.mode = terms.mode;
-    this.isReadLock = terms.mode === 'read';
-    this.#leaseMs = terms.leaseMs;
-    this.#confirmedUntil = this.#deadline = validUntil(sentAt, terms.leaseMs);
-    this.nextRenewalAt = sentAt + terms.leaseMs / 3;
+    this.mode = options.mode;
+    this.isReadLock = options.mode === 'read';
+    this.#leaseMs = options.leaseMs;
+    this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
+    this.nextRenewalAt = sentAt + options.leaseMs / 3;
   }
 
   /** How long each renewal makes the lease. */
@@ -79,14 +97,14 @@ export class StoreLease {
     this.#leaseMs = leaseMs;
   }
 
-  /** The monotonic time after which the lock may be somebody else's. */
+  /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
     return this.#deadline;
   }
 
-  /** The token of the lease that stands on it now: the first one's, and one more for each that followed. */
+  /** The token of the latest lease on it: that of the first lease, and one more for each that followed. */
   get fencingToken(): number {
-    return this.token + this.#passedOn;
+    return this.token + this.#mintedHere;
   }
 
   /** Whether others may hold the resource at the same time. */
@@ -94,54 +112,55 @@ export class StoreLease {
     return isSharedMode(this.mode);
   }
 
-  /** Whether a lease on these terms may read beside those that do. */
-  mayShareWith(next: Terms): boolean {
-    // An extension may still make it shorter than was asked for.
+  /** Whether a lease with these options may read beside the present readers. */
+  mayShareWith(next: HandOverOptions): boolean {
+    // An extension that is under way may make it shorter than the new reader asks for.
     const isSteady = !this.#unanswered?.some(({ mayCut }) => mayCut);
-    return this.mode === 'read' && isSteady && this.mayPassTo(next);
+    return this.mode === 'read' && isSteady && this.mayHandOverTo(next);
   }
 
   /**
-   * Whether a lease on these terms may follow the one that ends now. Not for long: others wait in the store meanwhile, a tick has
-   * numbers for 32 leases, and where the store has forgotten this one unnoticed, the next token is smaller than those it granted since.
+   * Whether a lease with these options may follow the one that ends now. There are limits: waiters of other processes
+   * must get their turn, and the store leaves room for 32 tokens only. And if the store has forgotten this lease
+   * unnoticed, the next token would be smaller than those it has granted since.
    */
-  mayPassTo(next: Terms, now = this.clock.now()): boolean {
-    const { terms } = this;
+  mayHandOverTo(next: HandOverOptions, now = this.clock.now()): boolean {
+    const { options } = this;
     return (
-      this.departures === 0 &&
+      this.openTransfers === 0 &&
       !this.isInDoubt &&
-      this.#passedOn < Math.min(terms.cohort, next.cohort) &&
-      now - this.beganAt < Math.min(terms.cohortMs, next.cohortMs) &&
+      this.#mintedHere < Math.min(options.cohort, next.cohort) &&
+      now - this.beganAt < Math.min(options.cohortMs, next.cohortMs) &&
       now < this.#deadline &&
       this.mode === next.mode &&
-      isSameRequest(terms.permits, next.permits) &&
-      terms.watchdog &&
+      isSameRequest(options.permits, next.permits) &&
+      options.watchdog &&
       next.watchdog &&
-      // Whether the lease was extended, or cut for the sake of a maxHoldMs.
+      // They differ if the lease was extended, or was cut because of a maxHoldMs.
       this.leaseMs === next.leaseMs &&
-      terms.maxHoldMs === Infinity &&
+      options.maxHoldMs === Infinity &&
       next.maxHoldMs === Infinity
     );
   }
 
-  /** The next lease begins, with a larger token. */
-  passOn(): void {
-    this.#passedOn++;
+  /** A new lease begins on it, with a larger token. */
+  mintToken(): void {
+    this.#mintedHere++;
   }
 
-  enter(hold: Hold): void {
-    this.holders = this.holders.length === 0 ? [hold] : [...this.holders, hold];
+  addHolder(holder: Holder): void {
+    this.holders = this.holders.length === 0 ? [holder] : [...this.holders, holder];
   }
 
-  /** The hold is over. Says whether others hold the lock still. */
-  leave(hold: Hold): boolean {
-    this.holders = this.holders.filter((other) => other !== hold);
+  /** @returns whether other holders are left */
+  removeHolder(holder: Holder): boolean {
+    this.holders = this.holders.filter((other) => other !== holder);
     return this.holders.length > 0;
   }
 
   /**
-   * A renewal is about to be sent. Until it is answered it may be executed, and the lock may then end with it: the lock is
-   * never trusted for longer than that, however long the renewals before it may last.
+   * Call this before a renewal is sent. Until it is answered it may be executed, and the lock may then end with it. So
+   * the lock is not trusted for longer than that, however long earlier renewals last.
    *
    * @param exactly whether it makes the lease shorter too
    */
@@ -152,17 +171,18 @@ export class StoreLease {
     return renewal;
   }
 
-  /** Whether renewals were sent of whom nothing was heard. */
+  /** Whether renewals were sent that have no answer yet. */
   get isUnconfirmed(): boolean {
     return (this.#unanswered?.length ?? 0) > 0;
   }
 
-  /** It was executed. A confirmation that comes after the deadline revives nothing: the lock is lost. */
+  /** It was executed. A confirmation after the deadline changes nothing: the lock is lost. */
   confirm(renewal: Renewal): void {
     const index = this.#unanswered?.indexOf(renewal) ?? -1;
     if (index === -1 || this.clock.now() >= this.#deadline) return;
-    // Whatever was sent before it was executed before it, or never, or lengthens the lease only. But a script that Redis did
-    // not know is sent once more: while there is no answer to one that cuts, it may still come.
+    // What was sent before it was executed before it, or never, or only makes the lease longer. The exception is one
+    // that makes it shorter and has no answer: a script that Redis did not know is sent again, so it may still be
+    // executed.
     this.#unanswered = this.#unanswered!.filter((other, place) => place > index || (place < index && other.mayCut));
     this.#confirmedUntil = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.#trustedMs));
     this.#findDeadline();
@@ -174,15 +194,15 @@ export class StoreLease {
     this.#findDeadline();
   }
 
-  /** There will be no answer to it. But it may come late, on a connection that was thought dead: then it cuts what was renewed since. */
+  /** It has no answer. It may still be executed, late, and then make a lease shorter that was renewed since. */
   forget(renewal: Renewal): void {
     if (renewal.mayCut) this.#trustedMs = Math.min(this.#trustedMs, renewal.leaseMs);
     renewal.mayCut = false;
   }
 
-  /** Redis says that it is not this process's any more. */
+  /** Redis says that it does not belong to this process any more. */
   takenOver(): void {
-    for (const hold of this.holders) hold.lose('takenOver');
+    for (const holder of this.holders) holder.lose('takenOver');
   }
 
   #findDeadline(): void {

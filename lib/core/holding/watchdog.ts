@@ -1,33 +1,33 @@
 import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/due-queue.js';
-import type { Hold } from './hold.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
+import type { Holder } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
 const LONGEST_RETRY_MS = 1_000;
 
-/** How many renewals are sent at once. More of them would hold up every other command on the connection. */
+/** How many renewals are sent at once. More of them would delay every other command on the connection. */
 export const RENEWALS_AT_ONCE = 256;
-/** The pause until the next ones, in which replies and other commands get their turn. */
+/** The pause before the next batch, in which replies and other commands get their turn. */
 const BATCH_PAUSE_MS = 1;
 
 /**
- * Renews every lease of the process at a third of its length and ends it at its deadline: one timer for all of them. The
- * renewals that are due go out in batches, each written as one pipeline, and of those that are late the one whose deadline
- * is nearest goes first.
+ * Renews every lease of the process after a third of its length, and ends it at its deadline, with one timer for all.
+ * Renewals that are due are sent in batches, each written as one pipeline. Of those that are late, the one whose
+ * deadline is nearest goes first.
  */
 export class Watchdog {
-  readonly #queue = new DueQueue<Hold>();
-  /** Those whose renewal is due and has not been sent, by deadline. */
-  readonly #late = new DueQueue<Hold>();
+  readonly #queue = new DueQueue<Holder>();
+  /** The holders whose renewal is due and has not been sent, by deadline. */
+  readonly #late = new DueQueue<Holder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
 
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-    private readonly onRenewalFailed: (hold: Hold, error: LockStoreError) => void,
+    private readonly onRenewalFailed: (holder: Holder, error: LockStoreError) => void,
   ) {}
 
   /** How many leases it watches. */
@@ -35,28 +35,28 @@ export class Watchdog {
     return this.#queue.size + this.#late.size;
   }
 
-  watch(hold: Hold): void {
-    this.#late.remove(hold);
-    this.#schedule(hold);
+  watch(holder: Holder): void {
+    this.#late.remove(holder);
+    this.#schedule(holder);
     this.#arm();
   }
 
-  unwatch(hold: Hold): void {
-    this.#late.remove(hold);
-    this.#queue.remove(hold);
-    // The timer stays: clearing and setting one for each short lease would cost more than one idle wake-up.
+  unwatch(holder: Holder): void {
+    this.#late.remove(holder);
+    this.#queue.remove(holder);
+    // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
-  /** Stops its timer. Leases are neither renewed nor ended by it after this. */
+  /** Stops its timer. After this it neither renews leases nor ends them. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#wakesAt = Infinity;
   }
 
-  #schedule(hold: Hold): void {
-    hold.dueAt = hold.renewable ? Math.min(hold.storeLease.nextRenewalAt, hold.deadline) : hold.deadline;
-    this.#queue.put(hold);
+  #schedule(holder: Holder): void {
+    holder.dueAt = holder.renewable ? Math.min(holder.storeLease.nextRenewalAt, holder.deadline) : holder.deadline;
+    this.#queue.put(holder);
   }
 
   #arm(): void {
@@ -73,32 +73,32 @@ export class Watchdog {
     this.#timer = undefined;
     this.#wakesAt = Infinity;
     const now = this.clock.now();
-    for (let hold = this.#queue.first(); hold && hold.dueAt <= now; hold = this.#queue.first()) {
-      this.#queue.remove(hold);
-      hold.dueAt = hold.deadline;
-      this.#late.put(hold);
+    for (let holder = this.#queue.first(); holder && holder.dueAt <= now; holder = this.#queue.first()) {
+      this.#queue.remove(holder);
+      holder.dueAt = holder.deadline;
+      this.#late.put(holder);
     }
     let renewals = 0;
-    for (let hold = this.#late.first(); hold && renewals < RENEWALS_AT_ONCE; hold = this.#late.first()) {
-      this.#late.remove(hold);
+    for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
+      this.#late.remove(holder);
       // isHeld() ends the lease when its deadline has passed.
-      if (!hold.isHeld()) continue;
-      if (hold.renewable && hold.storeLease.nextRenewalAt <= now) {
-        this.#renew(hold, now);
+      if (!holder.isHeld()) continue;
+      if (holder.renewable && holder.storeLease.nextRenewalAt <= now) {
+        this.#renew(holder, now);
         renewals++;
       }
-      this.#schedule(hold);
+      this.#schedule(holder);
     }
     this.#arm();
   }
 
-  #renew(hold: Hold, sentAt: number): void {
-    const { storeLease } = hold;
+  #renew(holder: Holder, sentAt: number): void {
+    const { storeLease } = holder;
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
-    const leaseMs = hold.renewalMs();
+    const leaseMs = holder.renewalMs();
     const renewal = storeLease.renewing(sentAt, leaseMs);
-    this.store.renew(storeLease.ownership, leaseMs).then(
+    this.store.renew(storeLease.owner, leaseMs).then(
       (stillOwner) => {
         if (stillOwner) storeLease.confirm(renewal);
         else storeLease.takenOver();

@@ -8,13 +8,13 @@ import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { LocalQueueDeps } from '../acquiring/local-queue.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
-import { createContender } from '../store/owner-id.js';
+import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { StoreLease } from '../holding/store-lease.js';
 import type { LeaseTransfer } from './transfer-text.js';
 import { validUntil } from '../store/validity.js';
 
-/** What `locks.adopt()` takes. Whatever is left out is the module's default. */
+/** What `locks.adopt()` takes. Options that are left out have the default of the module. */
 export interface AdoptOptions extends Pick<
   LockOptions,
   'waitMs' | 'watchdog' | 'maxHoldMs' | 'attemptTimeoutMs' | 'backgroundRelease'
@@ -23,7 +23,7 @@ export interface AdoptOptions extends Pick<
    * How long Redis keeps the lock without a renewal.
    *
    * @allowed 50 ms to 24 h
-   * @default that of the transferred lease
+   * @default the length of the transferred lease
    */
   leaseMs?: number;
 }
@@ -38,10 +38,10 @@ export const ADOPT_OPTION_NAMES = [
 ] as const satisfies readonly (keyof AdoptOptions)[];
 
 const NOT_ADOPTED =
-  'it waited to be adopted for longer than the leaseMs of transfer(), or it was adopted and has ended since. Give a longer leaseMs, or let ' +
-  'the job acquire the lock itself';
+  'it was not adopted within the leaseMs of transfer(), or it was adopted and has ended since. ' +
+  'Pass a longer leaseMs to transfer(), or let the job acquire the lock itself';
 
-/** Takes over leases that another process handed on. */
+/** Adopts leases that another process has transferred. */
 export class Adoption {
   constructor(
     private readonly deps: LocalQueueDeps,
@@ -49,9 +49,9 @@ export class Adoption {
   ) {}
 
   /**
-   * All of them or none.
+   * Adopts all of them, or none.
    *
-   * @throws LeaseLostError when one is not there to be adopted any more
+   * @throws LeaseLostError when one of them cannot be adopted any more
    * @throws LockUnavailableError when Redis does not answer within `waitMs`
    * @throws LockShutdownError when the application shuts down
    */
@@ -67,12 +67,12 @@ export class Adoption {
     }
   }
 
-  /** The same command again and again until it is answered: it gives the lock to one and the same id each time. */
+  /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */
   async #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
     const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
     const { resource, mode, permits } = part;
     const options = { ...given, mode, permits };
-    const next = createContender(resource, options, this.deps);
+    const next = createOwner(resource, options, this.deps);
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const log = new AttemptLog();
@@ -101,7 +101,7 @@ export class Adoption {
           if (answer.outcome !== 'timeout') log.unanswered(grantedTooLate());
           else if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
           else log.unanswered(answer.error);
-          // It may be executed after others that were sent later.
+          // It may still be executed, even after commands that are sent later.
           orphanReleases.refuseLateGrant(command.then(asReply), next, options, isWanted);
         }
         if (answer.outcome === 'failed' && answer.error.failure === 'refused') throw unavailable(resource, log);
@@ -111,17 +111,17 @@ export class Adoption {
       }
     } finally {
       isOver = true;
-      // Nobody knows that it is held, if it is.
+      // It may be held, unknown to any process.
       if (!lease && log.isAmbiguous) orphanReleases.start(next, options);
     }
   }
 
-  /** A look at who holds the resource, within the wait, says whether the text was delivered twice, or too late. */
+  /** Looks up the holder, within the wait: was the text delivered twice, or too late? */
   async #notThere({ resource, fencingToken }: LeaseTransfer, patienceMs: number): Promise<LeaseLostError> {
     const { store, alarms, closing } = this.deps;
     const answer = await withTimeout(alarms, store.inspect(resource), patienceMs, closing);
     const holders = answer.outcome === 'answered' ? answer.value.holders : [];
-    // It keeps its token with whoever adopts it.
+    // An adopted lease keeps its token.
     const isAdopted = holders.some((holder) => holder.fencingToken === fencingToken);
     if (isAdopted) return new LeaseLostError(resource, 'adopted', fencingToken);
     return new LeaseLostError(resource, 'expired', fencingToken, NOT_ADOPTED);

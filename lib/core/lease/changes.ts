@@ -4,28 +4,28 @@ import type { LeaseDeps } from './lease-deps.js';
 import { asStoreError } from '../store/lock-store.js';
 
 /**
- * Starts the lease of a hold anew, and makes it that long from now on, for the watchdog too.
+ * Starts the lease of a hold anew with this length. The watchdog uses the new length from now on.
  *
- * @throws LockUnavailableError when the store does not answer; the lease then runs on to its old end
+ * @throws LockUnavailableError when the store does not answer; the lease then keeps its old end
  */
 export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Promise<void> {
   const { store, clock, alarms, watchdog } = deps;
-  const { storeLease, ownership, attemptTimeoutMs } = hold;
+  const { storeLease, owner, attemptTimeoutMs } = hold;
   let sentAt = 0;
   let lastsMs = leaseMs;
   const send = (): Promise<boolean> => {
     sentAt = clock.now();
-    // Others who read beside it have their own idea of how long.
+    // Other readers may need a longer lease than this one asks for.
     const isAlone = storeLease.holders.length === 1;
     lastsMs = isAlone ? leaseMs : Math.max(leaseMs, storeLease.leaseMs);
     const renewalMs = hold.renewalMs(lastsMs);
     const renewal = storeLease.renewing(sentAt, renewalMs, isAlone);
     const { nextRenewalAt } = storeLease;
-    // It may shorten the lease: then the watchdog must not come too late.
+    // It may make the lease shorter, so the watchdog must not renew too late.
     storeLease.nextRenewalAt = Math.min(nextRenewalAt, sentAt + lastsMs / 3);
     watchdog.watch(hold);
-    const command = store.renew(ownership, renewalMs, isAlone);
-    // Also when nobody waits for the reply any more.
+    const command = store.renew(owner, renewalMs, isAlone);
+    // Also if the call has stopped waiting for the reply.
     command.then(
       (stillOwner) => (stillOwner ? storeLease.confirm(renewal) : storeLease.takenOver()),
       (error: unknown) => {
@@ -36,7 +36,7 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Prom
     );
     return command;
   };
-  await ask(alarms, send, attemptTimeoutMs, 'extend', ownership.resource, () => hold.isHeld());
+  await ask(alarms, send, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
   if (!hold.isHeld()) return;
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
@@ -44,8 +44,8 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Prom
 }
 
 /**
- * Makes a writer a reader, in place. It is one from now on, whatever comes of the command: who may have let readers in must
- * not write any more. Other readers of this process may join at once, because the store still lets nobody else in.
+ * Makes a writer a reader, in place. It counts as a reader from now on, even if the command fails: readers may be in
+ * already, so it must not write any more. Readers of this process can join at once, because the store admits no writer.
  */
 export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boolean>> {
   const { storeLease } = hold;
@@ -54,7 +54,7 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
     const leaseMs = hold.renewalMs();
     const renewal = storeLease.renewing(deps.clock.now(), leaseMs);
     try {
-      const isOwner = await deps.store.downgrade(hold.ownership, leaseMs);
+      const isOwner = await deps.store.downgrade(hold.owner, leaseMs);
       if (isOwner) {
         storeLease.isReadLock = true;
         storeLease.confirm(renewal);
@@ -67,14 +67,16 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
   };
   const again = () => (hold.isHeld() ? send() : undefined);
   const answer = hold.inOrder(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
-  // After the command was sent: whoever asks the store for more is behind it.
+  // After the command was sent, so that further commands to the store come after it.
   deps.localQueues.downgraded(hold);
   const known = await answer;
   if (known.outcome === 'answered' && !known.value) storeLease.takenOver();
   return known;
 }
 
-/** Tells the store how many leases stand on a hold, which starts the lease anew. One at a time: see {@link Hold.inOrder}. */
+/**
+ * Tells the store how many leases are open on a hold, which renews the lease. One at a time: see {@link Hold.inOrder}.
+ */
 export function sendDepth(
   hold: Hold,
   { store, clock, alarms }: LeaseDeps,
@@ -84,7 +86,7 @@ export function sendDepth(
     const leaseMs = hold.renewalMs();
     const renewal = hold.storeLease.renewing(clock.now(), leaseMs);
     try {
-      const isOwner = await store.setDepth(hold.ownership, hold.depth, leaseMs);
+      const isOwner = await store.setDepth(hold.owner, hold.depth, leaseMs);
       if (isOwner) hold.storeLease.confirm(renewal);
       return isOwner;
     } catch (error) {

@@ -5,14 +5,14 @@ import { notAmong, severalOrders } from '../api/resource.js';
 import type { TransferOptions } from '../api/lease.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 
-/** Several resources held as one. It is lost as soon as one of them is. */
+/** The lease of several resources. It is lost as soon as one of them is lost. */
 export class CompositeLease extends PrintableLease implements EnteredLease {
   readonly resource: string;
   readonly resources: readonly string[];
   #controller: AbortController | undefined;
 
   constructor(
-    /** One lease a resource, sorted by resource, each with its own fencing token. */
+    /** One lease for each resource, sorted by resource, each with its own fencing token. */
     readonly leases: readonly SingleLease[],
   ) {
     super();
@@ -24,7 +24,10 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     return this.leases[0]!.mode;
   }
 
-  /** @throws InvalidLockOptionsError when the tokens are of several orders: the largest may exceed that of the next holder of another */
+  /**
+   * @throws InvalidLockOptionsError when the tokens are of several orders, because the largest would not order all of
+   * them
+   */
   get fencingToken(): number {
     const { fence } = this.leases[0]!;
     if (this.leases.some((lease) => lease.fence !== fence)) throw severalOrders(this.resources);
@@ -51,7 +54,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
 
   get signal(): AbortSignal {
     const controller = (this.#controller ??= this.#createController());
-    // Asking each part also notices a deadline that has just passed.
+    // Reading the signal of a part also notices a deadline that has just passed.
     for (const { signal } of this.leases)
       if (signal.aborted && !controller.signal.aborted) controller.abort(signal.reason);
     return controller.signal;
@@ -70,8 +73,8 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
   }
 
   async verify(): Promise<boolean> {
-    const verdicts = await Promise.all(this.leases.map((lease) => lease.verify()));
-    return verdicts.every(Boolean);
+    const answers = await Promise.all(this.leases.map((lease) => lease.verify()));
+    return answers.every(Boolean);
   }
 
   async extend(leaseMs?: number): Promise<void> {
@@ -84,13 +87,13 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {
-    for (const lease of this.leases) lease.checkMayLeave();
-    const parts = await Promise.allSettled(this.leases.map((lease) => lease.handOn(lease.transferMs(options))));
+    for (const lease of this.leases) lease.checkMayTransfer();
+    const parts = await Promise.allSettled(this.leases.map((lease) => lease.transferPart(lease.transferMs(options))));
     const failed = parts.find((part) => part.status === 'rejected');
     if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseTransfer>).value));
-    // All or nothing: what has moved can be adopted by nobody.
+    // All or nothing: the parts that were transferred are released, because no process can adopt them.
     for (const [place, part] of parts.entries()) {
-      if (part.status === 'fulfilled') this.leases[place]!.discard(part.value);
+      if (part.status === 'fulfilled') this.leases[place]!.discardTransfer(part.value);
     }
     throw failed.reason;
   }
@@ -108,12 +111,12 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     return this;
   }
 
-  /** Releases, whatever the async context. */
+  /** Releases it, in any async context. */
   async end(): Promise<void> {
     await this.#endAll((lease) => lease.end());
   }
 
-  /** Ends every part, also after a failure, and then reports the first failure. */
+  /** Ends every part, even after a failure, and then throws the first error. */
   async #endAll(end: (lease: SingleLease) => Promise<void>): Promise<void> {
     const results = await Promise.allSettled(this.leases.toReversed().map(end));
     for (const result of results) if (result.status === 'rejected') throw result.reason;

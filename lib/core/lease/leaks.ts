@@ -1,22 +1,26 @@
 import type { ActiveHolds } from '../holding/active-holds.js';
 import { callSiteOf, type Origin, recordOrigin } from '../util/call-site.js';
 import type { Clock, Timer } from '../util/clock.js';
-import type { CompositeLease } from './composite-lease.js';
 import type { LockObservers } from '../api/events.js';
-import type { SingleLease } from './single-lease.js';
 import type { Hold } from '../holding/hold.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
-/** What becomes of a lease that was forgotten: it is renewed for as long as the process lives, or no more. */
+/** What happens to a leaked lease: it is renewed for as long as the process lives, or no more. */
 export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
 
 const NOT_RECORDED: Origin = {};
 
-/** A lease that lives for this long is watched. Most do not, and shall cost nothing. */
+/** A lease that lives this long is watched. Most do not live this long, and must cost nothing. */
 const LOOK_MS = 500;
-/** A stack costs as much as a lease that is handed over inside the process, so only so many are recorded between two looks. */
+/** How many stacks are recorded between two looks. One costs as much as a hand-over inside the process. */
 const ORIGINS_PER_LOOK = 100;
+
+/** A lease of one resource, with its hold; or of several. */
+interface Trackable {
+  readonly hold?: Hold;
+  readonly holds: readonly Hold[];
+}
 
 interface Watched {
   readonly hold: Hold;
@@ -24,8 +28,8 @@ interface Watched {
 }
 
 /**
- * Notices leases that can never be released, because nothing refers to them any more: the object that `acquire()` gave was collected by
- * the garbage collector. Nothing in here or anywhere in the library keeps that object for longer than the first look.
+ * Notices leases that can never be released, because the garbage collector has collected the object that `acquire()`
+ * returned. Nothing in the library keeps that object for longer than the first look.
  */
 export class Leaks {
   readonly #registry = new FinalizationRegistry<Watched>((watched) => this.#forgotten(watched));
@@ -48,15 +52,15 @@ export class Leaks {
     return recordOrigin(below);
   }
 
-  /** Watches a lease whose release is up to the user. A fixed one ends by itself. */
-  track<L extends SingleLease | CompositeLease>(lease: L, origin: Origin): L {
-    if ('hold' in lease) trackHold(lease.hold, lease, origin);
+  /** Watches a lease that the user has to release. A fixed lease ends by itself, so it is not watched. */
+  track<L extends Trackable>(lease: L, origin: Origin): L {
+    if (lease.hold) trackHold(lease.hold, lease, origin);
     else for (const hold of lease.holds) trackHold(hold, lease, origin);
     this.#lookLater();
     return lease;
   }
 
-  /** The lease has ended; or its signal was asked for: whoever keeps only that may still depend on it. */
+  /** Call this when the lease has ended, or when its signal was read: the user may keep only the signal. */
   untrack(hold: Hold): void {
     hold.handle = hold.origin = undefined;
     if (!hold.isWatched) return;
@@ -84,7 +88,7 @@ export class Leaks {
   }
 
   #watch(hold: Hold, handle: object): void {
-    // As text: the frames of a stack keep the objects whose methods they are.
+    // As text, because the frames of a stack keep their objects alive.
     this.#registry.register(handle, { hold, callSite: callSiteOf(hold.origin) }, hold);
     hold.handle = hold.origin = undefined;
     hold.isWatched = true;
@@ -94,10 +98,10 @@ export class Leaks {
   #forgotten({ hold, callSite }: Watched): void {
     hold.isWatched = false;
     if (!hold.isHeld()) return;
-    const { ownership, fencingToken } = hold;
+    const { owner, fencingToken } = hold;
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;
-    this.observers.emit({ type: 'leaked', resource: ownership.resource, fencingToken, heldMs, callSite, isRenewed });
+    this.observers.emit({ type: 'leaked', resource: owner.resource, fencingToken, heldMs, callSite, isRenewed });
     if (isRenewed || !hold.isHeld()) return;
     hold.renewNoMore();
     this.watchdog.watch(hold);
@@ -105,7 +109,7 @@ export class Leaks {
 }
 
 function trackHold(hold: Hold, handle: object, origin: Origin): void {
-  // Where it was entered again, the first lease of it is watched.
+  // Of a lock that was entered several times, only the first lease is watched.
   if (!hold.renewable || hold.depth > 1) return;
   hold.handle = handle;
   hold.origin = origin;

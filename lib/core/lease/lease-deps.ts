@@ -10,7 +10,7 @@ import type { LockStore } from '../store/lock-store.js';
 import type { Watchdog } from '../holding/watchdog.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 
-/** What a lease works with; one for all leases of a client. */
+/** What leases need; one for all leases of a client. */
 export interface LeaseDeps {
   readonly store: LockStore;
   readonly localQueues: LocalQueues;
@@ -24,5 +24,5 @@ export interface LeaseDeps {
   readonly leaks: Leaks;
   readonly limit: LeaseLimit;
   /** A new owner id of this process. */
-  newOwner(): string;
+  newOwnerId(): string;
 }

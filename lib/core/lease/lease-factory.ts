@@ -9,7 +9,7 @@ import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 
-/** Makes leases: of one resource, of several at once, or by entering again what this async context holds. */
+/** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
   constructor(
     private readonly deps: LeaseDeps,
@@ -47,10 +47,10 @@ export class LeaseFactory {
     const { context, leaks } = this.deps;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
-    // Who takes a semaphore for a lock is told so by the store.
+    // A call that takes a semaphore for a lock asks the store, which refuses it.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
     if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
-    // The grant may come in anybody's context: in that of the call that releases, or of a connection.
+    // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();
     return this.deps.localQueues.acquire(resource, options, (grant) => {
       const lease = this.hold(grant, options, caller);
@@ -73,11 +73,11 @@ export class LeaseFactory {
       caller,
       grantedAt,
     );
-    // A fixed lease ends by itself and may be meant to: a shutdown waits for it only where work runs under it (see bind).
+    // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
-    const { ownership, fencingToken, mode } = hold;
-    const { resource } = ownership;
+    const { owner, fencingToken, mode } = hold;
+    const { resource } = owner;
     this.deps.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new SingleLease(hold, this.deps);
   }
@@ -94,7 +94,8 @@ export class LeaseFactory {
     try {
       for (const name of names) {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
-        // Its token is the largest of them: whoever follows on a part of it has to get one from Redis, which is larger still.
+        // Its token is the largest of them. So the next holder of a part needs a token from Redis, which is larger
+        // still.
         const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0 };
         const lease = this.#acquireOne(name, part);
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
@@ -109,8 +110,8 @@ export class LeaseFactory {
   }
 
   /**
-   * The wait for the resources before it has left this one too little time: what ended it is whoever held those, and not a Redis
-   * that has just answered. It is told how long the whole of it has waited.
+   * The wait for earlier resources has left too little time for this one. The holders of those ended the wait, and not
+   * a Redis that has just answered. The error says how long the whole call has waited.
    */
   #late(error: unknown, { waitMs, attemptTimeoutMs }: ResolvedLockOptions, whole: ResolvedLockOptions): never {
     const isCutShort =
@@ -124,7 +125,7 @@ export class LeaseFactory {
   /** @throws LockReentryError when this context holds the resource and cannot enter again */
   #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
     if (!hold || hold.mode === 'semaphore' || mayEnter(hold.mode, options.mode)) return;
-    const { resource } = hold.ownership;
+    const { resource } = hold.owner;
     if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
     throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
   }
@@ -136,13 +137,13 @@ export class LeaseFactory {
   }
 
   async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<SingleLease> {
-    const { resource } = hold.ownership;
+    const { resource } = hold.owner;
     this.#checkReentry(hold, options);
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
     const lease = new SingleLease(hold, this.deps, options.mode);
     if (hold.mode === 'read') {
-      // Redis knows that this process reads, and not how often. But the lease may be on its way to somebody else.
+      // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
       await hold.inOrder(() => Promise.resolve());
       if (hold.isHeld()) return lease;
       await lease.end().catch(() => {});
@@ -161,14 +162,14 @@ export class LeaseFactory {
   #onLost(hold: Hold, reason: LeaseLossReason): void {
     const { active, watchdog, observers, localQueues } = this.deps;
     watchdog.unwatch(hold);
-    // At a shutdown the work may still release in the time of grace; otherwise nobody may ever do it.
+    // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
-    observers.emit({ type: 'lost', resource: hold.ownership.resource, fencingToken: hold.fencingToken, reason });
+    observers.emit({ type: 'lost', resource: hold.owner.resource, fencingToken: hold.fencingToken, reason });
   }
 }
 
-/** Whether a context that holds a resource may enter it once more: not for more than it has. */
+/** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */
 function mayEnter(held: LockMode, wanted: LockMode): boolean {
   if (held === 'write') return wanted === 'write' || wanted === 'read';
   return held === wanted && (held === 'reentrant' || held === 'read');

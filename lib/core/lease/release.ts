@@ -5,22 +5,22 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 
 const OVER = Promise.resolve();
-const PASSED_ON = { outcome: 'answered', value: true } as const;
+const HANDED_OVER = { outcome: 'answered', value: true } as const;
 
 /**
- * The last lease on a hold ends: the lock goes to the next one, here or in the store.
+ * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store.
  *
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
-export function giveBack(hold: Hold, deps: LeaseDeps): Promise<void> {
+export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
   const { alarms, localQueues, store, watchdog } = deps;
   const wasHeld = hold.end();
   const { endedAt } = hold;
   const heldMs = endedAt - hold.acquiredAt;
   watchdog.unwatch(hold);
-  const released = localQueues.giveBack(hold, () => conclude(hold, deps, PASSED_ON, wasHeld, heldMs));
+  const released = localQueues.release(hold, () => conclude(hold, deps, HANDED_OVER, wasHeld, heldMs));
   if (released === undefined) return OVER;
-  const again = (): Promise<boolean> => store.release(hold.ownership);
+  const again = (): Promise<boolean> => store.release(hold.owner);
   const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, endedAt);
   const ended = answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;
@@ -28,9 +28,9 @@ export function giveBack(hold: Hold, deps: LeaseDeps): Promise<void> {
   return OVER;
 }
 
-/** One of the leases on a hold ends. If Redis misses this, the last release frees the lock all the same. */
-export async function leaveOne(hold: Hold, deps: LeaseDeps): Promise<void> {
-  // The last of those who write has left those who read.
+/** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */
+export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
+  // Only readers are left: the last writing entry has ended.
   if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, deps));
   await hold.inOrder(async () => {
     if (!hold.isHeld() || hold.mode === 'read') return;
@@ -47,8 +47,8 @@ function conclude(
   wasHeld: boolean,
   heldMs: number,
 ): void {
-  const { ownership, fencingToken } = hold;
-  const { resource } = ownership;
+  const { owner, fencingToken } = hold;
+  const { resource } = owner;
   active.delete(hold);
   if (!wasHeld) {
     observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
@@ -57,7 +57,7 @@ function conclude(
     else observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
-    orphanReleases.start(ownership, hold);
+    orphanReleases.start(owner, hold);
     observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
     throw error;
   }

@@ -6,9 +6,9 @@ import { LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
-import { giveBack, leaveOne } from './release.js';
+import { releaseHold, releaseEntry } from './release.js';
 import { downgrade, extend } from './changes.js';
-import { handOn } from './transfer.js';
+import { transfer } from './transfer.js';
 import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
@@ -18,7 +18,7 @@ import { escapeUnsafe } from '../util/quoted.js';
 
 const OVER = Promise.resolve();
 
-/** How a lease looks in a log: what a reader wants to know of it, and never its owner id, which is a secret. */
+/** How a lease looks in a log. Never shows the owner id, which is a secret. */
 export abstract class PrintableLease {
   abstract readonly fencingToken: number;
 
@@ -53,7 +53,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   }
 
   get resource() {
-    return this.hold.ownership.resource;
+    return this.hold.owner.resource;
   }
 
   get resources() {
@@ -68,7 +68,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this.hold.fencingToken;
   }
 
-  /** What numbers the leases of its resource. */
+  /** The name of the counter that numbers the leases of its resource. */
   get fence(): string {
     return this.deps.store.fenceOf(this.resource);
   }
@@ -105,8 +105,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
-    const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.ownership));
-    // Whoever of this process holds the lock by now.
+    const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.owner));
+    // All holders of this process have lost it.
     if (!isOwner) this.hold.storeLease.takenOver();
     return this.isHeld();
   }
@@ -136,7 +136,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
       this.#mode = 'read';
       hold.writers--;
     }
-    // It reads beneath a writer, or Redis knows that it reads.
+    // An outer entry still writes, or Redis has the lock in mode `read` already.
     if (hold.writers > 0 || hold.storeLease.isReadLock) return;
     const answer = await downgrade(hold, this.deps);
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
@@ -146,37 +146,37 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {
-    return encodeLeases([await this.handOn(this.transferMs(options))]);
+    return encodeLeases([await this.transferPart(this.transferMs(options))]);
   }
 
-  /** How long it waits to be adopted. @throws InvalidLockOptionsError */
+  /** How long the transferred lease waits to be adopted. @throws InvalidLockOptionsError */
   transferMs(options: TransferOptions): number {
     const leaseMs = readTransferOptions(options, this.hold.leaseMs);
     checkLeaseLimit(leaseMs, this.deps.limit);
     return leaseMs;
   }
 
-  /** @throws LeaseLostError, LockReentryError where it cannot be handed on */
-  checkMayLeave(): void {
+  /** @throws LeaseLostError, LockReentryError where it cannot be transferred */
+  checkMayTransfer(): void {
     this.assertHeld();
-    if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'handed on');
+    if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
   }
 
   /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
-  async handOn(leaseMs: number): Promise<LeaseTransfer> {
-    this.checkMayLeave();
+  async transferPart(leaseMs: number): Promise<LeaseTransfer> {
+    this.checkMayTransfer();
     const { hold, deps, resource } = this;
-    // Others may read beside it already, and only where Redis has it to read they can do so when it has left.
+    // Other readers may share it already. They can go on only if Redis has the lock in mode `read`.
     if (hold.mode === 'read') await this.downgrade();
     const lease = await hold.inOrder(async () => {
-      // What was asked for before may have ended it, or handed it on.
-      this.checkMayLeave();
-      return handOn(hold, deps, leaseMs, (hasShared) => {
+      // An earlier command may have ended or transferred it.
+      this.checkMayTransfer();
+      return transfer(hold, deps, leaseMs, (hasShared) => {
         this.#ending = OVER;
         const isEnd = hold.end('transferred');
         deps.watchdog.unwatch(hold);
         deps.active.delete(hold);
-        deps.localQueues.handedOn(hold, hasShared);
+        deps.localQueues.transferred(hold, hasShared);
         if (isEnd) deps.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
       });
     });
@@ -184,8 +184,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return lease;
   }
 
-  /** Gives back what was handed on, where nobody will adopt it. */
-  discard(lease: LeaseTransfer): void {
+  /** Releases a transferred lease that no process will adopt. */
+  discardTransfer(lease: LeaseTransfer): void {
     this.deps.orphanReleases.start(lease, this.hold);
   }
 
@@ -201,7 +201,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     await this.end().catch(() => {});
   }
 
-  /** From now on the lease belongs to the async context that runs: listeners of its signal see it as the current one. */
+  /** Binds the lease to the running async context: the listeners of its signal see it as the current one. */
   bind(): this {
     this.#isBound = true;
     if (this.hold.depth === 1) this.hold.context = currentContext();
@@ -209,15 +209,15 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this;
   }
 
-  /** Releases, whatever the async context. */
+  /** Releases it, in any async context. */
   end(): Promise<void> {
     if (this.#ending) return this.#ended(this.#ending);
-    // Now: an observer, or a listener of the signal, may call this again before #end() returns.
+    // Set first, because an observer or a listener of the signal may call this again before #end() returns.
     this.#ending = OVER;
     return (this.#ending = this.#end());
   }
 
-  /** Another call does nothing but wait for the first one, which tells what went wrong. */
+  /** A further call only waits for the first one, which reports what went wrong. */
   #ended(ending: Promise<void>): Promise<void> {
     return ending === OVER ? OVER : ending.catch(() => {});
   }
@@ -227,7 +227,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     deps.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
-    return hold.depth > 0 ? leaveOne(hold, deps) : giveBack(hold, deps);
+    return hold.depth > 0 ? releaseEntry(hold, deps) : releaseHold(hold, deps);
   }
 
   /** @throws LockUnavailableError */

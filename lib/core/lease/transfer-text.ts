@@ -3,17 +3,17 @@ import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS, type PermitReque
 import type { LockOwner } from '../store/lock-store.js';
 import { checkResource } from '../api/resource.js';
 
-/** A lease between two processes. */
+/** A lease on its way from one process to another. */
 export interface LeaseTransfer extends LockOwner {
   readonly fencingToken: number;
-  /** How long the lease was for the one who handed it on. */
+  /** How long the lease was in the process that transferred it. */
   readonly leaseMs: number;
 }
 
 /** What an encoded lease begins with; the number changes with what follows. */
 const FORMAT = 'lease1.';
 
-/** The leases as one text without spaces. Whoever has it can take them over. */
+/** The leases as one text without spaces. Any process that has the text can adopt them. */
 export function encodeLeases(leases: readonly LeaseTransfer[]): string {
   const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs }) => {
     return [resource, owner, mode, fencingToken, leaseMs, ...(permits ? [permits.count, permits.total] : [])];
@@ -21,18 +21,18 @@ export function encodeLeases(leases: readonly LeaseTransfer[]): string {
   return FORMAT + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-/** @throws InvalidLockOptionsError that does not show the text: it may be nearly right, and a secret */
+/** @throws InvalidLockOptionsError that does not show the text, because even a damaged text may be a secret */
 export function decodeLeases(text: unknown): LeaseTransfer[] {
   if (typeof text === 'string' && text.startsWith(FORMAT)) {
     try {
       const fields: unknown = JSON.parse(Buffer.from(text.slice(FORMAT.length), 'base64url').toString());
       if (Array.isArray(fields) && fields.length > 0) return fields.map(readLease);
     } catch {
-      // Said below.
+      // Reported below.
     }
   }
   throw new InvalidLockOptionsError(
-    'The text given to adopt() is not what transfer() gave: hand it over as it is, whole and unchanged.',
+    'The text passed to adopt() is not a text that transfer() returned. Pass it whole and unchanged.',
     'text',
   );
 }

@@ -5,41 +5,42 @@ import { asStoreError, type LockOwner } from '../store/lock-store.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
 /**
- * Moves a lock to an id id that only the text will know. The one of this process is worth nothing after that: what it
- * still sends, late or twice, changes nothing.
+ * Moves a lock to a new owner id that only the transferred text contains. The old id is worthless after that: commands
+ * that it still sends, late or twice, change nothing.
  *
  * @param leaseMs how long the lock waits to be adopted
- * @param onMoved called as soon as it is known, before any other reply is looked at
- * @throws LockUnavailableError when Redis does not answer. The lease goes on here until it is known that it has moved; what
- *   nobody can adopt is then given back
+ * @param onMoved called as soon as the move is known, before any other reply is read
+ * @throws LockUnavailableError when Redis does not answer. The lease goes on here until it is known whether it has
+ *   moved;
+ *   if it has, it is released, because no process can adopt it
  */
-export async function handOn(
+export async function transfer(
   hold: Hold,
   deps: LeaseDeps,
   leaseMs: number,
   onMoved: (hasShared: boolean) => void,
 ): Promise<LeaseTransfer | undefined> {
-  const { storeLease, ownership, fencingToken } = hold;
+  const { storeLease, owner, fencingToken } = hold;
   const { store, clock, alarms, orphanReleases } = deps;
-  const heir: LockOwner = { ...ownership, mode: hold.mode, id: deps.newOwner() };
+  const newOwner: LockOwner = { ...owner, mode: hold.mode, id: deps.newOwnerId() };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   let isAwaited = true;
   let mayHaveMoved = true;
   let share = false;
   const send = (): Promise<boolean> => {
-    // Others of this process read on.
+    // Other readers of this process keep it.
     share = storeLease.holders.length > 1;
     const isShared = share;
-    // Once it has moved it ends when nobody adopts it in time: until the answer it is not trusted for longer.
+    // Once it has moved, it ends unless it is adopted in time. Until the answer it is not trusted for longer than that.
     const renewal = isShared ? undefined : storeLease.renewing(clock.now(), leaseMs, true);
-    if (renewal) storeLease.departures++;
+    if (renewal) storeLease.openTransfers++;
     if (renewal) deps.watchdog.watch(hold);
     mayHaveMoved = true;
-    const command = store.transfer(ownership, { to: heir.id, leaseMs, fencingToken, share: isShared });
+    const command = store.transfer(owner, { to: newOwner.id, leaseMs, fencingToken, share: isShared });
     return command.then(
       (token) => {
         if (token !== null && isAwaited) onMoved(isShared);
-        if (token !== null && !isAwaited) orphanReleases.start(heir, limits);
+        if (token !== null && !isAwaited) orphanReleases.start(newOwner, limits);
         if (token === null || (!isAwaited && !isShared)) storeLease.takenOver();
         return token !== null;
       },
@@ -48,11 +49,11 @@ export async function handOn(
         mayHaveMoved = cause.failure === 'unknown';
         if (renewal && mayHaveMoved) {
           storeLease.forget(renewal);
-          // A renewal finds out.
+          // A renewal finds out whether it has moved.
           storeLease.nextRenewalAt = clock.now();
           deps.watchdog.watch(hold);
         } else if (renewal) {
-          storeLease.departures--;
+          storeLease.openTransfers--;
           storeLease.dismiss(renewal);
         }
         throw cause;
@@ -60,14 +61,14 @@ export async function handOn(
     );
   };
   try {
-    const isMoved = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', ownership.resource, () => hold.isHeld());
+    const isMoved = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', owner.resource, () => hold.isHeld());
     if (!isMoved) return undefined;
   } catch (error) {
     isAwaited = false;
-    // Nobody will adopt it. But it must not be free while it is trusted here.
-    if (mayHaveMoved && share) orphanReleases.start(heir, limits);
-    else if (mayHaveMoved) hold.onOver(() => orphanReleases.again(heir, limits));
+    // No process will adopt it. But it must not be free while this process still trusts it.
+    if (mayHaveMoved && share) orphanReleases.start(newOwner, limits);
+    else if (mayHaveMoved) hold.onOver(() => orphanReleases.again(newOwner, limits));
     throw error;
   }
-  return { ...heir, fencingToken, leaseMs: storeLease.leaseMs };
+  return { ...newOwner, fencingToken, leaseMs: storeLease.leaseMs };
 }

@@ -56,7 +56,7 @@ export class SingletonRuns {
     const { resource } = resolved.target;
     const attempt: TickAttempt = {
       ...resolved,
-      ownership: { resource, id: this.client.newOwner(), mode: 'exclusive' },
+      ownership: { resource, id: this.client.newOwnerId(), mode: 'exclusive' },
       startedAt: this.client.clock.now(),
     };
     let claimed = await (resolved.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));

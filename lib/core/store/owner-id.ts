@@ -11,7 +11,7 @@ export function createOwnerId(clientId: string, random: Random): string {
 }
 
 /** What a new contender of this client is called in the store. */
-export function createContender(
+export function createOwner(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
   { store, random }: { readonly store: LockStore; readonly random: Random },

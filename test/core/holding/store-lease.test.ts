@@ -132,41 +132,41 @@ describe('a storeLease', () => {
     it('with the next token each time', () => {
       const storeLease = start();
       expect(storeLease.fencingToken).toBe(64);
-      storeLease.passOn();
+      storeLease.mintToken();
       expect(storeLease.fencingToken).toBe(65);
-      storeLease.passOn();
+      storeLease.mintToken();
       expect(storeLease.fencingToken).toBe(66);
     });
 
     it('as often as cohort allows, and never out of its tick', () => {
       const storeLease = start();
-      for (let i = 0; i < 31; i++, storeLease.passOn()) expect(storeLease.mayPassTo(terms())).toBe(true);
-      expect(storeLease.mayPassTo(terms())).toBe(false);
+      for (let i = 0; i < 31; i++, storeLease.mintToken()) expect(storeLease.mayHandOverTo(terms())).toBe(true);
+      expect(storeLease.mayHandOverTo(terms())).toBe(false);
       expect(storeLease.fencingToken).toBe(64 + 31);
     });
 
     it('no more once it has ended, also where it is younger than cohortMs', () => {
       const storeLease = start({ cohortMs: 60_000 });
       clock.standStill(LEASE_MS - DRIFT_MS - 1);
-      expect(storeLease.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(true);
+      expect(storeLease.mayHandOverTo(terms({ cohortMs: 60_000 }))).toBe(true);
       clock.standStill(1);
-      expect(storeLease.mayPassTo(terms({ cohortMs: 60_000 }))).toBe(false);
+      expect(storeLease.mayHandOverTo(terms({ cohortMs: 60_000 }))).toBe(false);
     });
 
     it('within cohortMs of its beginning, which is when it was granted', () => {
       const storeLease = start({}, begin - 500);
       clock.standStill(9);
-      expect(storeLease.mayPassTo(terms())).toBe(true);
-      expect(storeLease.mayPassTo(terms({ cohortMs: 9 }))).toBe(false);
+      expect(storeLease.mayHandOverTo(terms())).toBe(true);
+      expect(storeLease.mayHandOverTo(terms({ cohortMs: 9 }))).toBe(false);
       clock.standStill(1);
-      expect(storeLease.mayPassTo(terms())).toBe(false);
+      expect(storeLease.mayHandOverTo(terms())).toBe(false);
     });
 
     it('no more while it has another length than it began with', () => {
       const storeLease = start();
       storeLease.leaseMs = 5_000;
-      expect(storeLease.mayPassTo(terms())).toBe(false);
-      expect(storeLease.mayPassTo(terms({ leaseMs: 5_000 }))).toBe(true);
+      expect(storeLease.mayHandOverTo(terms())).toBe(false);
+      expect(storeLease.mayHandOverTo(terms({ leaseMs: 5_000 }))).toBe(true);
     });
   });
 });

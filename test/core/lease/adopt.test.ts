@@ -72,7 +72,7 @@ describe('adopting a lease', () => {
     await expect(b.locks.adopt(text)).rejects.toMatchObject({
       code: 'LEASE_LOST',
       reason: 'expired',
-      message: expect.stringMatching(/it waited to be adopted for longer than the leaseMs of transfer\(\)/),
+      message: expect.stringMatching(/it was not adopted within the leaseMs of transfer\(\)/),
     });
   });
 

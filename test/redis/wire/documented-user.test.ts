@@ -74,7 +74,7 @@ describe('the ACL line of docs/operations/acl.md', () => {
     }),
     async () => {
       // One of two readers has died; and a queue is full.
-      const reader = (): LockOwner => ({ resource: 'read', id: locks.newOwner(), mode: 'read' });
+      const reader = (): LockOwner => ({ resource: 'read', id: locks.newOwnerId(), mode: 'read' });
       await store.acquire(reader(), LONG_MS);
       await store.acquire(reader(), 1);
       await eventually(async () => expect((await other.locks.inspect('read')).holders).toHaveLength(1), LONG_MS);
@@ -94,7 +94,7 @@ describe('the ACL line of docs/operations/acl.md', () => {
     () => latches.latch('latch', 2).remaining(),
     async () => {
       const tickStore = new RedisTickStore(store);
-      const ownership = { resource: 'job', id: locks.newOwner(), mode: 'exclusive' as const };
+      const ownership = { resource: 'job', id: locks.newOwnerId(), mode: 'exclusive' as const };
       const tick = { resource: 'job', tick: '1' };
       await tickStore.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
       await tickStore.finish(tick, ownership, 1_000);

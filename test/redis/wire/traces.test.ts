@@ -87,7 +87,7 @@ describe('what traces and other instruments see of a command', () => {
   it('is no owner of a claim that a node of a quorum keeps', async () => {
     const [{ locks, store }, other] = [await start(), await start()];
     const claims = [store, other.store].map((each) => new RedisTickStore(each));
-    const [owner, rival] = [locks.newOwner(), other.locks.newOwner()];
+    const [owner, rival] = [locks.newOwnerId(), other.locks.newOwnerId()];
     const tick = { resource: 'cron:report', tick: 'now' };
     const [mine, its] = [`${owner} runs`, `${rival} reruns`];
     const replies = [

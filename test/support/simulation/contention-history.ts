@@ -180,8 +180,8 @@ export class ContentionHistory {
   }
 
   /** Not while its process stands still; and when that goes on, it may look at other things first. */
-  #canAsk({ ownership }: Hold): boolean {
-    const { clock } = this.instances.find(({ store }) => ownership.id.startsWith(`${store.instanceId}/`))!;
+  #canAsk({ owner }: Hold): boolean {
+    const { clock } = this.instances.find(({ store }) => owner.id.startsWith(`${store.instanceId}/`))!;
     return clock.isAwake && clock.wokeAt < this.world.clock.now();
   }
 
@@ -193,7 +193,7 @@ export class ContentionHistory {
     if (!this.#storeLeases.has(tick)) this.#storeLeases.set(tick, instance.clock.now());
     if (this.#forced.has(tick)) return;
     for (const hold of this.holds) {
-      const isOther = hold.ownership.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
+      const isOther = hold.owner.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
       if (isOther || this.#forced.has(tickOf(hold.fencingToken))) continue;
       assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
     }

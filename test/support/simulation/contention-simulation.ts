@@ -184,7 +184,7 @@ export class ContentionSimulation {
         clock.whenAwake(() => store.reconnect());
         break;
       case 'forge': {
-        const owner = locks.newOwner();
+        const owner = locks.newOwnerId();
         const isFor = (other: string): boolean => other === owner;
         const grant = { resource, fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()), isFor };
         clock.whenAwake(() => store.deliver(grant));

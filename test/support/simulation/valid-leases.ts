@@ -24,7 +24,7 @@ export class ValidLeases {
 
   /** @throws AssertionError */
   add(hold: Hold): void {
-    const { resource, permits } = hold.ownership;
+    const { resource, permits } = hold.owner;
     const others = this.#holds.get(resource) ?? [];
     for (const { mode } of others) {
       assert.ok(!isExcluding(hold.mode, mode), `two leases of ${resource} are valid at once: ${mode}, ${hold.mode}`);
@@ -33,12 +33,12 @@ export class ValidLeases {
     const all = [...others, hold];
     this.#holds.set(resource, all);
     if (!permits) return;
-    const used = all.reduce((sum, { ownership }) => sum + ownership.permits!.count, 0);
+    const used = all.reduce((sum, { owner }) => sum + owner.permits!.count, 0);
     assert.ok(used <= this.permitsOf(resource), `${used} permits of ${resource} are held`);
   }
 
   #checkStored(hold: Hold): void {
-    const { resource, id: owner, permits } = hold.ownership;
+    const { resource, id: owner, permits } = hold.owner;
     const lock = this.server.locks.get(resource);
     // The old owner may have come back by then, through an attempt that was executed late.
     const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;

@@ -14,48 +14,50 @@ const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 365 * 86_400_000;
 
 const ADVICE: Advice = {
-  WRONGTYPE: 'Give the guard a key of its own, in which nothing else is kept',
-  CROSSSLOT: 'On a cluster the key of the guard and those of the commands need one hash tag, such as stock:{7}',
-  NOPERM:
-    'The ACL user needs EVALSHA, EVAL, GET, SET and the commands themselves, for the key of the guard and their keys',
-  NOAUTH: 'Give the password to the client',
-  WRONGPASS: 'Check user name and password of the client',
+  WRONGTYPE: 'Give the guard a key that nothing else uses',
+  CROSSSLOT: 'On a cluster, the key of the guard and those of the commands need the same hash tag, such as stock:{7}',
+  NOPERM: 'The ACL user needs EVALSHA, EVAL, GET, SET and the commands themselves, for the keys of guard and commands',
+  NOAUTH: 'Give the client the password',
+  WRONGPASS: 'Check the user name and the password of the client',
 };
 
 interface GuardRegister {
   /**
-   * The key in which the guard remembers the largest token: one that nothing else uses, such as `fence:stock:{7}`. The client's
-   * `keyPrefix` is put before it. All writers of what is guarded have to name the same one. On a cluster it has to
-   * share its slot with the keys of the commands.
+   * The key in which the guard stores the largest token, such as `fence:stock:{7}`. Nothing else may use this key. The
+   * client's `keyPrefix` is put before it. All processes that write the guarded data must use the same key. On a
+   * cluster, it must be in the same slot as the keys of the commands.
    */
   readonly key: string;
   /**
-   * How long the guard remembers, from the last accepted write on: 1 min to 365 days. It must be longer than any process can stand
-   * still, because a guard that has forgotten accepts every token.
+   * How long the guard remembers the token after the last accepted write: 1 min to 365 days, in milliseconds. It must
+   * be longer than any process can stand still: a guard that has forgotten its token accepts every token.
    *
    * @default for ever
    */
   readonly ttlMs?: number;
 }
 
-/** Under what a write stands: where the largest token is remembered, and the token of the one who writes. */
+/** What a write is checked against: the key with the largest token so far, and the token of the process that writes. */
 export type FenceGuard = GuardRegister &
   (
     | {
-        /** `lease.fencingToken`, or `lease.fencingTokenOf(resource)` of a lease of several resources. */
+        /** `lease.fencingToken`, or `lease.fencingTokenOf(resource)` for a lease of several resources. */
         readonly token: number;
         readonly lease?: never;
       }
     | {
-        /** In place of `token`: its token is sent, unless the lease is known to be lost already. */
+        /**
+         * In place of `token`: the guard sends the token of this lease, unless the lease is already known to be lost.
+         */
         readonly lease: Lease;
         readonly token?: never;
       }
   );
 
 /**
- * Runs commands only if no larger fencing token has been here: comparing, remembering the token and running the commands are
- * one atomic step in Redis. The token of the last write is accepted again, so one lease can write many times.
+ * Runs commands only if the guard has seen no larger fencing token. Comparing the token, storing it and running the
+ * commands are one atomic step in Redis. The token of the last write is accepted again, so one lease can write many
+ * times.
  *
  * ```ts
  * await fence.guard(redis, { key: 'fence:stock:{7}', lease }, [
@@ -64,28 +66,28 @@ export type FenceGuard = GuardRegister &
  * ]);
  * ```
  *
- * Without commands it only remembers the token. Do that, or read under the guard, before you read what you are going to change:
- * from then on no earlier holder can change it.
+ * Without commands, it only stores the token. Do that before you read what you are going to change, or read under the
+ * guard: from then on, no earlier holder can change it.
  *
- * The client's `keyPrefix` is put before the key of the guard and the keys of the commands, exactly where the client itself
- * would: `['SET', 'a', 1]` writes what `redis.get('a')` reads. A command that ioredis does not know (of a module) is sent as it
- * is written, as by `redis.call()`.
+ * The client's `keyPrefix` is put before the key of the guard and the keys of the commands, exactly as the client does
+ * it: `['SET', 'a', 1]` writes what `redis.get('a')` reads. A command that ioredis does not know, such as one of a
+ * module, is sent as it is written, as `redis.call()` does.
  *
- * Before the first use of a command Redis is asked, by COMMAND INFO, whether it runs it in a script; a client that may not ask
- * gets a warning of the process.
+ * Before the first use of a command, COMMAND INFO asks Redis whether the command may run in a script. If the client may
+ * not use COMMAND INFO, the process emits a warning.
  *
- * Redis does not roll back: when a command fails, those before it were executed. And when the reply was lost, all of them may
- * have been: the same token may write again, so use commands that may run twice (`SET`, not `INCR`).
+ * Redis does not roll back: when a command fails, the commands before it were executed. When the reply is lost, all of
+ * them may have been executed. The same token may write again, so use commands that may run twice (`SET`, not `INCR`).
  *
- * @param client your own ioredis client. It is not changed: the script runs by its hash
- * @param commands what `redis.call()` would take: 0 or more, of at most 5,000 parts each
- * @returns the reply of each command, as a script gives it: `HGETALL` is a flat array, integers are exact up to 2^53
- * @throws StaleFencingTokenError when a larger token has been here: nothing was executed
- * @throws FencedCommandError when a command failed: those before it were executed
+ * @param client your own ioredis client. It is not changed: the script is called by its hash
+ * @param commands 0 or more commands as `redis.call()` takes them, of at most 5,000 parts each
+ * @returns the reply of each command, as a script sees it: `HGETALL` is a flat array, and integers are exact up to 2^53
+ * @throws StaleFencingTokenError when the guard has seen a larger token: nothing was executed
+ * @throws FencedCommandError when a command failed: the commands before it were executed
  * @throws LeaseLostError when the given lease is known to be lost: nothing was sent
- * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause says whether the commands
- *   may have been executed
- * @throws InvalidLockOptionsError when something cannot be right: nothing was sent
+ * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause says whether the
+ * commands may have been executed
+ * @throws InvalidLockOptionsError when an argument is invalid: nothing was sent
  */
 async function guard(
   client: Redis | Cluster,
@@ -95,7 +97,7 @@ async function guard(
   checkClient(client);
   const { key, token, ttlMs = '' } = checkGuard(options);
   const { names, keys, layout, values } = packCommands(commands, key);
-  // Mostly known already.
+  // Most commands are known already: then there is nothing to wait for.
   const asking = checkRunnable(client, commands);
   if (asking) {
     await asking.catch((error: unknown) => {
@@ -117,10 +119,13 @@ async function guard(
   return rest;
 }
 
-/** The receiver's side of fencing, for what is kept in Redis. */
+/** The receiver's side of fencing, for data in Redis. */
 export const fence = { guard } as const;
 
-/** By what the client itself has, of whichever copy of ioredis it is. Not `defineCommand`, which would change it. */
+/**
+ * Uses only methods of the client itself: it may come from another copy of ioredis. `defineCommand` would change the
+ * client.
+ */
 async function run(
   client: Redis | Cluster,
   keys: readonly (string | Buffer)[],
@@ -129,16 +134,16 @@ async function run(
   try {
     return await client.call('evalsha', [GUARD.sha, keys.length, ...keys, ...args]);
   } catch (error) {
-    // Not instanceof, see toStoreError.
+    // Not instanceof: the error may come from another copy of ioredis, too.
     if (replyCode((error as Partial<Error> | undefined)?.message ?? '') !== 'NOSCRIPT') throw error;
     return client.call('eval', [GUARD.lua, keys.length, ...keys, ...args]);
   }
 }
 
 /**
- * Of what ioredis rejects with, only the message: the error has the arguments of the command.
+ * Takes only the message of an ioredis error: the error itself contains the arguments of the command.
  *
- * @param wasSent whether there was a command that may have been executed
+ * @param wasSent whether a command was sent that may have been executed
  */
 function unavailable(key: string, error: unknown, wasSent = true): LockUnavailableError {
   const sorted = toStoreError(error, ADVICE);
@@ -147,7 +152,7 @@ function unavailable(key: string, error: unknown, wasSent = true): LockUnavailab
   const isUnknown = failure === 'unknown';
   const cause = new LockStoreError(
     failure,
-    isUnknown ? `${message}. The commands may have been executed, or may still be` : message,
+    isUnknown ? `${message}. The commands may have been executed, or may still be executed` : message,
   );
   return new LockUnavailableError(key, 'write under the guard', isUnknown ? 'timeout' : 'failed', cause);
 }
@@ -174,7 +179,7 @@ function checkGuard(options: FenceGuard): { key: string; token: number; ttlMs: n
     throw new InvalidLockOptionsError(`lease must be a lease, not ${describeValue(lease)}.`, 'lease');
   }
   const token = lease === undefined ? options.token : lease.fencingToken;
-  // Not undefined, which passes for an option that was left out.
+  // null, because undefined would count as an option that was left out.
   checkInteger('token', token ?? null, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
   checkInteger('ttlMs', ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   return { key, token, ttlMs };

@@ -2,27 +2,31 @@ import { Command } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
 
-/** A command to run under a guard, as `redis.call()` would take it: its name, then its arguments. */
+/** A command to run under a guard, as `redis.call()` takes it: its name, then its arguments. */
 export type FencedCommand = readonly [name: string, ...args: readonly (string | number | Buffer)[]];
 
-/** What stands in one command at most: Lua hands it to Redis on a stack of 8,000. */
+/** How many parts a command may have: Lua passes them to Redis on a stack of 8,000. */
 export const MAX_COMMAND_PARTS = 5_000;
 
-/** What Redis 7 runs in no script, for who may not ask it. It would fail in the middle. */
+/**
+ * The commands that Redis 7 never runs in a script, for clients that may not ask. They would fail after others have
+ * run.
+ */
 export const NOT_IN_SCRIPTS: ReadonlySet<string> = new Set(
   (
-    'multi exec discard watch unwatch eval evalsha eval_ro evalsha_ro fcall fcall_ro subscribe unsubscribe psubscribe punsubscribe ' +
-    'ssubscribe sunsubscribe monitor auth hello reset quit wait waitaof blpop brpop blmove brpoplpush bzpopmin bzpopmax ' +
-    'role save bgsave bgrewriteaof shutdown failover replicaof slaveof sync psync replconf debug'
+    'multi exec discard watch unwatch eval evalsha eval_ro evalsha_ro fcall fcall_ro subscribe unsubscribe ' +
+    'psubscribe punsubscribe ssubscribe sunsubscribe monitor auth hello reset quit wait waitaof blpop brpop ' +
+    'blmove brpoplpush bzpopmin bzpopmax role save bgsave bgrewriteaof shutdown failover replicaof slaveof sync ' +
+    'psync replconf debug'
   ).split(' '),
 );
 
 const NAME = /^[a-z][a-z0-9._-]*$/;
 const MARK = 'key:';
 
-/** Commands in the form in which the script gets them; see its header. */
+/** Commands in the form that the script expects; see its header. */
 export interface PackedCommands {
-  /** In capitals, for messages. */
+  /** In upper case, for messages. */
   readonly names: readonly string[];
   readonly keys: readonly (string | Buffer)[];
   readonly layout: string;
@@ -30,8 +34,8 @@ export interface PackedCommands {
 }
 
 /**
- * Sorts the arguments of commands into keys and values. Redis has to be told the keys, for the slots of a cluster and for ACLs,
- * and the client puts its keyPrefix before them.
+ * Splits the arguments of commands into keys and values. Redis must know the keys, for the slots of a cluster and for
+ * ACLs, and the client puts its keyPrefix before them.
  *
  * @throws InvalidLockOptionsError
  */
@@ -49,9 +53,7 @@ export function packCommands(commands: unknown, guardKey: string): PackedCommand
     for (const [position, isKey] of markKeys(name, args).entries()) {
       const arg = args[position]!;
       if (isKey && arg.toString() === guardKey) {
-        throw invalid(
-          `commands[${index}] uses the key of the guard, which keeps the token: give the guard another one`,
-        );
+        throw invalid(`commands[${index}] uses the key of the guard. Give the guard a key of its own`);
       }
       (isKey ? keys : values).push(arg);
       layout += isKey ? 'k' : 'v';
@@ -61,7 +63,7 @@ export function packCommands(commands: unknown, guardKey: string): PackedCommand
   return { names, keys, layout: layouts.join(' '), values };
 }
 
-/** Which arguments are keys, by what ioredis knows of the command: the same that it would put its keyPrefix before. */
+/** Marks the arguments that are keys: those before which ioredis would put its keyPrefix. */
 function markKeys(name: string, args: readonly (string | Buffer)[]): boolean[] {
   const marked = new Command(name, [...args], { keyPrefix: MARK }).args;
   return args.map((arg, position) => marked[position] !== arg);
@@ -73,7 +75,7 @@ function checkCommand(command: unknown, index: number): [name: string, ...args: 
     throw invalid(`${where} must be a non-empty array such as ['SET', key, value], not ${describeValue(command)}`);
   }
   if (command.length > MAX_COMMAND_PARTS) {
-    throw invalid(`${where} has ${command.length} parts, more than ${MAX_COMMAND_PARTS}: split it into several`);
+    throw invalid(`${where} has ${command.length} parts, more than ${MAX_COMMAND_PARTS}: split it up`);
   }
   const [name, ...args] = command as unknown[];
   const lowerCase = typeof name === 'string' ? name.toLowerCase() : '';
@@ -81,12 +83,13 @@ function checkCommand(command: unknown, index: number): [name: string, ...args: 
     throw invalid(`${where} must begin with the name of a command, not ${describeValue(name)}`);
   if (NOT_IN_SCRIPTS.has(lowerCase))
     throw invalid(
-      `${where} is ${name as string}, which Redis runs in no script. Send it without the guard. Nothing was executed`,
+      `${where} is ${name as string}, which Redis does not run in scripts. ` +
+        'Send it without the guard. Nothing was executed',
     );
   return [lowerCase, ...args.map((arg, position) => checkArgument(arg, `${where}[${position + 1}]`))];
 }
 
-/** The value itself is not told: it may be a secret. */
+/** The message does not contain the value: it may be a secret. */
 function checkArgument(arg: unknown, where: string): string | Buffer {
   if (typeof arg === 'string' || Buffer.isBuffer(arg)) return arg;
   if (typeof arg === 'number' && Number.isFinite(arg)) return String(arg);

@@ -3,22 +3,25 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { replyCode, shortenReply } from '../script/failures.js';
 import type { FencedCommand } from './fenced-commands.js';
 
-/** An entry of COMMAND INFO. Since Redis 7 the last part has entries of the same form, for what a command such as CLIENT does. */
+/**
+ * An entry of COMMAND INFO. Since Redis 7, its last part has such entries for the subcommands, such as those of CLIENT.
+ */
 type CommandInfo = readonly [name: string, arity: number, flags: Iterable<unknown>, ...rest: unknown[]];
 
 const SUBCOMMANDS = 9;
 
-/** What the server of a client is known to run in scripts. */
+/** The commands that the server of each client runs in scripts, as far as it was asked. */
 const runnable = new WeakMap<object, Set<string>>();
-/** Clients that may not ask. */
+/** Clients that may not use COMMAND INFO. */
 const unable = new WeakSet<object>();
 
 /**
- * Refuses what the server runs in no script, which would fail in the middle. Asks it once for each command, by COMMAND INFO. Where
- * that is not possible, it warns once, and what {@link NOT_IN_SCRIPTS} lists is all that is refused.
+ * Refuses commands that the server does not run in a script: they would fail after others have run. COMMAND INFO asks
+ * the server once for each command. If that is not possible, the process warns once, and only the commands of {@link
+ * NOT_IN_SCRIPTS} are refused.
  *
- * @returns nothing where all is known already, so that nobody waits
- * @throws InvalidLockOptionsError; or what ioredis rejects with
+ * @returns `undefined` if all commands are known already, so that the caller need not wait
+ * @throws InvalidLockOptionsError, or the error of ioredis
  */
 export function checkRunnable(client: Redis | Cluster, commands: readonly FencedCommand[]): Promise<void> | undefined {
   if (unable.has(client)) return undefined;
@@ -44,12 +47,12 @@ async function ask(client: Redis | Cluster, commands: readonly FencedCommand[], 
     const subcommands = (info[SUBCOMMANDS] ?? []) as readonly CommandInfo[];
     const named = subcommands.find(([name]) => name.toLowerCase() === fullNameOf(command)) ?? info;
     if ([...named[2]].includes('noscript'))
-      throw refusal(`${what}, which this Redis runs in no script. Send it without the guard`);
+      throw refusal(`${what}, which this Redis does not run in scripts. Send it without the guard`);
     known.add(subcommands.length > 0 ? fullNameOf(command) : nameOf(command));
   }
 }
 
-/** Not every server that speaks like Redis answers like it. */
+/** Some servers that are compatible with Redis answer in another form. */
 function isAnswer(answer: unknown, length: number): answer is readonly (CommandInfo | null)[] {
   if (!Array.isArray(answer) || answer.length !== length) return false;
   return answer.every(
@@ -59,10 +62,11 @@ function isAnswer(answer: unknown, length: number): answer is readonly (CommandI
 
 function goOnUnasked(client: object, answer: unknown): void {
   unable.add(client);
-  const why = typeof answer === 'string' && answer !== '' ? answer : 'its answer to COMMAND INFO is of another form';
+  const why = typeof answer === 'string' && answer !== '' ? answer : 'its answer to COMMAND INFO has another form';
   process.emitWarning(
-    `fence.guard cannot ask Redis which commands it runs in scripts (${why}), and goes by a list of its own: what is not in it may ` +
-      'fail after the commands before it were executed. Give the ACL user +command|info (before Redis 7: +command).',
+    `fence.guard cannot ask Redis which commands it runs in scripts (${why}), and uses a list of its own. A command ` +
+      'that is not in the list may fail after the commands before it were executed. Give the ACL user +command|info ' +
+      '(before Redis 7: +command).',
     'FenceGuardWarning',
   );
 }

@@ -152,8 +152,8 @@ describe('fence.guard says what went wrong', () => {
   });
 
   it.each([
-    ['WRONGTYPE Operation against a key', 'failed', 'Give the guard a key of its own'],
-    ["CROSSSLOT Keys in request don't hash to the same slot", 'failed', 'one hash tag'],
+    ['WRONGTYPE Operation against a key', 'failed', 'Give the guard a key that nothing else uses'],
+    ["CROSSSLOT Keys in request don't hash to the same slot", 'failed', 'the same hash tag'],
     ['NOPERM this user has no permissions', 'failed', 'needs EVALSHA, EVAL, GET, SET'],
     ['READONLY You cannot write against a read only replica.', 'failed', 'connect to the primary'],
   ])('a refusal: %s', async (message, lastAttempt, advice) => {
@@ -235,7 +235,7 @@ describe('fence.guard refuses before anything is sent', () => {
     [
       'a transaction',
       [['MULTI']],
-      /commands\[0\] is MULTI, which Redis runs in no script\. Send it without the guard\. Nothing was executed\.$/,
+      /commands\[0\] is MULTI, which Redis does not run in scripts\. Send it without the guard\. Nothing was executed\.$/,
     ],
     [
       'the key of the guard',

@@ -222,7 +222,9 @@ describe('fence.guard', () => {
     const before = await admin().dump(KEY);
     const error = await rejection(append(64));
     expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toMatch(/write under the guard "fence:a": .*WRONGTYPE.*Give the guard a key of its own/);
+    expect(error.message).toMatch(
+      /write under the guard "fence:a": .*WRONGTYPE.*Give the guard a key that nothing else uses/,
+    );
     expect(await admin().dump(KEY)).toEqual(before);
     expect(await log()).toEqual([]);
   });
@@ -312,7 +314,7 @@ describe('fence.guard', () => {
     expect(await rejection(listed)).toBeInstanceOf(InvalidLockOptionsError);
   });
 
-  it('refuses early only what Redis runs in no script', async () => {
+  it('refuses early only what Redis does not run in scripts', async () => {
     const infos = (await admin().call('COMMAND', 'INFO', ...NOT_IN_SCRIPTS)) as (
       [string, number, Iterable<string>] | null
     )[];
@@ -386,7 +388,7 @@ describe('fence.guard on a cluster', () => {
         ['SET', 'b', 1],
       ]),
     );
-    expect(error.message).toMatch(/CROSSSLOT.*On a cluster .* one hash tag/);
+    expect(error.message).toMatch(/CROSSSLOT.*On a cluster, .* the same hash tag/);
     for (const key of ['fence:7', 'a', 'b']) expect(await cluster.exists(key)).toBe(0);
   });
 });

@@ -3,18 +3,20 @@ import { Deferred } from '../../core/util/promises.js';
 import type { LockStoreError } from '../../core/store/lock-store.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 
-/** A script whose outcome counts only once replicas have it. */
+/** A script whose outcome counts only when enough replicas have its changes. */
 export class DurableCommand<T = unknown> {
   readonly queuedAt = performance.now();
   readonly #outcome = new Deferred<T>();
-  /** Sent, executed and not confirmed, or settled: here, or wherever it was sent on to. */
+  /**
+   * unconfirmed: executed, and not yet confirmed by the replicas. settled: here, or by the server it was redirected to.
+   */
   #state: 'new' | 'sent' | 'unconfirmed' | 'settled' = 'new';
   #value: T | undefined;
   #answer: Promise<void> = Promise.resolve();
 
   /**
-   * @param fail what to make of what ioredis rejects with
-   * @param executed called when it was executed, or will never be
+   * @param fail turns an error of ioredis into the outcome
+   * @param executed called when the command was executed, or will never be
    */
   constructor(
     private readonly call: ScriptCall<T>,
@@ -27,7 +29,7 @@ export class DurableCommand<T = unknown> {
     return this.#outcome.promise;
   }
 
-  /** Resolves when it was answered, or sent on. Never rejects. */
+  /** Resolves when the command was answered or redirected. Never rejects. */
   get answer(): Promise<void> {
     return this.#answer;
   }
@@ -36,7 +38,7 @@ export class DurableCommand<T = unknown> {
     return this.#state === 'unconfirmed';
   }
 
-  /** Leaves at the end of the tick. */
+  /** Sends the command at the end of this turn of the event loop. */
   send(client: Redis): void {
     this.#state = 'sent';
     const call = { ...this.call, durable: undefined, lazily: true, read: (reply: unknown) => this.#answered(reply) };
@@ -45,18 +47,18 @@ export class DurableCommand<T = unknown> {
     });
   }
 
-  /** Enough replicas have what it did. */
+  /** Enough replicas have the changes. */
   confirm(): void {
     this.#settle(this.#value!);
   }
 
-  /** Too few have it. */
+  /** Too few replicas have the changes, as far as is known. */
   doubt(error: LockStoreError): void {
     const { otherwise } = this.call.durable!;
     this.#settle(otherwise ? otherwise(this.#value!, error) : Promise.reject(error));
   }
 
-  /** It was never sent. */
+  /** The command was never sent. */
   drop(error: LockStoreError): void {
     this.#settle(Promise.reject(error));
   }
@@ -69,7 +71,7 @@ export class DurableCommand<T = unknown> {
     this.#state = 'unconfirmed';
   }
 
-  /** What another server makes of it is settled there. */
+  /** If the command is redirected to another server, that server settles it. */
   readonly #failed = async (error: unknown): Promise<void> => {
     this.#settle((async () => this.fail(error))());
   };

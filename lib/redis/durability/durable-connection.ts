@@ -5,31 +5,31 @@ import type { Durability } from './durability.js';
 import { toStoreError } from '../script/failures.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 
-/** What Redis says where WAIT makes no sense. The scripts find out that it is a replica, too, and in better words. */
+/** The answer of a replica to WAIT. The scripts find out, too, that the server is a replica, with a better message. */
 const ON_REPLICA = /cannot be used with replica instances/;
 const ADVICE = { NOPERM: 'durability needs the command WAIT: give the ACL user +wait' };
 
-/** Until Redis is asked again that could not say it. */
+/** How long to wait before Redis is asked again, if it could not answer. */
 const RETRY_PAUSE_MS = 100;
 
-/** Who hears of a {@link DurableConnection}. */
+/** Receives the changes of a {@link DurableConnection}. */
 export interface DurableConnectionListener {
-  /** It is known what Redis says to WAIT on a new connection. */
+  /** Redis has allowed or refused WAIT on a new connection. */
   tried(): void;
-  /** It can take commands. */
+  /** The connection can take commands. */
   idle(connection: DurableConnection): void;
-  /** It cannot, for now or for ever. */
+  /** The connection cannot take commands, for now or for ever. */
   unusable(error: LockStoreError): void;
 }
 
 /**
- * One connection for commands that replicas have to have: a batch of scripts and then a WAIT, which blocks the connection until
- * enough replicas have everything that was written on it, or its time is over.
+ * One connection for durable commands. It sends a batch of scripts, and then a WAIT. That blocks the connection until
+ * enough replicas have everything that was written on it, or until the time is over.
  *
  * @see https://redis.io/docs/latest/commands/wait/
  */
 export class DurableConnection {
-  /** Unproven: whether Redis lets us wait is not known. */
+  /** unproven: it is not known whether Redis allows WAIT. */
   #state: 'unproven' | 'proving' | 'refused' | 'idle' | 'busy' = 'unproven';
   #batch: DurableCommand[] = [];
 
@@ -47,7 +47,7 @@ export class DurableConnection {
     return this.server.isConnected;
   }
 
-  /** Whether it is known what Redis says to WAIT. */
+  /** Whether Redis has allowed or refused WAIT. */
   get isTried(): boolean {
     return this.isProven || this.#state === 'refused';
   }
@@ -64,7 +64,7 @@ export class DurableConnection {
     return this.server.describeTrouble();
   }
 
-  /** Finds out whether Redis lets us wait, before anything is granted that could not be confirmed. */
+  /** Finds out whether Redis allows WAIT, before it grants a lock that could not be confirmed. */
   prove(): void {
     if (!this.isConnected || (this.#state !== 'unproven' && this.#state !== 'refused')) return;
     const isNew = this.#state === 'unproven';
@@ -80,7 +80,7 @@ export class DurableConnection {
       });
   }
 
-  /** Sends a command with the next WAIT. Only between being idle and {@link endBatch}. */
+  /** Sends a command before the next WAIT. Only to be called on an idle connection, and until {@link endBatch}. */
   add(command: DurableCommand): void {
     if (this.#state === 'idle') this.#state = 'busy';
     this.#batch.push(command);
@@ -102,13 +102,13 @@ export class DurableConnection {
   }
 
   #unproven(error: unknown): void {
-    // Broken meanwhile.
+    // The connection broke in the meantime.
     if (this.#state !== 'proving') return;
     this.#state = 'unproven';
     if (ON_REPLICA.test((error as Partial<Error>).message ?? '')) return this.server.client.disconnect(true);
     const { failure, message } = toStoreError(error, ADVICE);
     if (failure === 'refused') this.#state = 'refused';
-    // Such as LOADING.
+    // A passing error, such as LOADING.
     else setTimeout(() => this.prove(), RETRY_PAUSE_MS).unref();
     this.listener.unusable(new LockStoreError(failure === 'refused' ? failure : 'notExecuted', message));
   }
@@ -119,23 +119,23 @@ export class DurableConnection {
     const { stream } = client;
     for (let pending = batch; pending.length > 0;) {
       await this.#settle(client, pending);
-      // What was sent after the WAIT: a script that Redis did not know.
+      // A script that Redis did not know was sent again, after the WAIT.
       await Promise.all(pending.map((command) => command.answer));
       pending = pending.filter((command) => command.isUnconfirmed);
       if (client.stream === stream) continue;
-      // A WAIT on another connection would say nothing about it: the server may be another one, too.
+      // A WAIT on a new connection says nothing about commands of the old one. The server may be another one, too.
       for (const command of pending)
-        command.doubt(new LockStoreError('unknown', 'the connection broke before replicas had it'));
+        command.doubt(new LockStoreError('unknown', 'the connection broke before the replicas confirmed it'));
       return;
     }
     this.#rest('busy');
   }
 
-  /** Waits for the replicas, and tells the commands that were executed before. */
+  /** Waits for the replicas, and settles the commands that were executed before. */
   #settle(client: Redis, commands: readonly DurableCommand[]): Promise<void> {
     const { replicas, timeoutMs } = this.durability;
     const executed = (): DurableCommand[] => commands.filter((command) => command.isUnconfirmed);
-    // Right behind the reply, in the order of the replies: the next one may have come with it.
+    // Runs right after the reply to the WAIT: the reply to the next command may have come with it.
     return client.wait(replicas, timeoutMs).then(
       (have) => {
         const doubt = have < replicas ? tooFew(have, this.durability) : undefined;
@@ -145,7 +145,7 @@ export class DurableConnection {
         }
       },
       (error: unknown) => {
-        // Whether replicas have it nobody knows.
+        // It is not known whether the replicas have the changes.
         const doubt = new LockStoreError('unknown', toStoreError(error, ADVICE).message);
         for (const command of executed()) command.doubt(doubt);
       },
@@ -162,7 +162,7 @@ export class DurableConnection {
 function tooFew(have: number, { replicas, timeoutMs }: Durability): LockStoreError {
   return new LockStoreError(
     'unknown',
-    `only ${have} of ${replicas} replicas have it after ${timeoutMs} ms (durability). ` +
+    `only ${have} of ${replicas} replicas have the changes after ${timeoutMs} ms (durability). ` +
       'Check that the replicas are connected to this primary and keep up, or give them more time',
   );
 }

@@ -6,27 +6,28 @@ import { DurableCommand } from './durable-command.js';
 import { DurableConnection, type DurableConnectionListener } from './durable-connection.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 
-/** The real one, whatever a test makes of the process's later. */
+/** The real one: tests may replace the method of the process later. */
 const { nextTick } = process;
 
 /** How many connections may wait for replicas at the same time. */
 const MOST_CONNECTIONS = 16;
-/** A command that finds no connection waits for one at least this long. */
+/** A command waits at least this long for a free connection, in milliseconds. */
 const SHORTEST_PATIENCE_MS = 100;
 
 /**
- * The connections to one server on which commands go that replicas have to have. They are blocked while they wait for these, and
- * nothing else is: one more is made when all of them are, and what comes meanwhile goes together as soon as one is free.
+ * The connections to one server for durable commands. Only these connections are blocked while they wait for replicas.
+ * When all of them are blocked, the pool opens one more. The commands that have come by then share the next free
+ * connection.
  */
 export class DurablePool implements DurableConnectionListener {
   readonly #connections: DurableConnection[] = [];
-  /** What it is sent in this tick goes before one WAIT. */
+  /** The connection whose batch is open: all commands of this turn of the event loop share one WAIT. */
   #filling: DurableConnection | undefined;
   #waiting: DurableCommand[] = [];
   #timer: NodeJS.Timeout | undefined;
   readonly #patienceMs: number;
 
-  /** @param open makes one more connection to the server */
+  /** @param open opens one more connection to the server */
   constructor(
     private readonly open: () => ServerConnection,
     private readonly durability: Durability,
@@ -44,8 +45,8 @@ export class DurablePool implements DurableConnectionListener {
   }
 
   /**
-   * @param fail what to make of what ioredis rejects with
-   * @param executed called when it was executed, or will never be
+   * @param fail turns an error of ioredis into the outcome
+   * @param executed called when the command was executed, or will never be
    */
   run<T>(
     call: ScriptCall<T>,
@@ -61,7 +62,7 @@ export class DurablePool implements DurableConnectionListener {
   }
 
   tried(): void {
-    // Those that come later are there to help it.
+    // Only the first connection makes the pool ready. Later ones help it.
     if (this.#connections.filter(({ isTried }) => isTried).length === 1) this.onReady();
   }
 
@@ -74,7 +75,7 @@ export class DurablePool implements DurableConnectionListener {
     for (const command of this.#waiting.splice(0)) command.drop(error);
   }
 
-  /** Another server is the primary now. */
+  /** Another server has become the primary. */
   reconnect(): void {
     for (const connection of this.#connections) connection.reconnect();
   }
@@ -89,7 +90,7 @@ export class DurablePool implements DurableConnectionListener {
 
   #send(connection: DurableConnection, commands: readonly DurableCommand[]): void {
     if (this.#filling !== connection) {
-      // Before the end of the tick, when the scripts are written out: then the WAIT leaves together with them.
+      // Runs before the scripts are written at the end of this turn: so the WAIT leaves together with them.
       nextTick(() => {
         if (this.#filling === connection) this.#filling = undefined;
         connection.endBatch();

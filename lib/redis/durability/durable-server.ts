@@ -5,7 +5,7 @@ import type { Durability } from './durability.js';
 import { DurablePool } from './durable-pool.js';
 import { KeyOrder } from './key-order.js';
 
-/** A server on which some commands count only once replicas have them. Those go on connections of their own. */
+/** A server whose durable commands count only when enough replicas have them. Those use connections of their own. */
 class DurableServer extends ServerConnection {
   readonly #pool: DurablePool;
   readonly #order = new KeyOrder();
@@ -13,7 +13,7 @@ class DurableServer extends ServerConnection {
   constructor(model: Redis, safeOptions: RedisOptions, options: ServerOptions, durability: Durability) {
     super(model, safeOptions, options);
     const { clients } = options;
-    // The reply to a WAIT comes so much later.
+    // Redis answers a WAIT this much later than another command.
     const socketTimeout = (safeOptions.socketTimeout ?? 0) + durability.timeoutMs;
     const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients });
     this.#pool = new DurablePool(open, durability, () => this.announce());
@@ -33,7 +33,7 @@ class DurableServer extends ServerConnection {
     return super.isConnected && this.#pool.isReady;
   }
 
-  /** Commands of one lock keep their order, although they leave by different connections. */
+  /** Keeps the commands of one lock in order, although they use different connections. */
   override sendIfConnected<T>(
     scripts: ScriptSender,
     call: ScriptCall<T>,
@@ -51,7 +51,7 @@ class DurableServer extends ServerConnection {
   }
 }
 
-/** @param model whose options say where the server is */
+/** @param model a client whose options say where the server is */
 export function openServer(
   model: Redis,
   safeOptions: RedisOptions,

@@ -1,18 +1,18 @@
 import { Deferred } from '../../core/util/promises.js';
 
 /**
- * Keeps commands in order that leave by different connections: of those for one key each is sent when the one before it was
- * executed, or will never be.
+ * Keeps the commands for one key in order, although they use different connections. A command is sent when the one
+ * before it was executed, or will never be.
  */
 export class KeyOrder {
   readonly #last = new Map<string, Deferred<void>>();
 
-  /** How many keys have a command under way. */
+  /** The number of keys with a command under way. */
   get size(): number {
     return this.#last.size;
   }
 
-  /** @param send is told whom to call as soon as the command was executed, where that is before it is settled */
+  /** @param send gets a function to call when the command was executed, if that is before it is settled */
   run<T>(key: string, send: (executed: () => void) => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const own = new Deferred<void>();

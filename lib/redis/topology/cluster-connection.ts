@@ -14,13 +14,13 @@ import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf } from './slot.js';
 
-/** How often one command is sent on to another node. */
+/** How many redirections to another node one command follows. */
 const MAX_REDIRECTIONS = 5;
 
-/** What a node says whose slot is elsewhere, or about to be. */
+/** The answer of a node when another node has the slot, or is about to have it. */
 const REDIRECTION = /^(MOVED|ASK) (\d+) (\S+)$/;
 
-/** A connection for commands to each primary of a cluster, and one that listens. */
+/** The connections of one instance to a cluster: one for commands to each primary, and one for messages. */
 export class ClusterConnection implements Connection {
   readonly isCluster = true;
   readonly subscriber: ClusterSubscriber;
@@ -30,7 +30,7 @@ export class ClusterConnection implements Connection {
   readonly #scripts: ScriptSender;
   readonly #clients: OwnClients;
 
-  /** @throws InvalidLockOptionsError when no two keys would be in one slot */
+  /** @throws InvalidLockOptionsError if the key prefix would put the keys of a lock into different slots */
   constructor(
     model: Cluster,
     instanceId: string,
@@ -114,11 +114,11 @@ export class ClusterConnection implements Connection {
   async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
     const [, kind, slot, to] = REDIRECTION.exec((error as Partial<Error>).message ?? '') ?? [];
     if (to === undefined || redirections === 0) {
-      // Whatever it is, the table may be out of date.
+      // Whatever went wrong, the slot table may be out of date.
       this.#topology.refresh();
       throw server.explain(error);
     }
-    // A node that does not know its own host leaves it out.
+    // A node that does not know its own host leaves the host out.
     const { host, port } = parseHostAndPort(to);
     const address = this.#topology.reachable(host ? to : `${server.client.options.host}:${port}`);
     const next = this.#servers.at(address);
@@ -129,12 +129,12 @@ export class ClusterConnection implements Connection {
     return this.#ask(next, call, redirections - 1);
   }
 
-  /** The slot is on its way to that node. */
+  /** The slot is moving to that node: sends the command with ASKING. */
   #ask<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
     return server.sendIfConnected(ASKING, call, (error) => this.#failed(server, call, error, redirections));
   }
 
-  /** @param slot of which nobody knows who has it, where others are known */
+  /** @param slot the slot without a known node; left out if no node at all is known */
   #unknown(slot?: number): LockStoreError {
     const { lastError, isKnown } = this.#topology;
     const what =
@@ -146,19 +146,21 @@ export class ClusterConnection implements Connection {
 }
 
 /**
- * Names one more key, which never exists. While a slot moves, a node runs a script only if it has all of its keys, and ends it in
- * the middle when it comes to a key that it has just deleted. With this one it answers TRYAGAIN before anything is done.
+ * Adds a key that never exists. While a slot moves, a node runs a script only if it has all of its keys, and stops it
+ * halfway at a key that it has just deleted. Because of the additional key, the node answers TRYAGAIN before the script
+ * starts.
  */
 function atOnce<T>(call: ScriptCall<T>): ScriptCall<T> {
   const { keys } = call;
   return keys.length === 1 ? call : { ...call, keys: [...keys, `${keys[0]}:never`] };
 }
 
-/** A brace in it decides on the slot: it has to be the same one for the keys of a lock and for its fence. */
+/** A brace in the prefix decides on the slot, and the keys of a lock and its fence must be in the same one. */
 function checkPrefix(keyPrefix: string): void {
   if (!keyPrefix.includes('{') || /^[^{]*\{[^}]+\}/.test(keyPrefix)) return;
   throw new InvalidLockOptionsError(
-    'keyPrefix of the Cluster must have either no brace or a whole hash tag, such as {app}:, or the keys of a lock are in different slots.',
+    'keyPrefix of the Cluster must have either no brace or a whole hash tag, such as {app}:. ' +
+      'Otherwise the keys of a lock are in different slots.',
     'connection',
   );
 }

@@ -7,14 +7,14 @@ import type { ServerConnection } from '../connection/server-connection.js';
 import type { Durability } from '../durability/durability.js';
 import { openServer } from '../durability/durable-server.js';
 
-/** How long a node stays connected that has no slot: it may be about to get one, or have replies under way. */
+/** How long a node without slots stays connected: it may be about to get one, or replies may be under way. */
 const GUEST_MS = 30_000;
 
-/** The connections for commands to the primaries of a cluster, and for a while to nodes that were one, or may become one. */
+/** The connections for commands to the primaries of a cluster, and for a while to former and future primaries. */
 export class ClusterServers {
   /** By address. */
   readonly #servers = new Map<string, ServerConnection>();
-  /** Those that no slot is known of, and until when they stay. */
+  /** The nodes without a known slot, and until when they stay connected. */
   readonly #guests = new Map<string, number>();
   #sweeping: NodeJS.Timeout | undefined;
   readonly #listeners: (() => void)[] = [];
@@ -30,12 +30,12 @@ export class ClusterServers {
     return [...this.#servers].filter(([address]) => !this.#guests.has(address)).map(([, server]) => server);
   }
 
-  /** Calls back whenever one of them is connected anew. */
+  /** Calls the listener whenever one of the connections is new. */
   onConnected(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** The one there, which may be connecting yet. */
+  /** The connection to this address. It may not be established yet. */
   at(address: string): ServerConnection {
     if (this.#guests.has(address)) this.#welcome(address);
     const known = this.#servers.get(address);
@@ -46,12 +46,12 @@ export class ClusterServers {
     return this.#add(address, model ?? nodes[0]!);
   }
 
-  /** The one there, if there is a connection to it. */
+  /** The connection to this address, if there is one. */
   known(address: string): ServerConnection | undefined {
     return this.#servers.get(address);
   }
 
-  /** The table was read: a connection to each primary, and to nobody else for long. */
+  /** The slot table was read: connects to each primary, and keeps other connections only for a while. */
   follow(): void {
     const primaries = new Map(this.topology.nodes('master').map((node) => [hostAndPort(node), node]));
     for (const [address, node] of primaries) {
@@ -75,7 +75,7 @@ export class ClusterServers {
     server.onConnected(() => {
       for (const listener of this.#listeners) listener();
     });
-    // It may be gone for good, and its slots be elsewhere.
+    // The node may be gone for good, and other nodes may have its slots.
     server.client.on('close', () => this.topology.refresh());
     server.connect();
     return server;
@@ -90,7 +90,7 @@ export class ClusterServers {
     this.#sweeping ??= inRootContext(() => setTimeout(() => this.#sweep(), GUEST_MS).unref());
   }
 
-  /** Closes the connections to those that have stayed for long enough. */
+  /** Closes the connections whose time is over. */
   #sweep(): void {
     this.#sweeping = undefined;
     for (const [address, until] of this.#guests) {

@@ -6,14 +6,14 @@ import { hostAndPort } from '../script/address.js';
 import type { OwnClients } from '../connection/own-clients.js';
 
 /**
- * Listens on one node of a cluster, whichever: what is published on one reaches all of them. When that node goes, or leaves the
- * cluster, it listens on another.
+ * Listens on any one node of a cluster: a message that is published on one node reaches all of them. When that node
+ * goes down or leaves the cluster, it listens on another.
  */
 export class ClusterSubscriber extends EventEmitter implements Subscriber {
   #client: Redis | undefined;
   #isClosed = false;
 
-  /** @param nodes those of the cluster at the moment */
+  /** @param nodes returns the present nodes of the cluster */
   constructor(
     private readonly nodes: () => Redis[],
     private readonly options: RedisOptions,
@@ -33,7 +33,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
       : Promise.reject(new Error('No node of the cluster is known'));
   }
 
-  /** The nodes are known, or have changed. */
+  /** The slot table was read: the nodes may have changed. */
   nodesChanged(): void {
     const at = this.#client && hostAndPort(this.#client);
     if (this.nodes().some((node) => hostAndPort(node) === at)) return;
@@ -51,19 +51,19 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
     last?.disconnect();
     const all = this.nodes();
     const others = all.filter((node) => !last || hostAndPort(node) !== hostAndPort(last));
-    const candidates = others.length > 0 ? others : all;
-    const node = candidates[Math.floor(Math.random() * candidates.length)];
+    const choice = others.length > 0 ? others : all;
+    const node = choice[Math.floor(Math.random() * choice.length)];
     if (!node || this.#isClosed) return;
     const client = node.duplicate({
       ...this.options,
-      // Another node is likely to answer sooner than this one comes back.
+      // Another node probably answers before this one is back.
       retryStrategy: null,
     });
     mendQuirks(client);
     this.clients.add(client);
     this.#client = client;
     let tried = attempt;
-    client.on('error', () => {}); // the connections for commands tell about them
+    client.on('error', () => {}); // the connections for commands report them
     client.on('ready', () => {
       tried = 0;
       if (client === this.#client) this.emit('ready');

@@ -4,19 +4,19 @@ import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses } from '../connection/ioredis-options.js';
 
-/** How long a node may take to say which nodes there are, before another one is asked. */
+/** When a node takes longer than this to list the nodes, another one is asked. */
 const ANSWER_MS = 1_000;
-/** How long ioredis waits for the end of a connection on which it has asked, also where there was none: by default 2 s. */
+/** How long ioredis waits for a connection to end on which it has asked, even if there was none. Its default is 2 s. */
 const GONE_MS = 50;
-/** Whoever asks more often gets what was found out last. */
+/** The slot table is not read more often than this. */
 const SHORTEST_INTERVAL_MS = 100;
 
-/** Which node of a cluster has which slot. Found out by ioredis, with its options for names, addresses and TLS. */
+/** Which node of a cluster has which slot. ioredis finds it out, with its options for names, addresses and TLS. */
 export class ClusterTopology {
   readonly #cluster: Cluster;
-  /** What nodes have said since the table was read. */
+  /** The slots that have moved since the table was read, as nodes have answered. */
   readonly #moved = new Map<number, string>();
-  /** The connections on which ioredis asks a node at the moment. */
+  /** The connections on which ioredis is asking a node at this moment. */
   readonly #asking = new Set<Redis>();
   #refreshedAt = -Infinity;
   #isRefreshing = false;
@@ -32,7 +32,7 @@ export class ClusterTopology {
   ) {
     this.#cluster = model.duplicate([], {
       lazyConnect: true,
-      // Commands are sent by our own connections, which send nothing twice. CLUSTER INFO may be forbidden.
+      // Our own connections send the commands, and never twice. An ACL may forbid CLUSTER INFO.
       enableReadyCheck: false,
       enableOfflineQueue: false,
       scaleReads: 'master',
@@ -54,7 +54,7 @@ export class ClusterTopology {
   }
 
   connect(): void {
-    // What goes wrong is kept in lastError. It tries again by itself.
+    // lastError keeps the reason. ioredis tries again by itself.
     this.#cluster.connect().catch((error: Error) => (this.lastError ??= error));
   }
 
@@ -63,17 +63,17 @@ export class ClusterTopology {
     return this.#cluster.slots.length > 0;
   }
 
-  /** "host:port" of the primary that has it, as far as is known. */
+  /** "host:port" of the primary with this slot, if it is known. */
   addressOf(slot: number): string | undefined {
     return this.#moved.get(slot) ?? this.#cluster.slots[slot]?.[0];
   }
 
-  /** Those that the table names, which are connected to nothing: their options say how to connect. */
+  /** The clients of ioredis for the nodes in the table. They are not connected: their options say how to connect. */
   nodes(role: 'master' | 'all'): Redis[] {
     return this.#cluster.nodes(role);
   }
 
-  /** A node says that another one has the slot. */
+  /** A node has answered that another one has the slot. */
   moved(slot: number, address: string): void {
     this.#moved.set(slot, address);
     this.refresh();
@@ -87,14 +87,15 @@ export class ClusterTopology {
     this.#refreshedAt = now;
     const refreshed = (error?: Error | null): void => {
       this.#isRefreshing = false;
-      // No node that was known answers: begin anew with those of the options, whose names may stand for others by now.
+      // No known node answers: starts anew with the nodes of the options. Their names may resolve to other addresses by
+      // now.
       if (error && !this.#isClosed && this.#cluster.status === 'ready') this.#cluster.disconnect(true);
     };
-    // A call may have found out that the table is old, and what follows outlives it.
+    // A call may have found out that the table is old. Reading it outlives that call, and must not keep its context.
     inRootContext(() => this.#cluster.refreshSlotsCache(refreshed));
   }
 
-  /** The address at which a node is reached that calls itself so. */
+  /** The address at which this process reaches a node that announces this address. */
   reachable(address: string): string {
     const { natMap } = this.#cluster.options;
     const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
@@ -104,11 +105,11 @@ export class ClusterTopology {
   close(): void {
     this.#isClosed = true;
     this.#cluster.disconnect();
-    // ioredis would wait for the answers, and keep the process alive for so long.
+    // ioredis would wait for the answers, and keep the process alive until then.
     for (const { stream } of this.#asking) stream?.destroy();
   }
 
-  /** ioredis asks each time on a connection of its own, of which nobody is told. */
+  /** ioredis asks each time on a new connection, without an event: duplicate() is the only place to see it. */
   #watch(node: Redis): void {
     const duplicate = node.duplicate.bind(node);
     node.duplicate = (changes) => {

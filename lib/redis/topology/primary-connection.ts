@@ -11,7 +11,7 @@ import type { SentinelReasons } from '../connection/connection-trouble.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
-/** The connections of one instance to one primary: one for commands, one that listens, and those for what replicas have to have. */
+/** The connections of one instance to one primary: for commands, for messages, and for durable commands. */
 export class PrimaryConnection implements Connection {
   readonly isCluster = false;
   readonly subscriber: Redis;
@@ -32,14 +32,14 @@ export class PrimaryConnection implements Connection {
     this.#scripts = scripts;
     this.#clients = clients;
     const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
-    // Who listens on a replica counts as dead where a lock is passed on.
+    // A waiter that listens on a replica counts as dead when the primary passes a lock on.
     const onDemoted = (): void => reconnect(this.subscriber);
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
     this.#server = openServer(model, options, { clients, onDemoted, reasonOfSentinel }, durability);
     this.subscriber = clients.add(model.duplicate(options));
     mendQuirks(this.subscriber);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
-    // It has the same troubles as the other one, which tells about them.
+    // The connection for commands has the same troubles, and reports them.
     this.subscriber.on('error', () => {});
     this.#watch = new PrimaryWatch(this.#server.client.options, clients, () => {
       this.#server.reconnect();

@@ -7,21 +7,21 @@ import type { OwnClients } from '../connection/own-clients.js';
 const SWITCHED = '+switch-master';
 
 /**
- * Listens to the sentinels, who say at once when another server is the primary. The old one does not: where it was not dead
- * it goes on as a primary for some seconds (8, usually), and grants locks that the new one knows nothing of.
+ * Listens to the sentinels, which announce a new primary at once. The old primary does not: if it is still alive, it
+ * remains a primary for some seconds (usually 8), and grants locks that the new primary knows nothing of.
  *
- * (ioredis can do so by itself, by its option `failoverDetector`. But where it hears of a fail-over while it is connecting
- * it gives up for good: such a client never connects again.)
+ * (The ioredis option `failoverDetector` does the same. But a client that learns of a fail-over while it is connecting
+ * gives up for good: it never connects again.)
  */
 export class PrimaryWatch {
   readonly #sentinels: readonly Redis[];
   readonly #troubles = new Map<string, ConnectionTrouble>();
   readonly #name: string | undefined;
   readonly #onSwitched: () => void;
-  /** Where the primary was when a sentinel last said so. */
+  /** The last address of the primary that a sentinel has announced. */
   #address: string | undefined;
 
-  /** @param options those of the client that is to find the primary */
+  /** @param options the options of the client that looks for the primary */
   constructor(options: RedisOptions, clients: OwnClients, onSwitched: () => void) {
     this.#name = options.name;
     this.#onSwitched = onSwitched;
@@ -32,7 +32,9 @@ export class PrimaryWatch {
     for (const sentinel of this.#sentinels) sentinel.connect().catch(() => {});
   }
 
-  /** Why a sentinel cannot be listened to, for people; nothing where it can, or where it is none of those that were named. */
+  /**
+   * Why the sentinel cannot be reached, as text for a message; `undefined` if it can, or if the options do not name it.
+   */
   reasonOf(address: string): string | undefined {
     return this.#troubles.get(address)?.reason;
   }
@@ -61,7 +63,7 @@ export class PrimaryWatch {
       enableReadyCheck: false,
     });
     mendQuirks(sentinel);
-    // It takes the errors: there are other sentinels, and whoever connects to Redis tells of what is wrong with all of them.
+    // Takes the errors. There are other sentinels, and the connection to Redis reports if none of them can be reached.
     this.#troubles.set(hostAndPort(sentinel), new ConnectionTrouble(sentinel));
     sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));
     sentinel.on('message', (_channel: string, message: string) => {
@@ -71,10 +73,10 @@ export class PrimaryWatch {
     return sentinel;
   }
 
-  /** And asks: it may have happened while nobody listened. */
+  /** Subscribes, and asks for the address: the primary may have changed while this sentinel was not listened to. */
   async #listen(sentinel: Redis): Promise<void> {
     const [address] = await Promise.all([
-      // First: a connection that listens takes no such question any more.
+      // Asks first: a connection that has subscribed accepts no other commands.
       sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#name ?? ''),
       sentinel.subscribe(SWITCHED),
     ]);

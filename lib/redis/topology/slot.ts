@@ -1,4 +1,4 @@
-/** How many slots a cluster has. */
+/** The number of slots of a cluster. */
 export const SLOTS = 16_384;
 
 const POLYNOMIAL = 0x1021;
@@ -11,8 +11,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The slot of a key: that of its hash tag, which is what stands between the first brace that opens and the next that closes, or
- * else of the whole key.
+ * The slot of a key: that of its hash tag, the text between the first opening brace and the next closing one. A key
+ * without a hash tag has the slot of the whole key.
  *
  * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ (key distribution model, hash tags)
  */

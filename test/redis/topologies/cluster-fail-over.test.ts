@@ -133,7 +133,7 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
       await (await replicaOf(primary)).server.pause();
       const error = await rejection<LockUnavailableError>(locks.acquire('x', { waitMs: 0 }));
       expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error.message).toContain('only 0 of 1 replicas have it after 200 ms');
+      expect(error.message).toContain('only 0 of 1 replicas have the changes after 200 ms');
       await eventually(async () => expect(await primary.admin.exists('lock:{x}')).toBe(0));
       // Others have their own replicas.
       await (await locks.acquire(await elsewhere(primary), { waitMs: 5_000 })).release();

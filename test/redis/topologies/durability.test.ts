@@ -14,7 +14,7 @@ const PATIENTLY = {
   defaults: { leaseMs: 60_000, attemptTimeoutMs: 60_000 },
 };
 const UNCONFIRMED =
-  /only 0 of 1 replicas have it after 50 ms \(durability\)\. Check that the replicas are connected to this primary/;
+  /only 0 of 1 replicas have the changes after 50 ms \(durability\)\. Check that the replicas are connected to this primary/;
 
 describe('with durability, on a primary and its replica', () => {
   let pair: ReplicaPair;
@@ -212,7 +212,7 @@ describe('where there is no replica', () => {
       connection: withoutUser(redis().port),
     });
     const error = await rejection(locks.acquire('a', { waitMs: 0 }));
-    expect(error.message).toContain('only 0 of 2 replicas have it after 50 ms');
+    expect(error.message).toContain('only 0 of 2 replicas have the changes after 50 ms');
   });
 });
 

@@ -1,4 +1,3 @@
-import { request } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import {
   type CallHandler,
@@ -16,7 +15,8 @@ import {
 import { defer, map, type Observable } from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../nest-apps.js';
+import { type Call, useHandlerShop } from './handler-shop.js';
 import { gate } from '../../support/expect/tracked.js';
 
 let file = new PassThrough();
@@ -132,37 +132,17 @@ class Exports {
 }
 
 describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on %s', (_, adapter) => {
-  const start = useApps();
-  let shop: RunningApp;
-  let locks: RedisLockService;
-
-  beforeEach(async () => {
+  beforeEach(() => {
     [file, mayEnd] = [new PassThrough(), gate()];
-    shop = await start({
-      imports: [inMemory()],
-      controllers: [ExportsController],
-      providers: [Exports],
-      adapter: adapter(),
-    });
-    locks = shop.app.get(RedisLockService);
   });
+  const shop = useHandlerShop('exports', adapter, { controllers: [ExportsController], providers: [Exports] });
   afterEach(() => {
     mayEnd.open();
     file.destroy();
   });
 
-  const holders = async (): Promise<number> => (await locks.inspect('exports')).holders.length;
-  /** Requests, and gives the text that has arrived so far. */
-  const call = (path: string) => {
-    const answer = { text: '', ended: false, hangUp: () => void sent.destroy() };
-    const sent = request(`${shop.url}/${path}`, (response) => {
-      response.on('data', (chunk: Buffer) => (answer.text += chunk.toString()));
-      response.on('error', () => undefined);
-      response.on('close', () => (answer.ended = true));
-    });
-    sent.on('error', () => undefined).end();
-    return answer;
-  };
+  const holders = (): Promise<number> => shop().holders();
+  const call = (path: string): Call => shop().call(path);
 
   it.each(['file', 'readable', 'both'])('hold the lock until the stream has ended: %s', async (path) => {
     const answer = call(path);
@@ -184,7 +164,7 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
   });
 
   it('free the lock when what is in memory has been sent', async () => {
-    expect(await (await fetch(`${shop.url}/buffer`)).text()).toBe('all of it');
+    expect(await (await fetch(`${shop().url}/buffer`)).text()).toBe('all of it');
     await eventually(async () => expect(await holders()).toBe(0));
   });
 
@@ -208,7 +188,7 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
   it.each(['replaced', 'replaced-outside'])(
     'free the lock when something else was sent in place of the stream: %s',
     async (path) => {
-      expect(await (await fetch(`${shop.url}/${path}`)).text()).toBe('something else');
+      expect(await (await fetch(`${shop().url}/${path}`)).text()).toBe('something else');
       await eventually(async () => expect(await holders()).toBe(0));
     },
   );
@@ -234,14 +214,14 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
   it.each(['file', 'readable', 'observable'])(
     'are refused from a handler with @DistributedLock, whose lock would be gone by then: %s',
     async (path) => {
-      expect((await fetch(`${shop.url}/locked/${path}`)).status).toBe(500);
-      expect(shop.log.at('error').join()).toMatch(/InvalidLockOptionsError: ExportsController\.locked.*@LockHandler/);
+      expect((await fetch(`${shop().url}/locked/${path}`)).status).toBe(500);
+      expect(shop().log.at('error').join()).toMatch(/InvalidLockOptionsError: ExportsController\.locked.*@LockHandler/);
       expect(await holders()).toBe(0);
       expect(file.destroyed).toBe(path !== 'observable');
     },
   );
 
   it('are what any method with @DistributedLock may return that is no handler', async () => {
-    expect(await shop.app.get(Exports).open()).toBe(file);
+    expect(await shop().app.get(Exports).open()).toBe(file);
   });
 });

@@ -1,9 +1,9 @@
-import { request } from 'node:http';
 import { type CanActivate, Controller, Get, Inject, type MessageEvent, Param, Sse, UseGuards } from '@nestjs/common';
 import { concat, finalize, map, NEVER, Observable, of } from 'rxjs';
 import { LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../nest-apps.js';
+import { type Call, useHandlerShop } from './handler-shop.js';
 import { gate } from '../../support/expect/tracked.js';
 
 let finish = gate();
@@ -62,32 +62,22 @@ class PricesController {
 }
 
 describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_, adapter) => {
-  const start = useApps();
-  let shop: RunningApp;
-  let locks: RedisLockService;
-
-  beforeEach(async () => {
+  beforeEach(() => {
     [finish, guard, events] = [gate(), gate(), []];
-    shop = await start({ imports: [inMemory()], controllers: [PricesController], adapter: adapter() });
-    locks = shop.app.get(RedisLockService);
   });
+  const shop = useHandlerShop('prices', adapter, { controllers: [PricesController] });
   afterEach(() => {
     finish.open();
     guard.open();
   });
 
-  /** Requests, and gives the way to hang up. */
-  const call = (path: string): (() => void) => {
-    const sent = request(`${shop.url}/${path}`).on('error', () => undefined);
-    sent.end();
-    return () => void sent.destroy();
-  };
-  const holders = async (): Promise<number> => (await locks.inspect('prices')).holders.length;
-  const waiters = async (): Promise<number> => (await locks.inspect('prices')).waiters.length;
+  const call = (path: string): Call => shop().call(path);
+  const holders = (): Promise<number> => shop().holders();
+  const waiters = (): Promise<number> => shop().waiters();
 
   it('a stream of server-sent events holds the lock until the client disconnects', async () => {
     const leaving = new AbortController();
-    const response = await fetch(`${shop.url}/endless`, { signal: leaving.signal });
+    const response = await fetch(`${shop().url}/endless`, { signal: leaving.signal });
     const reader = response.body!.getReader();
     let text = '';
     while (!text.includes('\n\n')) text += new TextDecoder().decode((await reader.read()).value);
@@ -99,13 +89,13 @@ describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_,
   });
 
   it('a stream that completes arrives whole, and releases', async () => {
-    const text = await (await fetch(`${shop.url}/three`)).text();
+    const text = await (await fetch(`${shop().url}/three`)).text();
     expect(text.match(/price \d/g)).toEqual(['price 1', 'price 2', 'price 3']);
     expect(await holders()).toBe(0);
   });
 
   it('a stream that fails releases, and its error arrives as without the lock', async () => {
-    const text = await (await fetch(`${shop.url}/fails`)).text();
+    const text = await (await fetch(`${shop().url}/fails`)).text();
     expect(text).toContain('data: one');
     expect(text).toContain('event: error');
     expect(await holders()).toBe(0);
@@ -114,34 +104,34 @@ describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_,
   it('a client that goes away while it waits is in nobody’s way: it never runs, and is no error in the log', async () => {
     call('slow/first');
     await eventually(() => expect(events).toEqual(['first began']));
-    const hangUp = call('slow/second');
+    const { hangUp } = call('slow/second');
     await eventually(async () => expect(await waiters()).toBe(1));
     hangUp();
     await eventually(async () => expect(await waiters()).toBe(0));
-    const third = fetch(`${shop.url}/slow/third`);
+    const third = fetch(`${shop().url}/slow/third`);
     await eventually(async () => expect(await waiters()).toBe(1));
     finish.open();
     expect(await (await third).text()).toBe('third');
     expect(events).toEqual(['first began', 'first ended', 'third began', 'third ended']);
-    expect(shop.log.at('error')).toEqual([]);
+    expect(shop().log.at('error')).toEqual([]);
   });
 
   it('a client of server-sent events that goes away while it waits stops waiting', async () => {
-    const held = await locks.acquire('prices');
-    const hangUp = call('endless');
+    const held = await shop().locks.acquire('prices');
+    const { hangUp } = call('endless');
     await eventually(async () => expect(await waiters()).toBe(1));
     hangUp();
     await eventually(async () => expect(await waiters()).toBe(0));
     await held.release();
-    expect(shop.log.at('error')).toEqual([]);
+    expect(shop().log.at('error')).toEqual([]);
   });
 
   it('a client that was gone before the lock was asked for does not wait', async () => {
-    await using _held = await locks.acquire('prices');
-    const hangUp = call('guarded');
+    await using _held = await shop().locks.acquire('prices');
+    const { hangUp } = call('guarded');
     await eventually(() => expect(events).toEqual(['guarded']));
     const given: string[] = [];
-    locks.observe((event) => given.push(event.type));
+    shop().locks.observe((event) => given.push(event.type));
     hangUp();
     await eventually(async () => expect(await connections()).toBe(0));
     guard.open();
@@ -150,7 +140,7 @@ describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_,
   });
 
   it('a client that goes away while the handler runs changes nothing: the work goes on under the lock', async () => {
-    const hangUp = call('slow/first');
+    const { hangUp } = call('slow/first');
     await eventually(() => expect(events).toEqual(['first began']));
     hangUp();
     await eventually(async () => expect(await connections()).toBe(0));
@@ -162,8 +152,8 @@ describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_,
 
   const connections = (): Promise<number> =>
     new Promise((resolve, reject) =>
-      shop.app
-        .getHttpServer()
+      shop()
+        .app.getHttpServer()
         .getConnections((error: Error | null, count: number) => (error ? reject(error) : resolve(count))),
     );
 });

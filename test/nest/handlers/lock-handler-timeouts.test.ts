@@ -14,7 +14,8 @@ import {
 import { defer, type Observable, raceWith, retry, switchMap, throwError } from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../nest-apps.js';
+import { useHandlerShop } from './handler-shop.js';
 import { gate } from '../../support/expect/tracked.js';
 
 let timeIsUp = gate();
@@ -93,20 +94,15 @@ class OrdersController {
 }
 
 describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the handler does, on %s', (_, adapter) => {
-  const start = useApps();
-  let shop: RunningApp;
-  let locks: RedisLockService;
-
-  beforeEach(async () => {
+  beforeEach(() => {
     [timeIsUp, mayEnd, mayPass, events] = [gate(), gate(), gate(), []];
-    shop = await start({ imports: [inMemory()], controllers: [OrdersController], adapter: adapter() });
-    locks = shop.app.get(RedisLockService);
   });
+  const shop = useHandlerShop('orders', adapter, { controllers: [OrdersController] });
   afterEach(() => [timeIsUp, mayEnd, mayPass].forEach(({ open }) => open()));
 
-  const status = async (path: string): Promise<number> => (await fetch(`${shop.url}/orders/${path}`)).status;
-  const holders = async (): Promise<number> => (await locks.inspect('orders')).holders.length;
-  const waiters = async (): Promise<number> => (await locks.inspect('orders')).waiters.length;
+  const status = async (path: string): Promise<number> => (await fetch(`${shop().url}/orders/${path}`)).status;
+  const holders = (): Promise<number> => shop().holders();
+  const waiters = (): Promise<number> => shop().waiters();
 
   it.each(['outside', 'inside'])(
     'a timeout %s of the lock is answered at once, and the lock is held until the handler has ended',
@@ -126,7 +122,7 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
       expect(await second).toBe(200);
       expect(events).toEqual(['first began', 'first ended', 'second began', 'second ended']);
       await eventually(async () => expect(await holders()).toBe(0));
-      expect(shop.log.at('error')).toEqual([]);
+      expect(shop().log.at('error')).toEqual([]);
     },
   );
 
@@ -145,11 +141,11 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
     mayEnd.open();
     expect(await second).toBe(200);
     expect(events).toEqual(['pipe began', 'second began', 'pipe ended', 'second ended']);
-    expect(shop.log.at('error')).toEqual([]);
+    expect(shop().log.at('error')).toEqual([]);
   });
 
   it('a request that is given up while it waits for the lock leaves the queue', async () => {
-    await using _held = await locks.acquire('orders');
+    await using _held = await shop().locks.acquire('orders');
     const first = status('outside/first');
     await eventually(async () => expect(await waiters()).toBe(1));
     timeIsUp.open();
@@ -160,8 +156,8 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
 
   it('an interceptor that calls the handler again does so under the same lock', async () => {
     const acquired: string[] = [];
-    locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
-    expect(await (await fetch(`${shop.url}/orders/retried`)).text()).toBe('3 attempts under orders');
+    shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
+    expect(await (await fetch(`${shop().url}/orders/retried`)).text()).toBe('3 attempts under orders');
     expect(acquired).toEqual(['orders']);
     expect(await holders()).toBe(0);
   });

@@ -1,3 +1,4 @@
+import { backoff } from '../core/util/backoff.js';
 import type { Clock } from '../core/util/clock.js';
 import { LockStoreError, type LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/promises.js';
@@ -23,9 +24,9 @@ import {
   type TickReply,
 } from '../core/store/tick-store.js';
 
-/** How often a claim looks for claims that other instances are about to write, and the first pause in between. */
+/** How often a claim looks for claims that other instances are about to write, and the pauses in between. */
 const MOST_LOOKS = 4;
-const FIRST_PAUSE_MS = 10;
+const PAUSE_MS = { first: 20, longest: 160 };
 /** How often an instance writes its claim anew when the claims were split. */
 const MOST_SPLITS = 10;
 
@@ -195,7 +196,7 @@ export class QuorumTickStore implements TickStore {
   }
 
   async #pause(times: number): Promise<void> {
-    await pause(this.clock, FIRST_PAUSE_MS * 2 ** times * (0.5 + this.random.fraction()));
+    await pause(this.clock, backoff(PAUSE_MS, times) * (0.5 + this.random.fraction()));
   }
 }
 

@@ -1,6 +1,7 @@
 import { CampaignListeners } from './campaign-listeners.js';
 import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
 import type { Clock } from '../util/clock.js';
+import { backoff, jitter } from '../util/backoff.js';
 import { Deferred, pause } from '../util/promises.js';
 import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
 import type { LockObservers } from '../api/events.js';
@@ -179,7 +180,6 @@ export class Campaign implements Leadership {
   }
 
   #pauseAfter(failures: number): number {
-    const doubled = REFUSED_PAUSE_MS.first * 2 ** Math.min(failures - 1, 10);
-    return Math.min(REFUSED_PAUSE_MS.longest, doubled) * (1 + this.#deps.random.fraction() / 4);
+    return backoff(REFUSED_PAUSE_MS, failures) * jitter(this.#deps.random);
   }
 }

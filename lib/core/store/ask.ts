@@ -1,4 +1,5 @@
 import { type Alarm, alarmThat, type Alarms } from '../util/alarms.js';
+import { backoff } from '../util/backoff.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
@@ -55,7 +56,7 @@ export function retryUnexecuted<T>(
 ): Promise<Answer<T>> {
   return new Promise((resolve) => {
     let trouble: LockStoreError | undefined;
-    let pauseMs = PAUSE_MS.first;
+    let failures = 0;
     let isOver = false;
     let next: Alarm | undefined;
     const settle = (answer: Answer<T>): void => {
@@ -78,8 +79,7 @@ export function retryUnexecuted<T>(
         trouble = undefined;
         sent.then(answered, failed);
       });
-      alarms.setIn(next, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MS.longest);
+      alarms.setIn(next, backoff(PAUSE_MS, ++failures));
     };
     alarms.setIn(alarm, timeoutMs, sentAt);
     command.then(answered, failed);

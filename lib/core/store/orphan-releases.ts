@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
 import { withTimeout } from './ask.js';
+import { backoff } from '../util/backoff.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
@@ -116,11 +117,12 @@ export class OrphanReleases {
     before: Before | undefined,
   ): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
-    for (let delayMs = PAUSE_MS.first; ; delayMs = Math.min(delayMs * 2, PAUSE_MS.longest)) {
+    for (let failures = 1; ; failures++) {
       const command = before ? this.#inOrder(before, ownership) : this.store.release(ownership);
       const answer = await withTimeout(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
       if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
       if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
+      const delayMs = backoff(PAUSE_MS, failures);
       if (this.clock.now() + delayMs >= expiresAt) return;
       if ((await pause(this.clock, delayMs, this.#stop.signal)) === 'aborted') return;
     }

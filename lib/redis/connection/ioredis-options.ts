@@ -1,12 +1,14 @@
 import type { RedisOptions } from 'ioredis';
+import { backoff } from '../../core/util/backoff.js';
 
-/** The longest pause before the next try to connect. */
-const LONGEST_RECONNECT_MS = 1_000;
+/** The first and the longest pause before the next try to connect. */
+const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
 
 /** How long to wait before a try to connect: never longer than a third of a lease. */
 export function reconnectPauses(leaseMs: number): (times: number) => number {
-  const longest = Math.min(LONGEST_RECONNECT_MS, Math.floor(leaseMs / 3));
-  return (times) => Math.min(longest, 20 * 2 ** Math.min(times - 1, 8)) * (0.75 + Math.random() / 4);
+  const { first, longest } = RECONNECT_PAUSE_MS;
+  const range = { first, longest: Math.min(longest, Math.floor(leaseMs / 3)) };
+  return (times) => backoff(range, times) * (0.75 + Math.random() / 4);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { aborted, unavailable } from '../acquiring/acquire-errors.js';
-import { withTimeout, ask } from '../store/ask.js';
+import { askUntil, withTimeout, ask } from '../store/ask.js';
 import { AttemptLog, failurePause } from '../store/attempts.js';
 import {
   checkCountDown,
@@ -17,7 +17,6 @@ import { LatchWaiter } from './latch-waiter.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
 import type { LockClient } from '../lock-client.js';
 import { mergeSignals } from '../util/signals.js';
-import { pause } from '../util/promises.js';
 import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */
@@ -65,19 +64,24 @@ export class Latches implements LatchListener {
     const id = checkCountDown(options) ?? random.id();
     const giveUpAt = clock.now() + defaults.waitMs;
     const log = new AttemptLog();
-    for (;;) {
-      log.sent(clock.now());
-      const answer = await withTimeout(alarms, store.countDown(spec, id), defaults.attemptTimeoutMs);
-      if (answer.outcome === 'answered') return agreed(spec, answer.value).remaining;
-      if (answer.outcome === 'failed') log.failed(answer.error);
-      else if (answer.outcome === 'timeout') log.unanswered(answer.error);
+    const answer = await askUntil(alarms, clock, {
+      send() {
+        log.sent(clock.now());
+        return store.countDown(spec, id);
+      },
+      timeoutMs: defaults.attemptTimeoutMs,
+      giveUpAt,
+      unanswered(failure) {
+        if (failure.outcome === 'failed') log.failed(failure.error);
+        else if (failure.outcome === 'timeout') log.unanswered(failure.error);
+        return closing.aborted;
+      },
+      pauseMs: () => failurePause(log, random),
       // One more attempt is sent when the shutdown begins: work that is being drained may still count.
-      if (closing.aborted) throw new LockShutdownError(spec.name);
-      if (answer.outcome === 'failed' && answer.error.failure === 'refused') break;
-      const pauseMs = failurePause(log, random);
-      if (clock.now() + pauseMs >= giveUpAt) break;
-      await pause(clock, pauseMs, closing);
-    }
+      hurry: closing,
+    });
+    if (answer.outcome === 'answered') return agreed(spec, answer.value).remaining;
+    if (closing.aborted) throw new LockShutdownError(spec.name);
     throw unavailable(spec.name, log, 'count down');
   }
 

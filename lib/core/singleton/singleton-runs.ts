@@ -1,4 +1,4 @@
-import { withTimeout } from '../store/ask.js';
+import { askUntil } from '../store/ask.js';
 import type { Timer } from '../util/clock.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
@@ -135,27 +135,29 @@ export class SingletonRuns {
     const { clock, closing } = client;
     const { lock, target, ownership, keepMs, options, due } = attempt;
     const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
-    const giveUpAt = since + lock.waitMs;
-    for (;;) {
-      if (closing.aborted) return undefined;
-      const sentAt = clock.now();
-      const command = tickStore.claim(target, claim);
-      const answer = await withTimeout(client.alarms, command, lock.attemptTimeoutMs, closing);
-      if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-        client.orphanReleases.refuseLateGrant(command, ownership, lock);
-      }
-      if (answer.outcome === 'aborted') return this.#forget(attempt);
-      if (answer.outcome === 'answered') {
-        // A grant that arrives after its lease is asked for again: the claim still has this owner id.
-        if (answer.value.status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs)) {
-          return { reply: answer.value, sentAt };
-        }
-      } else if (answer.error.failure === 'refused' || clock.now() >= giveUpAt) {
-        this.#forget(attempt);
-        throw this.#unclaimed(attempt, answer.outcome, answer.error);
-      }
-      if ((await pause(clock, RETRY_PAUSE_MS, closing)) === 'aborted') return this.#forget(attempt);
-    }
+    if (closing.aborted) return undefined;
+    let sentAt = 0;
+    const answer = await askUntil(client.alarms, clock, {
+      send() {
+        sentAt = clock.now();
+        return tickStore.claim(target, claim);
+      },
+      timeoutMs: lock.attemptTimeoutMs,
+      // The last attempt begins at the end of `waitMs`, or less than a pause later.
+      giveUpAt: since + lock.waitMs + RETRY_PAUSE_MS,
+      unanswered({ outcome }, command) {
+        if (outcome !== 'failed') client.orphanReleases.refuseLateGrant(command, ownership, lock);
+        return false;
+      },
+      // A grant that arrives after its lease is asked for again: the claim still has this owner id.
+      isFinal: ({ status }) => status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs),
+      pauseMs: () => RETRY_PAUSE_MS,
+      signal: closing,
+    });
+    if (answer.outcome === 'answered') return { reply: answer.value, sentAt };
+    this.#forget(attempt);
+    if (answer.outcome === 'aborted') return undefined;
+    throw this.#unclaimed(attempt, answer.outcome, answer.error);
   }
 
   /**
@@ -219,19 +221,16 @@ export class SingletonRuns {
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
   async #finish({ options, target, ownership, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
-    const { clock, closing } = this.client;
-    const giveUpAt = clock.now() + lock.leaseMs;
-    // Leaves time for more than one try within the lease.
-    const attemptTimeoutMs = Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3);
-    for (;;) {
-      const command = this.tickStore.finish(target, ownership, keepMs);
-      const answer = await withTimeout(this.client.alarms, command, attemptTimeoutMs);
-      if (answer.outcome === 'answered' || answer.outcome === 'aborted' || clock.now() >= giveUpAt) return;
-      if (answer.error.failure === 'refused') return;
+    const { alarms, clock, closing } = this.client;
+    await askUntil(alarms, clock, {
+      send: () => this.tickStore.finish(target, ownership, keepMs),
+      // Leaves time for more than one try within the lease.
+      timeoutMs: Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3),
+      giveUpAt: clock.now() + lock.leaseMs + RETRY_PAUSE_MS,
       // The shutdown did not wait for this run: the connections are closed.
-      if (closing.aborted && !hold.isHeld()) return;
-      await pause(clock, RETRY_PAUSE_MS);
-    }
+      unanswered: () => closing.aborted && !hold.isHeld(),
+      pauseMs: () => RETRY_PAUSE_MS,
+    });
   }
 }
 

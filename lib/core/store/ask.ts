@@ -1,6 +1,8 @@
 import { type Alarm, alarmThat, type Alarms } from '../util/alarms.js';
 import { backoff } from '../util/backoff.js';
 import { LockUnavailableError } from '../api/errors.js';
+import type { Clock } from '../util/clock.js';
+import { pause } from '../util/promises.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
 /** First and longest pause before a command is sent again that was not executed: about as long as it takes to connect anew. */
@@ -104,6 +106,47 @@ export async function ask<T>(
   if (answer.outcome === 'answered') return answer.value;
   const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
   throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);
+}
+
+/** A command that may be executed twice without harm, and how long it is sent again. */
+export interface RepeatedCommand<T> {
+  send(): Promise<T>;
+  /** How long one attempt may take, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The last attempt is the one after which a pause would end at this time or later, on the monotonic clock. */
+  readonly giveUpAt: number;
+  /** @returns the pause after so many failures in a row, in milliseconds */
+  pauseMs(failures: number): number;
+  /** Called after each attempt without an answer. @returns whether the caller needs the answer no more */
+  unanswered?(answer: Exclude<Answer<T>, { outcome: 'answered' }>, command: Promise<T>): boolean;
+  /** Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`. */
+  isFinal?(value: T): boolean;
+  /** Aborts the wait. */
+  readonly signal?: AbortSignal;
+  /** Ends a pause early: then the command is sent at once. */
+  readonly hurry?: AbortSignal;
+}
+
+/**
+ * Sends a command again until it is answered or refused, or `giveUpAt` has come.
+ *
+ * @returns the last answer
+ */
+export async function askUntil<T>(alarms: Alarms, clock: Clock, command: RepeatedCommand<T>): Promise<Answer<T>> {
+  const { timeoutMs, giveUpAt, signal, hurry } = command;
+  for (let failures = 1; ; failures++) {
+    const sent = command.send();
+    const answer = await withTimeout(alarms, sent, timeoutMs, signal);
+    if (answer.outcome === 'answered') {
+      if (command.isFinal?.(answer.value) ?? true) return answer;
+    } else {
+      if (command.unanswered?.(answer, sent) || answer.outcome === 'aborted') return answer;
+      if (answer.outcome === 'failed' && answer.error.failure === 'refused') return answer;
+    }
+    const pauseMs = command.pauseMs(failures);
+    if (answer.outcome !== 'answered' && clock.now() + pauseMs >= giveUpAt) return answer;
+    if ((await pause(clock, pauseMs, signal ?? hurry)) === 'aborted' && signal) return { outcome: 'aborted' };
+  }
 }
 
 function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreError } {

@@ -1,11 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
-import { withTimeout } from './ask.js';
+import { askUntil } from './ask.js';
 import { backoff } from '../util/backoff.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
-import { pause } from '../util/promises.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** First and longest pause between two tries. */
@@ -117,15 +116,13 @@ export class OrphanReleases {
     before: Before | undefined,
   ): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
-    for (let failures = 1; ; failures++) {
-      const command = before ? this.#inOrder(before, ownership) : this.store.release(ownership);
-      const answer = await withTimeout(this.alarms, command, attemptTimeoutMs, this.#stop.signal);
-      if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
-      if (answer.outcome === 'failed' && answer.error.failure === 'refused') return;
-      const delayMs = backoff(PAUSE_MS, failures);
-      if (this.clock.now() + delayMs >= expiresAt) return;
-      if ((await pause(this.clock, delayMs, this.#stop.signal)) === 'aborted') return;
-    }
+    await askUntil(this.alarms, this.clock, {
+      send: () => (before ? this.#inOrder(before, ownership) : this.store.release(ownership)),
+      timeoutMs: attemptTimeoutMs,
+      giveUpAt: expiresAt,
+      pauseMs: (failures) => backoff(PAUSE_MS, failures),
+      signal: this.#stop.signal,
+    });
   }
 
   /** The release is sent whatever becomes of the command before it. */

@@ -7,21 +7,23 @@ import { PrimaryConnection } from './topology/primary-connection.js';
 import { RestartQuarantine } from './script/restart-quarantine.js';
 import { ScriptRunner } from './script/script-runner.js';
 
-/** How an instance connects, and what it asks of the servers. */
+/** How an instance connects, and what it demands of the servers. */
 export interface ConnectionSettings {
   readonly connection: RedisConnectionOption;
   readonly instanceId: string;
-  /** The default lease; reconnecting never pauses longer than a third of it. */
+  /** The default lease, in milliseconds. The pause before a reconnect is never longer than a third of it. */
   readonly leaseMs: number;
-  /** Grants count only once replicas have them. */
+  /** Grants count only when this many replicas have them. */
   readonly durability?: Durability | undefined;
-  /** The longest lease that anybody takes, in milliseconds: so long nothing is granted by a server that has forgotten its data. */
+  /**
+   * The longest lease of any process, in milliseconds. A server that has lost its data grants nothing for this long.
+   */
   readonly restartQuarantineMs?: number | undefined;
-  /** The connections leave the process free to exit, until `keepAlive()` is called. @default false */
+  /** Whether the connections leave the process free to exit until `keepAlive()` is called. @default false */
   readonly inBackground?: boolean | undefined;
 }
 
-/** @throws InvalidLockOptionsError when the option is none of the things that name a Redis */
+/** @throws InvalidLockOptionsError if the option does not describe a Redis connection */
 export function createConnection(settings: ConnectionSettings): Connection {
   const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = settings;
   const model = templateClient(settings.connection);

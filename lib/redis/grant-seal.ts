@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
 
 /**
- * What stands in a grant message in place of the id id. Whoever may use the channels hears these messages, and can write
- * there: the seal tells them nothing, and only Redis and the id can make one before the message is sent. It covers the
- * token and the stamp as well, so nobody can change those.
+ * The seal stands for the owner id in a grant message. A process that may use the channels can read these messages and
+ * write others. The seal tells it nothing about the id, and only Redis and the owner can make a seal before the message
+ * is sent. The seal covers the token and the stamp as well, so that no other process can change them.
  *
- * @param terms "token sentAt", as in the message
+ * @param tokenAndStamp "token sentAt", as in the message
  */
-export function sealOf(terms: string, owner: string): string {
-  // What is secret stands at the end: a hash can be continued without knowing what it began with.
-  return hash('sha1', `${terms} ${owner}`);
+export function sealOf(tokenAndStamp: string, owner: string): string {
+  // The secret comes last: SHA-1 can be continued from a known hash without knowing what was hashed.
+  return hash('sha1', `${tokenAndStamp} ${owner}`);
 }
 
-/** What stands for an id id in a reply to others. */
+/** Stands for an owner id in a reply to other owners. */
 export function sealOfOwner(owner: string): string {
   return hash('sha1', owner);
 }

@@ -7,16 +7,16 @@ import { decodeResource } from './keys.js';
 
 const RETRY_PAUSE_MS = 250;
 
-/** "seal token sentAt resource", as the scripts write it. The rest of the line is the resource: it may contain spaces. */
+/** "seal token sentAt resource", as the scripts write it. The resource comes last, because it may contain spaces. */
 const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
 /** "latch count name": a latch is open. */
 const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
-/** Longer than the longest message of ours, whose resource has 512 bytes, all of them encoded. */
+/** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
 type InboxMessage = { readonly grant: PushedGrant } | { readonly latch: { name: string; count: number } };
 
-/** What a message says; nothing where it is not from a script of ours. */
+/** Parses a message. Returns `undefined` for a message that the scripts do not write. */
 export function readMessage(message: string): InboxMessage | undefined {
   if (message.length > TOO_LONG) return undefined;
   if (message.startsWith('latch ')) return readLatch(message);
@@ -34,13 +34,13 @@ function readLatch(message: string): InboxMessage | undefined {
 function readGrant(message: string): PushedGrant | undefined {
   const parts = GRANT_MESSAGE.exec(message);
   if (!parts) return undefined;
-  const [seal, terms, token, sentAt, resource] = parts.slice(1) as [string, string, string, string, string];
+  const [seal, tokenAndStamp, token, sentAt, resource] = parts.slice(1) as [string, string, string, string, string];
   return {
     resource: decodeResource(resource),
     fencingToken: Number(token),
     sentAt: Number(sentAt),
-    // Not before somebody asks: most of what strangers write is about nothing that is waited for here.
-    isFor: (owner) => sealOf(terms, owner) === seal,
+    // Hashes only when asked: most messages of strangers are about resources that no caller waits for here.
+    isFor: (owner) => sealOf(tokenAndStamp, owner) === seal,
   };
 }
 
@@ -72,7 +72,7 @@ export class Inbox {
       if ('grant' in said) listener.granted(said.grant);
       else listener.latchOpened(said.latch.name, said.latch.count);
     });
-    // A promise keeps the context in which it was made, too.
+    // A promise, too, keeps the async context in which it was made.
     this.#opened = inRootContext(() => this.#open(connection, channel));
   }
 
@@ -89,16 +89,16 @@ export class Inbox {
         this.listener.reconnected();
         check();
       };
-      // Messages of the time in between are lost: whoever waits has to look for himself now.
+      // Messages were lost in the meantime: the waiters have to ask now.
       const subscribe = (): void => {
-        // On a connection that broke, the next one begins anew.
+        // The connection broke: the next one subscribes again.
         if (subscriber.status !== 'ready') return;
         subscriber.subscribe(channel).then(
           () => settle(),
           (error: unknown) => {
             const { failure, message } = toStoreError(error);
             if (failure === 'refused') settle(message);
-            // Such as BUSY, while a long script runs.
+            // A passing error, such as BUSY while a long script runs.
             else setTimeout(subscribe, RETRY_PAUSE_MS).unref();
           },
         );
@@ -111,12 +111,12 @@ export class Inbox {
     });
   }
 
-  /** Why Redis does not let this instance listen. Then its waiters find out by their heartbeat, more slowly. */
+  /** Why Redis does not let this instance listen. Its waiters then learn of grants by their heartbeats, more slowly. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
 
-  /** Resolves `true` when it is open, or `false` after `patienceMs`. */
+  /** Resolves to `true` when the inbox is open, or to `false` after `patienceMs`. */
   async untilOpen(patienceMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<false>((resolve) => {

@@ -1,8 +1,8 @@
 import { SLOTS, slotOf } from './topology/slot.js';
 
 /**
- * A resource as it stands inside a key: percent-encoded where it has to be. Braces would move the hash tag of a cluster,
- * control characters would garble an operator's terminal, and `%` is encoded so that no two resources come out alike.
+ * Encodes a resource for use in a key. Braces would move the hash tag of a cluster. Control characters would garble an
+ * operator's terminal. `%` is encoded so that two resources never have the same key.
  */
 export function encodeResource(resource: string): string {
   return resource.replace(/[%{}\u0000-\u001f\u007f]/g, (character) => {
@@ -21,8 +21,8 @@ export function waitersOf(lockKey: string): string {
 }
 
 /**
- * The names of everything in Redis. No resource can name another one's keys: what it contributes stands in braces, which
- * it cannot contain, and everything else stands outside of them.
+ * The names of all keys and channels. The part that comes from a resource stands in braces, and an encoded resource has
+ * no braces: so no resource can name the keys of another one.
  */
 export class Keys {
   constructor(readonly prefix: string) {}
@@ -32,17 +32,17 @@ export class Keys {
     return `${this.prefix}:{${encodeResource(resource)}}`;
   }
 
-  /** Those who wait for the resource, in order. */
+  /** The queue of the resource. */
   waiters(resource: string): string {
     return waitersOf(this.lock(resource));
   }
 
-  /** A pattern for SCAN that matches the keys of the resources whose names begin like this, and of no other. */
+  /** A pattern for SCAN that matches only the keys of resources with this prefix. */
   matching(resourcePrefix: string): string {
     return `${`${this.prefix}:{${encodeResource(resourcePrefix)}`.replace(/[*?[\]\\]/g, '\\$&')}*`;
   }
 
-  /** The resource of a lock or a queue, by its key; nothing for other keys. */
+  /** The resource of a lock or a queue, by its key; `undefined` for other keys. */
   resourceOf(key: string): string | undefined {
     const [, encoded] = /\{([^{}]*)\}(?::waiters)?$/s.exec(key) ?? [];
     return encoded === undefined ? undefined : decodeResource(encoded);
@@ -53,25 +53,25 @@ export class Keys {
     return `${this.lock(resource)}:tick:${encodeResource(tick)}`;
   }
 
-  /** The last tick of a singleton job that was claimed: its time, in milliseconds since the Unix epoch. */
+  /** The last claimed tick of a singleton job: its time, in milliseconds since the Unix epoch. */
   lastTick(resource: string): string {
     return `${this.lock(resource)}:last-tick`;
   }
 
-  /** A latch: a hash of its count and what was counted. */
+  /** A latch: a hash of its count and of the ids that were counted. */
   latch(name: string): string {
     return `${this.lock(name)}:latch`;
   }
 
-  /** The clients that wait for a latch, each with the end of its place. */
+  /** The clients that wait for a latch, each with the time at which its place expires. */
   latchWaiters(name: string): string {
     return `${this.latch(name)}:waiters`;
   }
 
   /**
-   * The last fencing tick: one for all resources, so that no counter is left behind for each of them.
+   * The last fencing tick. All resources share it: otherwise each of them would leave a counter behind.
    *
-   * @param _lockKey of the resource whose leases it numbers
+   * @param _lockKey the key of a lock whose leases it numbers
    */
   fence(_lockKey: string): string {
     return `${this.prefix}:fence`;
@@ -83,24 +83,24 @@ export class Keys {
   }
 }
 
-/** By slot, a short text that hashes to it. The same on every instance. */
+/** A short text for each slot that hashes to it. The same on every instance. */
 const tags: string[] = [];
 let found = 0;
-let candidates = 0;
+let tried = 0;
 
-/** The first text, counting up, whose slot it is. */
+/** The first text with this slot, counting up in base 36. */
 function tagOf(slot: number): string {
   while (tags[slot] === undefined && found < SLOTS) {
-    const candidate = (candidates++).toString(36);
-    const own = slotOf(candidate);
+    const tag = (tried++).toString(36);
+    const own = slotOf(tag);
     if (tags[own] !== undefined) continue;
-    tags[own] = candidate;
+    tags[own] = tag;
     found++;
   }
   return tags[slot]!;
 }
 
-/** The names of everything in a cluster, where the keys of one script are in one slot: there is a fence for each slot in use. */
+/** The names in a cluster. All keys of one script must be in one slot, so there is a fence for each slot in use. */
 export class ClusterKeys extends Keys {
   override fence(lockKey: string): string {
     return `${this.prefix}:{${tagOf(slotOf(lockKey))}}:fence`;

@@ -8,7 +8,7 @@ import type {
   RotateReply,
 } from '../core/store/lock-store.js';
 
-/** What the scripts take for a request: its mode, and with a semaphore what it wants of it. */
+/** A request as the scripts expect it: the mode, and for a semaphore the permits. */
 export function requestOf({ mode, permits }: LockOwner): string {
   if (!permits) return mode;
   return `${mode}:${permits.count}:${permits.total}:${permits.isResized ? 1 : 0}`;
@@ -39,17 +39,17 @@ export function readRotateReply(reply: unknown): RotateReply {
   return { released: released === 1, next: readAcquireReply(next) };
 }
 
-/** Whether a script that passes something on has done what it is for. */
+/** Whether a script that passes locks on has done what it was asked to do. */
 export function isDone(reply: unknown): boolean {
   return reply === 1 || reply === 3;
 }
 
-/** Whether such a script has stopped at its bound, and there is more to be granted. */
+/** Whether such a script has stopped at its bound and left more to grant. */
 export function hasMore(reply: unknown): boolean {
   return reply === 2 || reply === 3;
 }
 
-/** See the script. */
+/** The reply of inspect.lua. */
 export type InspectReply = [
   mode: LockMode | '',
   ttlMs: number,

@@ -3,7 +3,7 @@ import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/s
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 
-/** Latches: a hash each, and a sorted set of those who wait for it, which Redis forgets by itself. */
+/** Latches: a hash for each, and a sorted set of the clients that wait for it. Both expire by themselves. */
 export class RedisLatchStore implements LatchStore {
   constructor(private readonly store: RedisLockStore) {}
 
@@ -16,7 +16,7 @@ export class RedisLatchStore implements LatchStore {
     });
   }
 
-  /** The latch is open, and one script tells a bounded number of clients. Those who are not told find out when they ask again. */
+  /** The latch is open. One script tells a bounded number of clients. The others find out when they ask again. */
   async #tellOthers(keys: readonly string[], args: readonly (string | number)[]): Promise<void> {
     try {
       while (await this.store.run(COUNT_DOWN, keys, args, hasMoreToTell));

@@ -44,24 +44,24 @@ import {
   stamp,
 } from './lock-replies.js';
 
-/** Enough to tell apart what should have had different names. */
+/** Enough to distinguish instances that were given the same name. */
 const NONCE_BYTES = 6;
 
 export interface RedisLockStoreOptions extends ConnectionSettings {
   readonly keyPrefix: string;
-  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  /** The prefix of all owner ids of this store. The stores of one quorum share it. @default a unique one */
   readonly clientId?: string;
 }
 
-/** An id that no other client has, whatever instances are called. */
+/** Returns an id that no other client has, even if instances have the same name. */
 export function createClientId(instanceId: string): string {
   return `${instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
 }
 
-/** No owner: a release that only goes on granting. */
-const NOBODY = '';
+/** No owner: a release that only continues to grant. */
+const NO_OWNER = '';
 
-/** Locks on one Redis primary, each step one script. */
+/** Locks on one Redis primary or cluster. Each step is one script. */
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
@@ -91,18 +91,21 @@ export class RedisLockStore implements LockStore {
     });
   }
 
-  /** Begins to connect. Resolves when both connections are up, or after `patienceMs`; then it goes on trying. */
+  /**
+   * Starts to connect. Resolves to whether both connections are up within `patienceMs`. The store keeps trying after
+   * that.
+   */
   async start(patienceMs: number): Promise<boolean> {
     this.#connection.connect();
     return this.#inbox.untilOpen(patienceMs);
   }
 
-  /** Why commands cannot be sent now, for people. */
+  /** Why commands cannot be sent now, as text for a message. */
   describeTrouble(): string {
     return this.#connection.describeTrouble();
   }
 
-  /** Why this instance cannot be told of its grants and has to ask for them, for people; nothing where it can. */
+  /** Why no message of a grant can reach this instance, so that it has to ask; `undefined` if messages can. */
   get inboxRefusal(): string | undefined {
     return this.#inbox.refusal;
   }
@@ -173,7 +176,7 @@ export class RedisLockStore implements LockStore {
     return this.troubleAt(this.#keys.lock(resource));
   }
 
-  /** Why no command about this key can be sent at the moment. */
+  /** Why no command about this key can be sent now, if that is known. */
   troubleAt(key: string): LockStoreError | undefined {
     return this.#connection.troubleAt(key);
   }
@@ -211,7 +214,7 @@ export class RedisLockStore implements LockStore {
     this.#latchListener = onlyListener(this.#latchListener, listener);
   }
 
-  /** From now on its connections keep the process alive. */
+  /** From now on, the connections keep the process alive. */
   keepAlive(): void {
     this.#connection.keepAlive();
   }
@@ -221,7 +224,7 @@ export class RedisLockStore implements LockStore {
     return this.#connection.close();
   }
 
-  /** Runs one script, and gives what is read from its reply. @throws LockStoreError */
+  /** Runs one script. Resolves to what `read` makes of the reply. @throws LockStoreError */
   run<T>(
     script: FlaggedScript<T>,
     keys: readonly string[],
@@ -234,22 +237,25 @@ export class RedisLockStore implements LockStore {
     return this.#connection.route({ script, keys, args, read, lazily, mayGrant, durable });
   }
 
-  /** Reads what a script replies that has passed something on, and goes on where it has stopped. */
+  /**
+   * Reads the reply of a script that passes locks on. If the script has stopped at its bound, continues where it
+   * stopped.
+   */
   #passedOn(keys: readonly string[], reply: unknown): boolean {
     if (hasMore(reply)) void this.#goOn(keys);
     return isDone(reply);
   }
 
-  /** Grants the rest. Should this process die before, the next heartbeat of any waiter does. */
+  /** Grants the rest. If this process dies before, the next heartbeat of any waiter does. */
   async #goOn(keys: readonly string[]): Promise<void> {
     try {
-      while (await this.run(RELEASE, keys, [NOBODY], hasMore));
+      while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
     } catch {
-      // Redis does not answer, or this store was closed: as if it had died.
+      // Redis does not answer, or this store was closed. The heartbeat of a waiter grants the rest.
     }
   }
 
-  /** What the scripts work on that may pass a lock on: encoding the name once is enough. */
+  /** The keys for the scripts that may pass a lock on. The name is encoded only once. */
   #lockKeys(resource: string): string[] {
     const lock = this.#keys.lock(resource);
     return [lock, waitersOf(lock), this.#keys.fence(lock)];

@@ -13,7 +13,9 @@ import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
 
-/** Claims of ticks: one key a tick, and the last tick of each job, beside the job's lock. Redis forgets them by itself. */
+/**
+ * Claims of ticks: one key per tick, and the last tick of each job, beside the job's lock. They expire by themselves.
+ */
 export class RedisTickStore implements TickStore, TickNode {
   constructor(private readonly store: RedisLockStore) {}
 

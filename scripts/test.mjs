@@ -35,7 +35,7 @@ const COMMANDS = {
     package: [PACKAGE],
   },
   long: {
-    simulations: jest('--selectProjects', 'unit', 'stores', '--testTimeout=1200000', '--maxWorkers=2'),
+    simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
     chaos: [CHAOS],
     package: [PACKAGE],
   },

@@ -65,6 +65,24 @@ const examples: Example[] = [
     rule: arrows,
   },
   {
+    says: 'a test of core must not start a server',
+    file: 'test/core/lease/a.test.ts',
+    code: `import '../../support/redis/redis-server.js';`,
+    rule: arrows,
+  },
+  {
+    says: 'a test of a room of redis must not start a server',
+    file: 'test/redis/script/a.test.ts',
+    code: `import '../../support/network/tcp-proxy.js';`,
+    rule: arrows,
+  },
+  {
+    says: 'a test on the wire may start a server',
+    file: 'test/redis/wire/a.test.ts',
+    code: `import '../../support/redis/redis-server.js';`,
+    rule: null,
+  },
+  {
     says: 'scripts must not need an installed package',
     file: 'scripts/a.mjs',
     code: `import 'ioredis';`,

@@ -119,7 +119,7 @@ export function readDeclarations(queries) {
     return tags;
   }
 
-  /** @returns {DocumentedError[]} */
+  /** @returns {DocumentedError[]} by their codes, so that the table stays the same where a class moves */
   function readErrors() {
     const root = exported.get('LockError');
     const ofAll = new Set(
@@ -130,7 +130,6 @@ export function readDeclarations(queries) {
     );
     return [...exported]
       .filter(([, symbol]) => symbol !== root && symbol.flags & ts.SymbolFlags.Class && extendsFrom(symbol, root))
-      .toSorted(([, a], [, b]) => placeOf(a) - placeOf(b) || 0)
       .map(([name, symbol]) => {
         const type = checker.getDeclaredTypeOfSymbol(symbol);
         const code = checker.getTypeOfSymbol(type.getProperty('code'));
@@ -144,14 +143,8 @@ export function readDeclarations(queries) {
           remedy: tags.get('remedy')?.[0] ?? '',
           see: tags.get('see') ?? [],
         };
-      });
-  }
-
-  /** Those in the file of the root first, in their order. The others follow, by name. */
-  function placeOf({ valueDeclaration }) {
-    const isBesideTheRoot =
-      valueDeclaration.getSourceFile() === exported.get('LockError').valueDeclaration.getSourceFile();
-    return isBesideTheRoot ? valueDeclaration.pos : Infinity;
+      })
+      .toSorted((a, b) => (a.code + a.name < b.code + b.name ? -1 : 1));
   }
 
   function extendsFrom(symbol, root) {

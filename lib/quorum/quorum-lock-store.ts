@@ -39,7 +39,7 @@ export interface QuorumLockStoreOptions {
 }
 
 const NO_SEMAPHORES =
-  'a quorum has no semaphores: the majorities of several holders can overlap, so it could grant more permits than there ' +
+  'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than there ' +
   'are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
 /** How often a call that does not wait asks when the votes are split. */
@@ -183,7 +183,7 @@ export class QuorumLockStore implements LockStore {
     return token;
   }
 
-  /** Always refused: a quorum has no semaphores. */
+  /** Always refused: a quorum keeps no semaphores. */
   resize(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
   }

@@ -19,7 +19,7 @@ describe('a candidate at one node', () => {
     expect(one.vote).toEqual(GRANT);
   });
 
-  it('does not have it again by the same message, once it was forgotten: anybody in the channels can repeat it', () => {
+  it('does not have it again by the same message, once it was forgotten: any process in the channels can repeat it', () => {
     const one = atNode();
     one.onGrantMessage(GRANT);
     one.onNoReply(2_000, true);

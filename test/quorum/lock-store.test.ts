@@ -29,7 +29,7 @@ describe('a grant', () => {
     await world.until(one.store.acquire(holder, LEASE_MS));
     const firstAt = world.clock.now();
     await world.until(two.store.acquire(waiter, LEASE_MS, { ...PATIENT, sentAt: firstAt }));
-    // The second time node c does not learn of it; and node a votes for nobody.
+    // The second time, node c does not learn of the request, and node a does not vote.
     await world.clock.advance(100);
     world.down(2);
     await world.until(two.store.acquire(waiter, LEASE_MS, { ...PATIENT, sentAt: world.clock.now() }));

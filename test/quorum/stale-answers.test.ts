@@ -85,7 +85,7 @@ describe('a vote that was passed on before its question was answered by the othe
     for (const node of nodes.slice(2)) node.push(firstAt);
     expect(pushed).toMatchObject([{ sentAt: firstAt }]);
 
-    // Two of them are held for as long as the second question says. That of A is somebody else's.
+    // Two of them are held for as long as the second request says. The vote of A belongs to another owner now.
     await answer(1, { status: 'granted', fencingToken: 7 }, 2, 3);
     expect(outcome).toBeUndefined();
     await answer(1, { status: 'granted', fencingToken: 7 }, 4);

@@ -46,7 +46,7 @@ export class QuorumWorld {
     return Math.floor(this.servers.length / 2) + 1;
   }
 
-  /** @param process by whose clock it lives, and with which it stands still */
+  /** @param process the client uses its clock, and stands still with it */
   client(defaults: Partial<LockDefaults> = {}, process?: ProcessClock): QuorumClient {
     const { random } = this;
     const clock = process ?? this.clock;

@@ -2,11 +2,11 @@ import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/due-queue.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
-import type { LockOwner } from '../store/lock-store.js';
+import { asStoreError, type LockOwner } from '../store/lock-store.js';
 import { validUntil } from '../store/validity.js';
 
 /** A renewal that was sent. */
-export interface Renewal {
+interface Renewal {
   readonly sentAt: number;
   readonly leaseMs: number;
   /** Until when the lock can be trusted if Redis executes no other renewal after this one. */
@@ -159,16 +159,33 @@ export class StoreLease {
   }
 
   /**
-   * Call this before a renewal is sent. Until it is answered it may be executed, and the lock may then end with it. So
-   * the lock is not trusted for longer than that, however long earlier renewals last.
+   * Sends a command that renews the lease, and moves the deadline by what becomes of it. Until it is answered it may be
+   * executed, and the lock may then end with it. So the lock is not trusted for longer than that, however long earlier
+   * renewals last.
    *
-   * @param exactly whether it makes the lease shorter too
+   * @param leaseMs how long the command makes the lease
+   * @param send called at once; the reply `true` says that the lease was renewed
+   * @param exactly whether the command makes the lease shorter too
+   * @param sentAt the time, if the caller knows it
+   * @returns the reply, after the deadline has moved
+   * @throws LockStoreError
    */
-  renewing(sentAt: number, leaseMs: number, exactly = false): Renewal {
+  renewBy<T>(leaseMs: number, send: () => Promise<T>, exactly = false, sentAt = this.clock.now()): Promise<T> {
     const renewal = { sentAt, leaseMs, validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };
     (this.#unanswered ??= []).push(renewal);
     this.#deadline = Math.min(this.#deadline, renewal.validUntil);
-    return renewal;
+    return send().then(
+      (reply) => {
+        if (reply === true) this.#confirm(renewal);
+        return reply;
+      },
+      (error: unknown) => {
+        const cause = asStoreError(error);
+        if (cause.failure === 'unknown') this.#forget(renewal);
+        else this.#dismiss(renewal);
+        throw cause;
+      },
+    );
   }
 
   /** Whether renewals were sent that have no answer yet. */
@@ -176,8 +193,13 @@ export class StoreLease {
     return (this.#unanswered?.length ?? 0) > 0;
   }
 
+  /** Redis says that it does not belong to this process any more. */
+  takenOver(): void {
+    for (const holder of this.holders) holder.lose('takenOver');
+  }
+
   /** It was executed. A confirmation after the deadline changes nothing: the lock is lost. */
-  confirm(renewal: Renewal): void {
+  #confirm(renewal: Renewal): void {
     const index = this.#unanswered?.indexOf(renewal) ?? -1;
     if (index === -1 || this.clock.now() >= this.#deadline) return;
     // What was sent before it was executed before it, or never, or only makes the lease longer. The exception is one
@@ -189,20 +211,15 @@ export class StoreLease {
   }
 
   /** It was not executed and never will be. */
-  dismiss(renewal: Renewal): void {
+  #dismiss(renewal: Renewal): void {
     this.#unanswered = this.#unanswered?.filter((other) => other !== renewal);
     this.#findDeadline();
   }
 
   /** It has no answer. It may still be executed, late, and then make a lease shorter that was renewed since. */
-  forget(renewal: Renewal): void {
+  #forget(renewal: Renewal): void {
     if (renewal.mayCut) this.#trustedMs = Math.min(this.#trustedMs, renewal.leaseMs);
     renewal.mayCut = false;
-  }
-
-  /** Redis says that it does not belong to this process any more. */
-  takenOver(): void {
-    for (const holder of this.holders) holder.lose('takenOver');
   }
 
   #findDeadline(): void {

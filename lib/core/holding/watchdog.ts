@@ -97,21 +97,18 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    const renewal = storeLease.renewing(sentAt, leaseMs);
-    this.store.renew(storeLease.owner, leaseMs).then(
-      (stillOwner) => {
-        if (stillOwner) storeLease.confirm(renewal);
-        else storeLease.takenOver();
+    const renewed = storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
+    renewed.then(
+      (isOwner) => {
+        if (!isOwner) storeLease.takenOver();
       },
       (error: unknown) => {
-        const cause = asStoreError(error);
-        if (cause.failure !== 'unknown') storeLease.dismiss(renewal);
-        const holder = storeLease.holders.find((each) => each.isHeld());
-        if (!holder) return;
+        const present = storeLease.holders.find((each) => each.isHeld());
+        if (!present) return;
         const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
         storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
-        this.watch(holder);
-        this.onRenewalFailed(holder, cause);
+        this.watch(present);
+        this.onRenewalFailed(present, asStoreError(error));
       },
     );
   }

@@ -19,22 +19,25 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Prom
     const isAlone = storeLease.holders.length === 1;
     lastsMs = isAlone ? leaseMs : Math.max(leaseMs, storeLease.leaseMs);
     const renewalMs = hold.renewalMs(lastsMs);
-    const renewal = storeLease.renewing(sentAt, renewalMs, isAlone);
     const { nextRenewalAt } = storeLease;
-    // It may make the lease shorter, so the watchdog must not renew too late.
-    storeLease.nextRenewalAt = Math.min(nextRenewalAt, sentAt + lastsMs / 3);
-    watchdog.watch(hold);
-    const command = store.renew(owner, renewalMs, isAlone);
+    const renew = (): Promise<boolean> => {
+      // It may make the lease shorter, so the watchdog must not renew too late.
+      storeLease.nextRenewalAt = Math.min(nextRenewalAt, sentAt + lastsMs / 3);
+      watchdog.watch(hold);
+      return store.renew(owner, renewalMs, isAlone);
+    };
+    const renewed = storeLease.renewBy(renewalMs, renew, isAlone, sentAt);
     // Also if the call has stopped waiting for the reply.
-    command.then(
-      (stillOwner) => (stillOwner ? storeLease.confirm(renewal) : storeLease.takenOver()),
+    renewed.then(
+      (isOwner) => {
+        if (!isOwner) storeLease.takenOver();
+      },
       (error: unknown) => {
-        if (asStoreError(error).failure === 'unknown') return storeLease.forget(renewal);
-        storeLease.dismiss(renewal);
+        if (asStoreError(error).failure === 'unknown') return;
         storeLease.nextRenewalAt = Math.max(storeLease.nextRenewalAt, nextRenewalAt);
       },
     );
-    return command;
+    return renewed;
   };
   await ask(alarms, send, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
   if (!hold.isHeld()) return;
@@ -52,18 +55,9 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
   storeLease.mode = 'read';
   const send = async (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
-    const renewal = storeLease.renewing(deps.clock.now(), leaseMs);
-    try {
-      const isOwner = await deps.store.downgrade(hold.owner, leaseMs);
-      if (isOwner) {
-        storeLease.isReadLock = true;
-        storeLease.confirm(renewal);
-      }
-      return isOwner;
-    } catch (error) {
-      if (asStoreError(error).failure !== 'unknown') storeLease.dismiss(renewal);
-      throw error;
-    }
+    const isOwner = await storeLease.renewBy(leaseMs, () => deps.store.downgrade(hold.owner, leaseMs));
+    if (isOwner) storeLease.isReadLock = true;
+    return isOwner;
   };
   const again = () => (hold.isHeld() ? send() : undefined);
   const answer = hold.inOrder(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
@@ -77,22 +71,11 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
 /**
  * Tells the store how many leases are open on a hold, which renews the lease. One at a time: see {@link Hold.inOrder}.
  */
-export function sendDepth(
-  hold: Hold,
-  { store, clock, alarms }: LeaseDeps,
-  timeoutMs: number,
-): Promise<Answer<boolean>> {
-  const send = async (): Promise<boolean> => {
+export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Answer<boolean>> {
+  const { storeLease, owner } = hold;
+  const send = (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
-    const renewal = hold.storeLease.renewing(clock.now(), leaseMs);
-    try {
-      const isOwner = await store.setDepth(hold.owner, hold.depth, leaseMs);
-      if (isOwner) hold.storeLease.confirm(renewal);
-      return isOwner;
-    } catch (error) {
-      if (asStoreError(error).failure !== 'unknown') hold.storeLease.dismiss(renewal);
-      throw error;
-    }
+    return storeLease.renewBy(leaseMs, () => store.setDepth(owner, hold.depth, leaseMs));
   };
   return retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
 }

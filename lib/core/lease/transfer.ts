@@ -21,48 +21,47 @@ export async function transfer(
   onMoved: (hasShared: boolean) => void,
 ): Promise<LeaseTransfer | undefined> {
   const { storeLease, owner, fencingToken } = hold;
-  const { store, clock, alarms, orphanReleases } = deps;
+  const { store, clock, alarms, watchdog, orphanReleases } = deps;
   const newOwner: LockOwner = { ...owner, mode: hold.mode, id: deps.newOwnerId() };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   let isAwaited = true;
   let mayHaveMoved = true;
   let share = false;
-  const send = (): Promise<boolean> => {
-    // Other readers of this process keep it.
-    share = storeLease.holders.length > 1;
-    const isShared = share;
-    // Once it has moved, it ends unless it is adopted in time. Until the answer it is not trusted for longer than that.
-    const renewal = isShared ? undefined : storeLease.renewing(clock.now(), leaseMs, true);
-    if (renewal) storeLease.openTransfers++;
-    if (renewal) deps.watchdog.watch(hold);
-    mayHaveMoved = true;
-    const command = store.transfer(owner, { to: newOwner.id, leaseMs, fencingToken, share: isShared });
-    return command.then(
+  const move = (isShared: boolean): Promise<number | null> =>
+    store.transfer(owner, { to: newOwner.id, leaseMs, fencingToken, share: isShared }).then(
       (token) => {
         if (token !== null && isAwaited) onMoved(isShared);
         if (token !== null && !isAwaited) orphanReleases.start(newOwner, limits);
         if (token === null || (!isAwaited && !isShared)) storeLease.takenOver();
-        return token !== null;
+        return token;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
         mayHaveMoved = cause.failure === 'unknown';
-        if (renewal && mayHaveMoved) {
-          storeLease.forget(renewal);
+        if (!isShared && mayHaveMoved) {
           // A renewal finds out whether it has moved.
           storeLease.nextRenewalAt = clock.now();
-          deps.watchdog.watch(hold);
-        } else if (renewal) {
-          storeLease.openTransfers--;
-          storeLease.dismiss(renewal);
-        }
+          watchdog.watch(hold);
+        } else if (!isShared) storeLease.openTransfers--;
         throw cause;
       },
     );
+  const send = (): Promise<number | null> => {
+    mayHaveMoved = true;
+    // Other readers of this process keep it.
+    share = storeLease.holders.length > 1;
+    if (share) return move(true);
+    // Once it has moved, it ends unless it is adopted in time. Until the answer it is not trusted for longer than that.
+    const moveAll = (): Promise<number | null> => {
+      storeLease.openTransfers++;
+      watchdog.watch(hold);
+      return move(false);
+    };
+    return storeLease.renewBy(leaseMs, moveAll, true);
   };
   try {
-    const isMoved = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', owner.resource, () => hold.isHeld());
-    if (!isMoved) return undefined;
+    const token = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', owner.resource, () => hold.isHeld());
+    if (token === null) return undefined;
   } catch (error) {
     isAwaited = false;
     // No process will adopt it. But it must not be free while this process still trusts it.

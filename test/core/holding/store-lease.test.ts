@@ -1,11 +1,13 @@
 import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/api/lock-options.js';
 import { StoreLease } from '../../../lib/core/holding/store-lease.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/core/store/lock-store.js';
+import { Deferred } from '../../../lib/core/util/promises.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LEASE_MS = 3_000;
 const DRIFT_MS = 32;
 
-describe('a storeLease', () => {
+describe('a store lease', () => {
   let clock: FakeClock;
   let begin: number;
 
@@ -30,100 +32,113 @@ describe('a storeLease', () => {
   });
 
   describe('that is renewed', () => {
-    const sent = (storeLease: StoreLease, atMs: number, leaseMs = LEASE_MS) =>
-      storeLease.renewing(begin + atMs, leaseMs);
+    /** A renewal that is under way: what it is answered with is up to the test. */
+    function sent(storeLease: StoreLease, atMs: number, leaseMs = LEASE_MS, exactly = false) {
+      const reply = new Deferred<boolean>();
+      const done = storeLease.renewBy(leaseMs, () => reply.promise, exactly, begin + atMs).catch(() => false);
+      return {
+        confirm: () => {
+          reply.resolve(true);
+          return done;
+        },
+        fail: (failure: StoreFailure) => {
+          reply.reject(new LockStoreError(failure, 'a test'));
+          return done;
+        },
+      };
+    }
 
-    it('lasts no longer before the renewal is confirmed, and then from when it was sent', () => {
+    it('lasts no longer before the renewal is confirmed, and then from when it was sent', async () => {
       const storeLease = start();
       const renewal = sent(storeLease, 1_000);
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
       clock.standStill(2_000);
-      storeLease.confirm(renewal);
+      await renewal.confirm();
       expect(deadlineOf(storeLease)).toBe(1_000 + LEASE_MS - DRIFT_MS);
     });
 
-    it('is trusted for no longer than the shortest renewal that may be executed', () => {
+    it('is trusted for no longer than the shortest renewal that may be executed', async () => {
       const storeLease = start();
       const short = sent(storeLease, 100, 500);
       expect(deadlineOf(storeLease)).toBe(100 + 500 - 7);
-      storeLease.confirm(short);
+      await short.confirm();
       expect(deadlineOf(storeLease)).toBe(593);
-      storeLease.confirm(sent(storeLease, 200));
+      await sent(storeLease, 200).confirm();
       expect(deadlineOf(storeLease)).toBe(200 + LEASE_MS - DRIFT_MS);
     });
 
-    it('has its old deadline back when it is known that a short renewal was not executed', () => {
+    it('has its old deadline back when it is known that a short renewal was not executed', async () => {
       const storeLease = start();
       const short = sent(storeLease, 100, 500);
-      storeLease.dismiss(short);
-      storeLease.dismiss(short);
+      await short.fail('notExecuted');
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
-    it('counts every unanswered renewal: none of the others is forgotten with one that is dismissed', () => {
+    it('counts every unanswered renewal: none of the others is forgotten with one that is dismissed', async () => {
       const storeLease = start();
       const [first, second] = [sent(storeLease, 100, 500), sent(storeLease, 150, 400)];
       expect(deadlineOf(storeLease)).toBe(150 + 400 - 6);
-      storeLease.dismiss(second);
+      await second.fail('notExecuted');
       expect(deadlineOf(storeLease)).toBe(593);
-      storeLease.dismiss(first);
+      await first.fail('notExecuted');
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
-    it('counts the renewals that were sent after the confirmed one', () => {
+    it('counts the renewals that were sent after the confirmed one', async () => {
       const storeLease = start();
       const first = sent(storeLease, 1_000);
       sent(storeLease, 1_100, 500);
-      storeLease.confirm(first);
+      await first.confirm();
       expect(deadlineOf(storeLease)).toBe(1_100 + 500 - 7);
     });
 
-    it('is not set back by an older confirmation that comes after a newer one', () => {
+    it('is not set back by an older confirmation that comes after a newer one', async () => {
       const storeLease = start();
       const [first, second] = [sent(storeLease, 1_000), sent(storeLease, 2_000)];
       clock.standStill(2_100);
-      storeLease.confirm(second);
-      storeLease.confirm(first);
+      await second.confirm();
+      await first.confirm();
       expect(deadlineOf(storeLease)).toBe(2_000 + LEASE_MS - DRIFT_MS);
     });
 
-    it('reckons with a renewal that cuts it, also after a later one was confirmed, and when there is no answer', () => {
+    it('reckons with a renewal that cuts it, also after a later one was confirmed, and when there is no answer', async () => {
       const storeLease = start();
-      const cut = storeLease.renewing(begin + 100, 500, true);
-      storeLease.confirm(sent(storeLease, 200));
+      const cut = sent(storeLease, 100, 500, true);
+      await sent(storeLease, 200).confirm();
       expect(deadlineOf(storeLease)).toBe(100 + 500 - 7); // it may still be executed: a script may be sent anew
-      storeLease.forget(cut);
-      storeLease.confirm(sent(storeLease, 300));
+      await cut.fail('unknown');
+      await sent(storeLease, 300).confirm();
       expect(deadlineOf(storeLease)).toBe(300 + 500 - 7); // it may still come, on a connection that was thought dead
       expect(storeLease.leaseMs).toBe(500);
     });
 
-    it('is confirmed once by each', () => {
+    it('tells the sender the reply when the deadline has moved, and the failure as a store error', async () => {
       const storeLease = start();
-      const renewal = sent(storeLease, 1_000);
-      storeLease.confirm(renewal);
-      sent(storeLease, 1_500, 100);
-      storeLease.confirm(renewal);
-      expect(deadlineOf(storeLease)).toBe(1_500 + 100 - 3);
+      const renewed = storeLease.renewBy(LEASE_MS, async () => true, false, begin + 100);
+      expect(await renewed.then((reply) => [reply, deadlineOf(storeLease)])).toEqual([true, 100 + LEASE_MS - DRIFT_MS]);
+      await expect(storeLease.renewBy(LEASE_MS, async () => false)).resolves.toBe(false);
+      const failed = storeLease.renewBy(LEASE_MS, () => Promise.reject(new Error('odd')));
+      await expect(failed).rejects.toMatchObject({ name: 'LockStoreError', failure: 'unknown', message: 'odd' });
+      expect(storeLease.isUnconfirmed).toBe(true);
     });
 
     it.each([
       ['in the very moment', 0],
       ['after', 1],
-    ])('is not revived by a confirmation %s it ended', (_, lateMs) => {
+    ])('is not revived by a confirmation %s it ended', async (_, lateMs) => {
       const storeLease = start();
       const renewal = sent(storeLease, 1_000);
       clock.standStill(LEASE_MS - DRIFT_MS + lateMs);
-      storeLease.confirm(renewal);
+      await renewal.confirm();
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
-    it('is not revived either when a shorter one had ended it', () => {
+    it('is not revived either when a shorter one had ended it', async () => {
       const storeLease = start();
       const [short, long] = [sent(storeLease, 100, 200), sent(storeLease, 150)];
       clock.standStill(300);
-      storeLease.confirm(long);
-      storeLease.confirm(short);
+      await long.confirm();
+      await short.confirm();
       expect(deadlineOf(storeLease)).toBe(100 + 200 - 4);
     });
   });

@@ -1,7 +1,7 @@
 import { ConsoleLogger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Lease, type LockEvent, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { type Lease, type LockEvent, RedisLockModule, RedisLockService } from '../../../lib/index.js';
 
 /** Forgets leases in several ways, and prints which of them the library has noticed. Arguments: `warn` or `expire`. */
 const onLeak = process.argv[2] as 'warn' | 'expire';

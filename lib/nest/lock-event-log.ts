@@ -3,7 +3,7 @@ import { type LockError, quoteResource } from '../core/api/errors.js';
 import type { LockEvent, LockEventOf } from '../core/api/events.js';
 import { LockStoreError } from '../core/store/lock-store.js';
 
-/** What is logged. */
+/** The events that are logged. */
 export const LOGGED_EVENTS = [
   'lost',
   'leaked',
@@ -17,14 +17,14 @@ export const LOGGED_EVENTS = [
 ] as const satisfies readonly LockEvent['type'][];
 
 const WHY_SKIPPED = {
-  late: 'later than maxClockSkewMs and waitMs allow, or older than the last tick that was claimed',
+  late: 'later than maxClockSkewMs and waitMs allow, or older than the last claimed tick',
   early: 'further ahead than maxClockSkewMs allows',
 } as const;
 
-/** Logs what somebody should look at. Everything else is for the observers. */
+/** Logs what an operator should look at. Observers see every event. */
 export class LockEventLog {
   readonly #logger = new Logger('RedisLock');
-  /** The jobs for which a wrong clock was logged. */
+  /** The jobs for which a wrong clock has been logged. */
   readonly #wrongClocks = new Set<string>();
 
   readonly observe = (event: LockEventOf<(typeof LOGGED_EVENTS)[number]>): void => {
@@ -47,14 +47,15 @@ export class LockEventLog {
         this.#logger.log(`Leads ${quoteResource(event.leadership)}.`);
         return;
       case 'demoted':
-        this.#logger.log(`Leads ${quoteResource(event.leadership)} no more (${event.reason}).`);
+        this.#logger.log(`Leads ${quoteResource(event.leadership)} no longer (${event.reason}).`);
         return;
       case 'campaignFailed':
         this.#logger.warn(`${event.error.message}. It campaigns again.`);
         return;
       case 'callbackFailed':
         this.#logger.error(
-          `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw; it goes on. ${String(event.error)}`,
+          `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw. The campaign continues. ` +
+            String(event.error),
           event.error instanceof Error ? event.error.stack : undefined,
         );
         return;
@@ -63,13 +64,13 @@ export class LockEventLog {
     }
   };
 
-  /** A wrong clock keeps a job from running, at every tick: that is said once for each job. */
+  /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
   #tickSkipped(event: Extract<LockEvent, { type: 'tickSkipped' }>): void {
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
     const skipped = `Tick ${tick} of job ${quoteResource(job)} is skipped`;
     const by =
-      (reason === 'late' ? `it is ${lateMs} ms late` : `it is due only in ${-lateMs} ms`) + ' by the clock of Redis';
+      (reason === 'late' ? `it is ${lateMs} ms late` : `it is due in ${-lateMs} ms`) + ' by the clock of Redis';
     if (clockBehindMs === undefined || this.#wrongClocks.has(job)) {
       this.#logger.debug(`${skipped}: ${by}, ${WHY_SKIPPED[reason]}.`);
       return;
@@ -77,54 +78,56 @@ export class LockEventLog {
     this.#wrongClocks.add(job);
     const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
     this.#logger.warn(
-      `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs ` +
-        `allows, so the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is said once for each job.`,
+      `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs allows, so ` +
+        `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job.`,
     );
   }
 
   unreachable(trouble: string): void {
     this.#logger.warn(
-      `The application starts, but it is ${trouble}. It goes on trying to connect; until then, locks fail with LockUnavailableError.`,
+      `The application starts, but it is ${trouble}. It keeps trying to connect. Until it is connected, ` +
+        `locks fail with LockUnavailableError.`,
     );
   }
 
   unreachableNodes(nodes: number, troubles: readonly string[]): void {
     const effect =
       troubles.length <= (nodes - 1) / 2
-        ? 'A majority is there, so locks work'
-        : 'Until a majority is there, locks fail with LockUnavailableError';
+        ? 'A majority can be reached, so locks work'
+        : 'Until a majority can be reached, locks fail with LockUnavailableError';
     this.#logger.warn(
-      `The application starts, but of ${nodes} nodes ${troubles.length} cannot be reached: ${troubles.join('; ')}. ${effect}.`,
+      `The application starts, but ${troubles.length} of ${nodes} nodes cannot be reached: ${troubles.join('; ')}. ` +
+        `${effect}.`,
     );
   }
 
-  /** In production. */
+  /** Locks in memory, in production. */
   inMemory(): void {
     this.#logger.warn(
-      "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every instance. It is for " +
-        'tests, and NODE_ENV is production: give the URL of a Redis.',
+      "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every " +
+        'instance. It is meant for tests, but NODE_ENV is production. Set connection to the URL of a Redis.',
     );
   }
 
   noInbox(why: string): void {
-    this.#logger.warn(`Waiters cannot be told by message and ask again every second instead: ${why}.`);
+    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}.`);
   }
 }
 
-/** What Redis refuses, or a closed service, is not asked again. */
+/** A release that Redis or a closed service refuses is not tried again. */
 function describeNextTry({ cause }: LockError): string {
   return cause instanceof LockStoreError && cause.failure === 'refused'
     ? 'It is not tried again: the lock ends with its lease.'
-    : 'It is tried again until the lease has expired by itself.';
+    : 'It is tried again until the lease has expired.';
 }
 
 function describeLeak({ resource, callSite, isRenewed }: LockEventOf<'leaked'>): string {
   const from = callSite ? ` It was acquired at ${callSite}.` : '';
   const effect = isRenewed
     ? 'It is renewed for as long as this process lives, so no other call gets it'
-    : "It is renewed no more (onLeak: 'expire') and ends with its lease";
+    : "It is no longer renewed (onLeak: 'expire'), so it expires";
   return (
-    `The lease of ${quoteResource(resource)} was not released, and nothing refers to it any more, so nothing can release it.${from} ` +
-    `${effect}. Use locks.using(), await using, or release it in a finally.`
+    `The lease of ${quoteResource(resource)} was not released. No code refers to it any longer, so none can release ` +
+    `it.${from} ${effect}. Use locks.using(), await using, or release it in a finally.`
   );
 }

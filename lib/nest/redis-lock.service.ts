@@ -40,26 +40,26 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Acquires a resource, or all of several, waiting up to `waitMs`. Whoever calls this must release the lease:
+   * Acquires a resource, or all of several, and waits up to `waitMs` for it. The caller must release the lease:
    * `await using lease = await locks.acquire('reports')`, or `finally { await lease.release() }`. To lock again further
    * down in the same async context (`mode: 'reentrant'`, `current()`), use {@link using} or a decorator.
    *
    * @throws LockTimeoutError when it stays locked for `waitMs`
-   * @throws LockBusyError when it is locked and `waitMs` is 0, or a retry strategy gives up
-   * @throws LockQueueFullError when `maxWaiters` wait for it already
+   * @throws LockBusyError when it is locked and `waitMs` is 0, or the retry strategy ends the wait
+   * @throws LockQueueFullError when `maxWaiters` calls already wait for it
    * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
-   * @throws LockReentryError when this async context holds it already and would wait for itself
+   * @throws LockReentryError when this async context already holds it and would wait for itself
    * @throws LockModeMismatchError when the resource is in use as a semaphore
    * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when an option or a name cannot be right
+   * @throws InvalidLockOptionsError when an option or a name is invalid
    */
   acquire(resource: ResourceNames, options?: LockOptions): Promise<Lease> {
     return this.#client.acquire(resource, options, this.#client.origin(this.acquire));
   }
 
   /**
-   * Like {@link acquire}, but never waits: gives `null` when a resource is locked. Ignores `waitMs` and `retry`.
+   * Like {@link acquire}, but never waits: resolves to `null` when a resource is locked. Ignores `waitMs` and `retry`.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
@@ -68,10 +68,11 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Does the work under a lease and releases it afterwards. What the work returns or throws passes through untouched; a
-   * release that fails is told to the observers.
+   * Does the work under a lease and then releases it. The result or error of the work passes through untouched. A
+   * release that fails is reported to the observers.
    *
-   * @throws the errors of {@link acquire}, or LeaseLostError when the lease was lost before the work began; then the work was not called
+   * @throws LeaseLostError when the lease was lost before the work began; then the work is not called
+   * @throws the errors of {@link acquire}
    */
   using<T>(resource: ResourceNames, work: LockedWork<T>): Promise<T>;
   using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T>;
@@ -85,15 +86,16 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * The lease that this async context holds through {@link using}, a decorator or the interceptor: the innermost one, or
-   * the one of a resource; `leader:<name>` for the term of a leadership, and `cron:<job>` for the run of a job. A lost lease is still shown, so that its `signal` and `assertHeld()` say so.
+   * Returns the lease that this async context holds through {@link using}, a decorator or the interceptor: the
+   * innermost one, or the one of a resource. `leader:<name>` is the term of a leadership, and `cron:<job>` the run of a
+   * job. A lost lease is still returned: its `signal` has aborted, and `assertHeld()` throws.
    */
   current(resource?: string): Lease | undefined {
     return this.#client.current(resource);
   }
 
   /**
-   * Who holds a resource and who waits for it, at this moment, as Redis knows it.
+   * Returns the holders and the waiters of a resource at this moment, as Redis knows them.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
@@ -102,8 +104,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * What {@link inspect} says of the resources that are held or waited for at this moment. Goes through all keys of the
-   * database, a thousand at a time, until it has found as many as it may: for people and dashboards, not for every request.
+   * Returns what {@link inspect} says about each resource that is held or waited for at this moment. Scans all keys of
+   * the database, a thousand at a time, until it has found `limit` resources. It is meant for people and dashboards,
+   * not for every request.
    *
    * @throws LockUnavailableError when Redis cannot be reached, refuses, or has too many keys for one `attemptTimeoutMs`
    */
@@ -112,9 +115,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Ends a lease of any process, and grants the resource to whoever is next. Only the lease that was seen: one that has a
-   * later token stays. Its holder learns of it with its next renewal, at a third of its lease, by its `signal`; until then it
-   * may go on working, so protect what it writes by its fencing token.
+   * Ends a lease of any process, and grants the resource to the next waiter. It ends only the lease that was inspected:
+   * a lease with a later token stays. The `signal` of the holder aborts with its next renewal, at a third of its lease.
+   * Until then the holder may still be working, so protect its writes by the fencing token.
    *
    * @returns whether there was such a lease
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
@@ -124,42 +127,45 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * At most so many at once over the whole fleet. Sends nothing; make one whenever you need it.
+   * Returns a semaphore: it limits how many callers over the whole fleet hold a permit at once. Sends nothing, so make
+   * one whenever you need it.
    *
-   * @throws InvalidLockOptionsError
+   * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     return this.#client.semaphore(resource, options);
   }
 
   /**
-   * Takes over the lease that `lease.transfer()` handed on, in whichever process. It has the same fencing token. Whoever
-   * calls this must release it.
+   * Takes over a lease that any process has transferred with `lease.transfer()`. The lease keeps its fencing token. The
+   * caller must release it.
    *
-   * @throws LeaseLostError when it has ended, or was adopted before
+   * @param text what `transfer()` returned
+   * @throws LeaseLostError when the lease has ended, or was adopted before
    * @throws LockUnavailableError when Redis does not answer within `waitMs`
    * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when the text is not what `transfer()` gave
+   * @throws InvalidLockOptionsError when `transfer()` did not return this text
    */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
     return this.#client.adopt(text, options, this.#client.origin(this.adopt));
   }
 
   /**
-   * Calls back with everything that happens to a lock from now on. Gives the function that ends this.
+   * Calls the observer with every event of the locks from now on.
    *
-   * @throws InvalidLockOptionsError for anything but a function
+   * @returns a function that removes the observer
+   * @throws InvalidLockOptionsError when the observer is no function
    */
   observe(observer: LockObserver): () => void {
-    // Not undefined, which passes for an option that was left out.
+    // The check accepts undefined, as an option that was left out.
     checkFunction('observer', observer ?? null);
     return this.#client.observers.add(observer);
   }
 
   /**
-   * Runs one tick of a job on one instance of the fleet: what the cron decorators call. For schedulers of your own. Gives
-   * `undefined` where another instance has the tick.
+   * Runs one tick of a job on one instance of the fleet, for schedulers of your own. The cron decorators call it.
    *
+   * @returns the result of the work, or `undefined` where another instance has the tick
    * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
    */
   runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
@@ -167,44 +173,48 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Makes this instance a candidate: of all instances that campaign for a leadership, one leads at a time, until it resigns,
-   * dies or loses its lease. A second call joins the same candidate, with callbacks of its own.
+   * Makes this instance a candidate for a leadership. Of all instances that campaign for it, one leads at a time, until
+   * it resigns, dies or loses its lease. A second call joins the same campaign, with its own callbacks.
    *
-   * The leader holds the lock `leader:<name>`, which nothing else can take: an ordinary lock may be called like a leadership.
+   * The leader holds the lock `leader:<name>`, which no other call can take. So an ordinary lock may have the same name
+   * as a leadership.
    *
    * ```ts
    * const mailer = locks.campaign('mailer', { onElected: (term) => poll(term.signal) });
    * ```
    *
    * @param name of the leadership, at most 505 bytes
-   * @throws InvalidLockOptionsError when an option or the name cannot be right, or `leaseMs` is not that of the first call
+   * @throws InvalidLockOptionsError when an option or the name is invalid, or `leaseMs` differs from that of the first
+   *   call
    */
   campaign(name: string, options?: CampaignOptions): Leadership {
     return this.#client.campaign(name, options);
   }
 
-  /** The running campaign of this instance, which {@link campaign} or `@LeaderOnly` has begun; `undefined` where there is none. */
+  /** Returns the running campaign that {@link campaign} or `@LeaderOnly` began on this instance, or `undefined`. */
   leadership(name: string): Leadership | undefined {
     return this.#client.leadership(name);
   }
 
   /**
-   * A latch: it opens when it was counted down `count` times, in whatever processes, and whoever waits for it goes on. Sends
-   * nothing by itself. All who use the name state the same count.
+   * Returns a latch. It opens when it has been counted down `count` times, in any processes, and then its waiters
+   * continue. Sends nothing by itself. All callers that use the name must state the same count.
    *
    * @param count 1 to 1,000,000
-   * @throws InvalidLockOptionsError when an option or the name cannot be right
+   * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
     return this.#latches.latch(name, count, options);
   }
 
-  /** Called by Nest. From now on its connections keep the process alive; before that, only calls under way do. */
+  /** Called by Nest. From now on the connections keep the process alive; before, only running calls do. */
   onApplicationBootstrap(): void {
     this.#onStarted?.();
   }
 
-  /** Called by Nest. Takes no new locks, gives running work `shutdown.drainMs`, and closes its connections. */
+  /**
+   * Called by Nest. Takes no new locks, waits up to `shutdown.drainMs` for running work, and closes the connections.
+   */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#client.shutdown(this.#drainMs);
   }

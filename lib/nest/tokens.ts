@@ -1,15 +1,15 @@
 import { Inject } from '@nestjs/common';
 
-/** The name of the registration that is meant where none is given. */
+/** The name of a registration without a name of its own. */
 export const DEFAULT_NAME = 'default';
 
 /**
- * The injection token of a lock service.
+ * Returns the injection token of a lock service.
  *
- * @param name the `name` it was registered by; left out for the default one
+ * @param name the `name` of its registration; without it, the default one
  */
 export function getRedisLockToken(name: string = DEFAULT_NAME): string {
-  // A string, and not the class: it is the same in the ES module and the CommonJS copy of this package.
+  // A string, and not the class: the ES module and the CommonJS copy of this package have the same one.
   return `RedisLockService:${name}`;
 }
 
@@ -22,7 +22,7 @@ export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): stri
 }
 
 /**
- * Injects the lock service that was registered by this name, or the default one.
+ * Injects the lock service with this `name`, or the default one.
  *
  * ```ts
  * constructor(@InjectRedisLock('billing') private readonly locks: RedisLockService) {}

@@ -6,7 +6,7 @@ import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDecoratorOptions<A>;
 
 /**
- * Runs the method on one instance at a time: acquires, renews while it runs, and releases.
+ * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.
  *
  * ```ts
  * @DistributedLock('reports')
@@ -14,16 +14,16 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  * @DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`], waitMs: 2_000 })
  * ```
  *
- * The method's own errors pass through untouched. Its lease is `locks.current()`, and ends with the method: a route that returns
- * a stream or an Observable needs `@LockHandler`.
+ * The method's own errors pass through untouched. The lease is `locks.current()` and ends with the method, so a route
+ * that returns a stream or an Observable needs `@LockHandler`.
  *
- * It goes above `@Transactional()`: below it, the lock is released before the commit.
+ * Put it above `@Transactional()`: below, the lock would be released before the commit.
  *
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; a call throws it when the
- *   key function throws or gives no usable name, or where the result of a handler is a stream
- * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`), and the other
- *   errors of `acquire`
- * @throws LockModuleMissingError when the object was not made by Nest
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
+ *   key function throws or returns no valid name, or if the result of a handler is a stream
+ * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`)
+ * @throws LockModuleMissingError when Nest did not create the object
+ * @throws the other errors of `acquire`
  */
 export function DistributedLock(key: ResourceNames): LockedMethodDecorator<[]>;
 export function DistributedLock<A extends readonly unknown[]>(

@@ -5,22 +5,22 @@ import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-d
 export type DistributedSemaphoreOptions<A extends readonly unknown[] = []> = SemaphoreDecoratorOptions<A>;
 
 /**
- * Runs at most so many calls of the method at once, over all instances: acquires a permit, or several, renews while it runs,
- * and releases.
+ * Runs at most `permits` calls of the method at once over all instances: acquires a permit, or several, renews them
+ * while the method runs, and releases them.
  *
  * ```ts
  * @DistributedSemaphore({ key: 'exports', permits: 3 })
  * @DistributedSemaphore({ key: (tenant: string) => `exports:${tenant}`, permits: 3, count: 2, onBusy: 'skip' })
  * ```
  *
- * The method's own errors pass through untouched. Its lease is `locks.current()`.
+ * The method's own errors pass through untouched. The lease is `locks.current()`.
  *
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; a call throws it when the
- *   key function throws or does not give one usable name
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
+ *   key function throws or does not return one valid name
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when too few permits are free (see `onBusy`)
- * @throws LockModeMismatchError when others state another number of permits, or lock the resource
- * @throws LockReentryError when the caller holds permits already and would wait for itself
- * @throws LockModuleMissingError when the object was not made by Nest
+ * @throws LockModeMismatchError when other callers state another number of permits, or lock the resource
+ * @throws LockReentryError when the caller already holds permits and would wait for itself
+ * @throws LockModuleMissingError when Nest did not create the object
  */
 export function DistributedSemaphore<A extends readonly unknown[] = []>(
   options: DistributedSemaphoreOptions<A>,

@@ -6,10 +6,10 @@ import type { BusyError, LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
 /**
- * Does the work under the lock that a decoration asks for. What the work returns or throws passes through untouched, also
- * when it throws a busy error of its own.
+ * Does the work under the lock of a plan. The result or error of the work passes through untouched, even a busy error
+ * of its own.
  *
- * @param signal gives up waiting for the lock
+ * @param signal ends the wait for the lock
  */
 export async function runLocked<T>(
   service: RedisLockService,
@@ -32,7 +32,7 @@ export async function runLocked<T>(
   }
 }
 
-/** @throws LeaseLostError unless the work has handed the lease on: that is no loss */
+/** @throws LeaseLostError unless the work has transferred the lease, which is no loss */
 function checkHeld(lease: Lease): void {
   try {
     lease.assertHeld();
@@ -45,7 +45,10 @@ function isBusy(error: unknown): error is BusyError {
   return [LockBusyError, LockTimeoutError, LockQueueFullError].some((kind) => error instanceof kind);
 }
 
-/** Does the work. With `onLost: 'throw'` a loss is thrown, and an abort by the lease's signal becomes the loss itself. */
+/**
+ * Does the work. With `onLost: 'throw'`, it rejects with the loss of the lease, also where the work failed because the
+ * signal of the lease aborted.
+ */
 export async function runUnder<L extends Lease, T>(
   lease: L,
   onLost: LockPlan<never>['onLost'],

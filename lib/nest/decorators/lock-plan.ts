@@ -17,7 +17,7 @@ import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/val
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { Access } from '../request/intercepted-call.js';
 
-/** Why a call did not get a resource that others want as well. */
+/** Why a call did not get a resource that other callers hold or wait for. */
 export type BusyError = LockBusyError | LockTimeoutError | LockQueueFullError;
 
 /** What a decorated method does when the resource is not free. */
@@ -26,10 +26,10 @@ export type OnBusy =
   | 'throw'
   /** Returns `undefined` without running. */
   | 'skip'
-  /** Returns what this gives instead. */
+  /** Returns the result of this function instead. */
   | ((busy: BusyError) => unknown);
 
-/** What every decorator takes that runs a method under a lock or a semaphore. */
+/** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions {
   /**
    * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
@@ -57,88 +57,6 @@ export interface DecoratorOptions {
   lockService?: string;
 }
 
-export const DECORATOR_OPTION_NAMES = ['key', 'onBusy', 'onLost', 'lockService'] as const;
-
-/** What becomes of a call, whatever it locks. */
-export interface ResolvedDecoratorOptions {
-  readonly onBusy: OnBusy;
-  readonly onLost: 'abort' | 'throw';
-  readonly lockService: string | undefined;
-}
-
-/** Checked options, taken apart. `A` is what the key function is called with. */
-export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
-  /** The names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
-  resources(self: unknown, args: A): readonly string[];
-  /**
-   * Acquires these resources, does the work, and releases them.
-   *
-   * @param signal gives up waiting
-   */
-  using<T>(
-    service: RedisLockService,
-    resources: readonly string[],
-    work: LockedWork<T>,
-    signal?: AbortSignal,
-  ): Promise<T>;
-}
-
-/** @throws InvalidLockOptionsError */
-export function resolveDecoratorOptions({
-  onBusy = 'throw',
-  onLost = 'abort',
-  lockService,
-}: DecoratorOptions): ResolvedDecoratorOptions {
-  if (typeof onBusy !== 'function') checkOneOf('onBusy', onBusy, ['throw', 'skip']);
-  checkOneOf('onLost', onLost, ['abort', 'throw']);
-  if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {
-    throw new InvalidLockOptionsError(
-      `lockService must be the name of a registration, not ${describeValue(lockService)}.`,
-      'lockService',
-    );
-  }
-  return { onBusy, onLost, lockService };
-}
-
-/** Who is skipped when the resource is busy does not wait for it, unless told to. */
-export function waitMsOf(onBusy: OnBusy, { waitMs, retry }: LockOptions): number | undefined {
-  return waitMs ?? (onBusy === 'skip' && !retry ? 0 : undefined);
-}
-
-/**
- * What gives the names for a call: those that are fixed, which are checked now, or those that the key function gives.
- *
- * @param where the decorated method, for messages
- * @param check gives the names, or throws InvalidLockOptionsError
- */
-export function readKey<A extends readonly unknown[]>(
-  key: unknown,
-  where: string,
-  check: (given: unknown, source: string) => readonly string[],
-): LockPlan<A>['resources'] {
-  const source = `the lock of ${where}`;
-  if (typeof key === 'function') {
-    return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);
-  }
-  const names = check(key, source);
-  return () => names;
-}
-
-function callKeyFunction<A extends readonly unknown[]>(
-  key: (...args: A) => unknown,
-  self: unknown,
-  args: A,
-  where: string,
-): unknown {
-  try {
-    return key.apply(self, args as A & unknown[]);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
-    throw new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
-  }
-}
-
 /** What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with. */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
   extends DecoratorOptions, Omit<LockOptions, 'mode' | 'signal'> {
@@ -156,11 +74,38 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
 export interface LockDecoratorOptions<A extends readonly unknown[]>
   extends ReadWriteLockOptions<A>, Pick<LockOptions, 'mode'> {}
 
+export const DECORATOR_OPTION_NAMES = ['key', 'onBusy', 'onLost', 'lockService'] as const;
+
+/** Checked options, with their defaults. */
+export interface ResolvedDecoratorOptions {
+  readonly onBusy: OnBusy;
+  readonly onLost: 'abort' | 'throw';
+  readonly lockService: string | undefined;
+}
+
+/** How calls of one method are locked. `A` is what the key function is called with. */
+export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
+  /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
+  resources(self: unknown, args: A): readonly string[];
+  /**
+   * Acquires these resources, does the work, and releases them.
+   *
+   * @param signal ends the wait for the lock
+   */
+  using<T>(
+    service: RedisLockService,
+    resources: readonly string[],
+    work: LockedWork<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
+}
+
 /**
- * Checks what a decorator was given, once, when the class is defined.
+ * Checks the options of a decorator, once, when the class is defined.
  *
  * @param where the decorated method, for messages
- * @param fixedMode of a decorator that stands for one
+ * @param fixedMode the mode of `@ReadLock` and `@WriteLock`
+ * @throws InvalidLockOptionsError
  */
 export function readLockPlan<A extends readonly unknown[]>(
   given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
@@ -190,4 +135,61 @@ export function readLockPlan<A extends readonly unknown[]>(
         work,
       ),
   };
+}
+
+/** @throws InvalidLockOptionsError */
+export function resolveDecoratorOptions({
+  onBusy = 'throw',
+  onLost = 'abort',
+  lockService,
+}: DecoratorOptions): ResolvedDecoratorOptions {
+  if (typeof onBusy !== 'function') checkOneOf('onBusy', onBusy, ['throw', 'skip']);
+  checkOneOf('onLost', onLost, ['abort', 'throw']);
+  if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {
+    throw new InvalidLockOptionsError(
+      `lockService must be the name of a registration, not ${describeValue(lockService)}.`,
+      'lockService',
+    );
+  }
+  return { onBusy, onLost, lockService };
+}
+
+/** With `onBusy: 'skip'`, a call does not wait, unless `waitMs` or `retry` is set. */
+export function waitMsOf(onBusy: OnBusy, { waitMs, retry }: LockOptions): number | undefined {
+  return waitMs ?? (onBusy === 'skip' && !retry ? 0 : undefined);
+}
+
+/**
+ * Reads the key option. Fixed names are checked now, those of a key function at each call.
+ *
+ * @param where the decorated method, for messages
+ * @param check returns the names, or throws InvalidLockOptionsError
+ * @returns what finds the names for a call
+ */
+export function readKey<A extends readonly unknown[]>(
+  key: unknown,
+  where: string,
+  check: (given: unknown, source: string) => readonly string[],
+): LockPlan<A>['resources'] {
+  const source = `the lock of ${where}`;
+  if (typeof key === 'function') {
+    return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);
+  }
+  const names = check(key, source);
+  return () => names;
+}
+
+function callKeyFunction<A extends readonly unknown[]>(
+  key: (...args: A) => unknown,
+  self: unknown,
+  args: A,
+  where: string,
+): unknown {
+  try {
+    return key.apply(self, args as A & unknown[]);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
+    throw new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
+  }
 }

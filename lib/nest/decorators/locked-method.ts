@@ -7,18 +7,18 @@ import { type AsyncMethod, declareLockService, describeMethod, wrapMethod } from
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
 
 /**
- * Decorates an async method whose parameters fit the key function's. A method that is not async, or whose parameters do
- * not fit, is an error at compile time.
+ * Decorates an async method whose parameters fit those of the key function. TypeScript refuses a method that is not
+ * async, or whose parameters do not fit.
  */
 export interface LockedMethodDecorator<A extends readonly unknown[]> {
-  // For parameters whose types are parameters of the class: what KeyFits is of those, TypeScript does not find out.
+  // For parameters whose types are type parameters of the class: TypeScript cannot resolve KeyFits of those.
   <P extends readonly [...A, ...unknown[]], R>(
     target: object,
     propertyKey: string | symbol,
-    // An open end is what P becomes where the method's own parameters do not fit.
+    // Where the parameters of the method do not fit, TypeScript infers a P without a fixed length.
     descriptor: TypedPropertyDescriptor<(...args: P) => Promise<R>> & (number extends P['length'] ? never : unknown),
   ): void;
-  // For every other method, generic ones too.
+  // For every other method, also generic ones.
   <M extends AsyncMethod>(
     target: object,
     propertyKey: string | symbol,
@@ -26,7 +26,9 @@ export interface LockedMethodDecorator<A extends readonly unknown[]> {
   ): void;
 }
 
-/** Nothing where the key function can be called with the method's parameters; otherwise a type that explains. */
+/**
+ * No demand if the key function accepts the parameters of the method; otherwise a type whose name is the explanation.
+ */
 type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A) => void) extends (
   ...args: Parameters<M>
 ) => void
@@ -34,9 +36,9 @@ type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A
   : { 'The parameters of the key function must be those of the method': Parameters<M> };
 
 /**
- * Makes the decorator that runs a method under a lock.
+ * Makes a decorator that runs a method under a lock.
  *
- * @param read checks the options and takes them apart, once for each method, which it may name in its errors
+ * @param read checks the options, once for each method; `where` is the method, for its errors
  */
 export function lockMethod<A extends readonly unknown[]>(
   read: (where: string) => LockPlan<A>,
@@ -46,7 +48,7 @@ export function lockMethod<A extends readonly unknown[]>(
     const plan = read(where);
     const lockServiceOf = declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
-    /** Known at the first call: by then all decorators have been there. */
+    /** Found out at the first call, when all decorators have been applied. */
     let isHandler: boolean | undefined;
     wrapMethod(
       descriptor,
@@ -71,15 +73,16 @@ export function lockMethod<A extends readonly unknown[]>(
   };
 }
 
-/** Handlers whose result Nest sends, bit by bit where it is a stream. */
+/** Handlers whose result Nest sends to the client, also if it is a stream. */
 const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS];
 
-/** What is sent under no lock any more would look as if it were. */
+/** Refused, because the rest of the stream would be sent without the lock. */
 function refuseStream(result: object, where: string): InvalidLockOptionsError {
   endStream(result);
   return new InvalidLockOptionsError(
-    `${where} returned ${describeStream(result)}, which would be sent after its lock is released: the lock of a method ends ` +
-      `with the method. Use @LockHandler, which holds the lock until all is sent, or return what is complete.`,
+    `${where} returned ${describeStream(result)}, which Nest would send after the lock is released: the lock of a ` +
+      `method ends with the method. Use @LockHandler, which holds the lock until everything is sent, or return a ` +
+      `complete result.`,
     'decorator',
   );
 }

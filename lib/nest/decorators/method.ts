@@ -9,8 +9,8 @@ import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
 /**
- * Replaces a method by one that looks the same to everybody who reflects on it: name, length, and every metadata key, so
- * that `@Cron`, `@Get`, `@UseGuards` and the like work above and below.
+ * Replaces a method by a wrapper with the same name, length and metadata, so that `@Cron`, `@Get`, `@UseGuards` and
+ * other decorators work above and below this one.
  */
 export function wrapMethod(
   descriptor: PropertyDescriptor | undefined,
@@ -18,7 +18,7 @@ export function wrapMethod(
   wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => unknown,
 ): void {
   const original = descriptor?.value as unknown;
-  // A property, even one with an arrow function in it, has no descriptor.
+  // A property has no descriptor, even if its value is an arrow function.
   if (!descriptor || typeof original !== 'function') {
     throw new InvalidLockOptionsError(
       `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`,
@@ -37,12 +37,12 @@ export function wrapMethod(
 /**
  * `Class.method`, for messages.
  *
- * @throws InvalidLockOptionsError where a class is decorated in place of a method
+ * @throws InvalidLockOptionsError if a class is decorated instead of a method
  */
 export function describeMethod(target: object, propertyKey: string | symbol): string {
   if (propertyKey === undefined) {
     throw new InvalidLockOptionsError(
-      `${(target as { name: string }).name} is a class, and the decorator is for methods: give each of them its own.`,
+      `${(target as { name: string }).name} is a class, but this decorator is for methods. Put one on each method.`,
       'decorator',
     );
   }
@@ -50,10 +50,11 @@ export function describeMethod(target: object, propertyKey: string | symbol): st
 }
 
 /**
- * Declares the lock service as an injected property of a class, so that Nest puts the right one on every instance: of any
- * scope, in subclasses, and with several applications in one process. Without the module, the application does not boot.
+ * Declares the lock service as an injected property of a class. Nest then sets the right service on each instance: in
+ * any scope, in subclasses, and with several applications in one process. Without the module, the application does not
+ * start.
  *
- * @returns how a method of the class gets at it
+ * @returns a function that finds the service of an instance; it throws LockModuleMissingError if there is none
  */
 export function declareLockService(
   prototype: object,
@@ -61,7 +62,8 @@ export function declareLockService(
 ): (instance: object | undefined, where: string) => RedisLockService {
   if (typeof prototype === 'function') {
     throw new InvalidLockOptionsError(
-      `A static method of ${prototype.name} cannot be locked: Nest injects the lock service into instances. Make it a method of instances.`,
+      `A static method of ${prototype.name} cannot be locked: Nest injects the lock service into instances. ` +
+        `Make it an instance method.`,
       'decorator',
     );
   }
@@ -77,17 +79,17 @@ export function declareLockService(
       (instance === undefined
         ? `${where} was called without its object: call it as a method, or bind it. `
         : `${where} was called on an object that has no lock service. `) +
-        `Nest injects the lock service after the constructor: let Nest create the object (as a provider or controller of ` +
-        `a module, not by new or in a useFactory), and call the method after the constructor. In a test, use ` +
+        `Nest injects the lock service after the constructor has run. Let Nest create the object, as a provider or ` +
+        `controller of a module and not by new or in a useFactory, and call the method later. In a test, use ` +
         `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }).`,
       '',
     );
   };
 }
 
-/** Nest shows this when it cannot inject the property. */
+/** The name of the property. Nest shows it when it cannot inject the service. */
 function describeProperty(name: string): string {
-  return name === DEFAULT_NAME
-    ? 'RedisLockService: import RedisLockModule.forRoot({ ... }) in your root module'
-    : `RedisLockService ${JSON.stringify(name)}: import RedisLockModule.forRoot({ name: ${JSON.stringify(name)}, ... }) in your root module`;
+  if (name === DEFAULT_NAME) return 'RedisLockService: import RedisLockModule.forRoot({ ... }) in your root module';
+  const quoted = JSON.stringify(name);
+  return `RedisLockService ${quoted}: import RedisLockModule.forRoot({ name: ${quoted}, ... }) in your root module`;
 }

@@ -2,7 +2,7 @@ import type { ResourceNames } from '../../core/api/resource.js';
 import { readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
 import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
 
-/** Takes what `@DistributedLock` takes, but for the mode. */
+/** Takes the options of `@DistributedLock` except `mode`. */
 export interface ReadWriteLockDecorator {
   (key: ResourceNames): LockedMethodDecorator<[]>;
   <A extends readonly unknown[]>(key: (...args: A) => ResourceNames): LockedMethodDecorator<A>;
@@ -10,8 +10,8 @@ export interface ReadWriteLockDecorator {
 }
 
 /**
- * Runs the method beside others that read the resource, and never beside one that writes it: `@DistributedLock` with
- * `mode: 'read'`.
+ * Runs the method at the same time as other readers of the resource, but never at the same time as a writer. The same
+ * as `@DistributedLock` with `mode: 'read'`.
  *
  * ```ts
  * @ReadLock('price-list')
@@ -19,15 +19,16 @@ export interface ReadWriteLockDecorator {
  * @ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
  * ```
  *
- * @throws LockReentryError, and the other errors of a method with `@DistributedLock`
+ * @throws LockReentryError when the caller already holds the resource and would wait for itself
+ * @throws the other errors of a method with `@DistributedLock`
  */
 export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
   given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,
 ) => lockMethod<A>((where) => readLockPlan(given, where, 'read'));
 
 /**
- * Runs the method alone: beside nobody who reads or writes the resource. `@DistributedLock` with `mode: 'write'`. It may call
- * others that read or write it.
+ * Runs the method when no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
+ * 'write'`. The method may call others that read or write the resource.
  *
  * ```ts
  * @WriteLock('price-list')
@@ -35,8 +36,8 @@ export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
  * @WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
  * ```
  *
- * @throws LockReentryError where it is called by one that reads the resource, and the other errors of a method with
- *   `@DistributedLock`
+ * @throws LockReentryError when a method that reads the resource calls it
+ * @throws the other errors of a method with `@DistributedLock`
  */
 export const WriteLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
   given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,

@@ -31,9 +31,10 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
 }
 
 /**
- * Checks what a decorator was given, once, when the class is defined.
+ * Checks the options of a decorator, once, when the class is defined.
  *
  * @param where the decorated method, for messages
+ * @throws InvalidLockOptionsError
  */
 export function readSemaphorePlan<A extends readonly unknown[]>(
   options: SemaphoreDecoratorOptions<A>,

@@ -6,25 +6,27 @@ import type { LockPlan } from '../decorators/lock-plan.js';
 /** The metadata key of `@LockHandler`, on the method. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
 
-/** The names of the methods with `@LockHandler`, on their prototype: those that it inherits included. */
+/** The metadata key of a prototype: the names of its methods with `@LockHandler`, also of those that it inherits. */
 const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 
-/** What the `@LockHandler` of a method say. */
+/** The locks that the `@LockHandler` decorators of a method ask for. */
 export interface HandlerLocks {
   readonly handler: Handler;
-  /** From the top down. */
+  /** One for each decorator, the upper one first. */
   readonly plans: readonly LockPlan<[ExecutionContext]>[];
 }
 
 /**
- * Reads it from the function that Nest calls. That may be another one than the method, to which the metadata were copied: some
- * modules bind it first.
+ * Returns the locks of a handler.
+ *
+ * @param method the function that Nest calls. It may be a copy of the method, with its metadata: some modules bind it
+ *   first.
  */
 export function handlerLocksOf(method: object): HandlerLocks | undefined {
   return Reflect.getMetadata(HANDLER_LOCKS, method) as HandlerLocks | undefined;
 }
 
-/** Adds what one more `@LockHandler` says, above the others of the method. */
+/** Adds the plan of one more `@LockHandler`, above the others of the method. */
 export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<[ExecutionContext]>): void {
   const plans = [plan, ...(handlerLocksOf(method)?.plans ?? [])];
   Reflect.defineMetadata(HANDLER_LOCKS, { handler, plans } satisfies HandlerLocks, method);

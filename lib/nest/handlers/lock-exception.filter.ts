@@ -11,13 +11,13 @@ import {
 } from '../../core/api/errors.js';
 import { StaleFencingTokenError, NotLeaderError, LeaseLostError } from '../../core/api/lease-errors.js';
 
-/** 423 Locked is not in Nest's HttpStatus of every version. */
+/** 423 Locked. Not every version of Nest has it in HttpStatus. */
 const LOCKED = 423;
 
-/** What is left of a lease says when a dead holder is gone; a live one is mostly done much earlier. */
+/** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
 const LONGEST_RETRY_AFTER_MS = 5_000;
 
-/** What both Express and Fastify have. */
+/** The part of a response that Express and Fastify share. */
 interface Reply {
   status(code: number): Reply;
   header(name: string, value: string): Reply;
@@ -27,15 +27,15 @@ interface Reply {
   end?(): unknown;
 }
 
-/** A WebSocket client: of Socket.IO, or of `ws`, which has a state. */
+/** A WebSocket client: of Socket.IO, or of `ws`, which alone has a `readyState`. */
 interface Client {
   emit?(event: string, data: unknown): unknown;
   send?(message: string): unknown;
   readonly readyState?: number;
 }
 
-/** How an error is told to a client: nothing of our insides, such as host names or resources. */
-interface Verdict {
+/** The answer to the client. It shows nothing internal, such as host names or resources. */
+interface Answer {
   readonly status: number;
   readonly error: string;
   readonly message: string;
@@ -43,10 +43,17 @@ interface Verdict {
 }
 
 /**
- * Answers a lock error over HTTP: 423 Locked when the resource is not free, 503 when locks cannot be had at all, both with
- * Retry-After; 400 when the name of a resource cannot be one, because of what the client sent. Mistakes of the program or of a deployment are 500, and logged: a `LockModeMismatchError` too, because trying
- * again does not help as long as two versions state different things. Microservices and WebSockets get the same message and code in the form Nest uses there; elsewhere, such as
- * in GraphQL, the error passes through. In a microservice every error is logged: an event has nobody who is told of it.
+ * Answers a lock error over HTTP:
+ *
+ * - 423 Locked, with Retry-After, when the resource is not free
+ * - 503 Service Unavailable, with Retry-After, when no lock can be acquired safely, for example because Redis is down
+ * - 400 Bad Request when a value of the request makes no valid name of a resource
+ * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
+ *   `LockModeMismatchError` is one: a retry does not help while two versions of the application disagree.
+ *
+ * Microservices and WebSockets get the same message and code in the form that Nest uses there. Elsewhere, such as in
+ * GraphQL, the error passes through. In a microservice every error is logged, because the sender of an event gets no
+ * answer.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter());
@@ -59,29 +66,29 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   catch(exception: LockError, host: ArgumentsHost): void | Observable<never> {
     const type = host.getType<string>();
     if (type !== 'http' && type !== 'rpc' && type !== 'ws') throw exception;
-    const verdict = judge(exception);
-    this.#log(exception, verdict, type);
-    if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, verdict);
-    // Thrown out of a filter it would reach nobody, and the caller would wait for ever.
-    const data = { status: 'error', message: verdict.message, code: exception.code };
+    const answer = answerTo(exception);
+    this.#log(exception, answer, type);
+    if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
+    // An error thrown by a filter would not reach the caller, which would wait for ever.
+    const data = { status: 'error', message: answer.message, code: exception.code };
     if (type === 'rpc') return throwError(() => data);
     const client = host.switchToWs().getClient<Client>();
     if (client.readyState === undefined) client.emit?.('exception', data);
     else client.send?.(JSON.stringify({ event: 'exception', data }));
   }
 
-  /** What is no one's normal day. The answer to the client does not say it. */
-  #log(exception: LockError, { status }: Verdict, type: 'http' | 'rpc' | 'ws'): void {
+  /** Logs what the operator must know. The answer to the client does not show it. */
+  #log(exception: LockError, { status }: Answer, type: 'http' | 'rpc' | 'ws'): void {
     const { message, stack } = exception;
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
-    // Nest does not say which of the two it was.
-    else if (type === 'rpc') this.#logger.warn(`${message} The caller of a message is told. An event is lost by this.`);
+    // Nest does not tell a filter whether it was a message or an event.
+    else if (type === 'rpc') this.#logger.warn(`${message} A message is answered with this error. An event is lost.`);
     else if (exception instanceof LockUnavailableError) this.#logger.warn(message);
   }
 }
 
-function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: Verdict): void {
-  // A stream that has begun cannot change its status any more.
+function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: Answer): void {
+  // Once a stream has begun, its status cannot change.
   if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
   if (retryAfterMs !== undefined) {
     reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
@@ -90,7 +97,7 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
   reply.send({ statusCode: status, error, message, code });
 }
 
-function judge(exception: LockError): Verdict {
+function answerTo(exception: LockError): Answer {
   if (exception instanceof LockBusyError || exception instanceof LockTimeoutError) {
     const message = 'Another request is working on this. Try again later.';
     return {
@@ -113,7 +120,7 @@ function judge(exception: LockError): Verdict {
   }
   if (exception instanceof InvalidResourceError) {
     const message =
-      'A value in this request cannot name a lock: it is empty, too long, reserved, or no well-formed text.';
+      'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
     return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
   }
   return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };

@@ -8,36 +8,41 @@ import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
 
-/** What `@LockHandler` takes in place of a key. */
+/** What `@LockHandler` takes instead of a key. */
 export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext]>;
 
-/** What `@LockHandler` takes where several requests may run at once. */
+/** What `@LockHandler` takes for a semaphore: several requests may run at once. */
 export type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]>;
 
 type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | LockHandlerOptions;
 
 /**
- * Holds a lock while a handler of a controller, resolver or gateway runs: from before its pipes until its promise settles,
- * whoever has stopped waiting for it, such as a timeout interceptor, and until a file or stream that it returned has been
- * sent. An Observable ends when it is unsubscribed. A
- * client that goes away while it waits for the lock stops waiting.
+ * Holds a lock while a handler of a controller, resolver or gateway runs. It is acquired before the pipes run, and
+ * released when the handler has ended:
  *
- * Where the method has a `@DistributedLock` of the same resource, the intercepted call locks once. Calls from inside are a
- * `LockReentryError`, or enter again with `mode: 'reentrant'`.
+ * - A promise has ended when it settles, even if a timeout interceptor has stopped waiting for it.
+ * - A file or a stream has ended when it is sent.
+ * - An Observable has ended when it completes, fails or is unsubscribed.
  *
- * Two `@LockHandler` on a method are both held, the upper one first.
+ * If the client disconnects while its request waits for the lock, the request stops waiting.
  *
- * The key is made before the pipes: it is what the client sent, and `/orders/7` and `/orders/07` are two keys, whatever
- * ParseIntPipe makes of them. The key function of `@DistributedLock` gets what the pipes made. The tag `key` refuses a
- * parameter that is missing.
+ * If the method also has a `@DistributedLock` of the same resource, the call by Nest locks once. A call from inside the
+ * handler is a `LockReentryError`, or enters again with `mode: 'reentrant'`.
+ *
+ * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
+ *
+ * The key function runs before the pipes and sees what the client sent: `/orders/7` and `/orders/07` are two keys, even
+ * with ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key`
+ * refuses a missing parameter.
  *
  * ```ts
  * @LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })
  * @LockHandler({ key: 'exports', permits: 3 }) // a semaphore: at most three requests at once
  * ```
  *
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right, or on anything but a method; the
- *   application does not boot where it stands on a field resolver of GraphQL and nothing runs interceptors for that
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
+ *   method; when the application starts, if the method is a field resolver of GraphQL, for which nothing runs
+ *   interceptors
  */
 export function LockHandler(given: Given): MethodDecorator;
 export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;
@@ -47,10 +52,10 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
     const plan: LockPlan<[ExecutionContext]> = isSemaphore(given)
       ? readSemaphorePlan(given, where)
       : readLockPlan(given, where);
-    // Only so that an application without the module says what is missing; the interceptor has the service itself.
+    // Only for the error of an application without the module. The interceptor has the service injected itself.
     declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
-    // Not for a lock: so that the call of the interceptor sees how long the handler works.
+    // The wrapper does not lock. It tells the call of the interceptor how long the handler works.
     wrapMethod(
       descriptor,
       where,
@@ -71,8 +76,8 @@ export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecor
 const INTERCEPTORS = '__interceptors__';
 
 /**
- * Nest runs the interceptors of the lower decorators first, but who reads two `@LockHandler` takes the upper one for the outer
- * one. They keep the places that they have among the other interceptors.
+ * Moves our newest interceptor before our others, so that the upper `@LockHandler` is the outer one, as a reader
+ * expects. Nest runs those of lower decorators first. The other interceptors keep their places.
  */
 function runUpperFirst(method: object): void {
   const interceptors = (Reflect.getMetadata(INTERCEPTORS, method) ?? []) as unknown[];

@@ -12,19 +12,19 @@ import {
 import { describeMethod } from '../decorators/method.js';
 import { DEFAULT_NAME } from '../tokens.js';
 
-/** How `@nestjs/graphql` provides its options. */
+/** The token under which `@nestjs/graphql` provides its options. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Looks for `@LockHandler` where nothing runs it. One for each lock service. */
+/** Warns of methods with `@LockHandler` that Nest does not run interceptors for. One explorer for each lock service. */
 export class LockHandlerExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
   readonly #discovery: DiscoveryService;
   readonly #lockService: string;
-  /** One class may be a provider of several modules. */
+  /** The methods that were warned of: one class may be a provider of several modules. */
   readonly #warnedOf = new Set<string>();
 
   constructor(discovery: DiscoveryService, lockService: string) {
@@ -45,7 +45,7 @@ export class LockHandlerExplorer implements OnModuleInit {
 
   #check(prototype: object, name: string | symbol, known: readonly string[]): void {
     const method = (prototype as Record<string | symbol, object>)[name]!;
-    // A class that overrides the method without the decorator has none.
+    // A subclass may override the method without the decorator.
     const plans = handlerLocksOf(method)?.plans ?? [];
     if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
     const where = describeMethod(prototype, name);
@@ -53,14 +53,14 @@ export class LockHandlerExplorer implements OnModuleInit {
     if (hasMetadataOf(method, known) || this.#warnedOf.has(where)) return;
     this.#warnedOf.add(where);
     this.#logger.warn(
-      `${where} has @LockHandler, but it is not a handler that Nest is known to run interceptors for: not a route of a ` +
-        `controller, nor a message pattern, a message of a gateway, a query or a mutation. Then no lock is held. Ignore this ` +
-        `if a module of yours runs interceptors for it, as those for RabbitMQ, Discord and Telegram do. Otherwise use ` +
-        `@DistributedLock, which locks every call of the method.`,
+      `${where} has @LockHandler, but Nest is not known to run interceptors for it: it is not a route of a ` +
+        `controller, a message pattern, a message of a gateway, a query or a mutation. No lock is held in that case. ` +
+        `Ignore this warning if a module of yours runs interceptors for it, as those for RabbitMQ, Discord and ` +
+        `Telegram do. Otherwise use @DistributedLock, which locks every call of the method.`,
     );
   }
 
-  /** @throws InvalidLockOptionsError where GraphQL runs no interceptors for field resolvers */
+  /** @throws InvalidLockOptionsError if GraphQL runs no interceptors for field resolvers */
   #checkFieldResolver(where: string): void {
     const options = this.#discovery
       .getProviders()
@@ -69,7 +69,8 @@ export class LockHandlerExplorer implements OnModuleInit {
     if (options.some((each) => each?.fieldResolverEnhancers?.includes('interceptors'))) return;
     throw new InvalidLockOptionsError(
       `${where} has @LockHandler, which would never run: the method is a field resolver, and GraphQLModule runs no ` +
-        `interceptors for those. Give it fieldResolverEnhancers: ['interceptors'], or use @DistributedLock.`,
+        `interceptors for field resolvers. Set its option fieldResolverEnhancers: ['interceptors'], or use ` +
+        `@DistributedLock.`,
       'decorator',
     );
   }

@@ -18,11 +18,11 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import { endStream, untilSent } from '../request/streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 
-/** Holds the lock that `@LockHandler` names until the handler has ended. */
+/** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
   readonly #service: RedisLockService;
-  /** The lock service it stands for. */
+  /** The name of its lock service. */
   protected readonly serviceName: string = DEFAULT_NAME;
 
   constructor(@Inject(getRedisLockToken()) service: RedisLockService) {
@@ -32,7 +32,7 @@ export class LockInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locks = handlerLocksOf(context.getHandler());
     const plans = locks?.plans.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
-    // Bound to a whole controller or application: the methods without @LockHandler are none of its business.
+    // Bound to a whole controller or application, it leaves the methods without @LockHandler alone.
     if (!locks || !plans?.length) return next.handle();
     const call = { service: this.#service, handler: locks.handler, plans, context, next };
     return new Observable((subscriber) => lockStream(call, subscriber));
@@ -40,8 +40,8 @@ export class LockInterceptor implements NestInterceptor {
 }
 
 /**
- * The interceptor for a lock service. A class for each, so that Nest injects the service that the controller's own module
- * sees: by token alone, two modules that are not global could be mixed up.
+ * Returns the interceptor class for a lock service. Each service has a class of its own, so that Nest injects the
+ * service that the module of the controller imports. By token alone, two modules that are not global could be mixed up.
  */
 export function lockInterceptorFor(serviceName: string = DEFAULT_NAME): Type<LockInterceptor> {
   if (serviceName === DEFAULT_NAME) return LockInterceptor;
@@ -61,17 +61,21 @@ export function isLockInterceptor(interceptor: unknown): boolean {
   return interceptor === LockInterceptor || (interceptor as Type | undefined)?.prototype instanceof LockInterceptor;
 }
 
-/** One call of a handler that is to run under a lock. */
+/** A call of a handler that runs under a lock. */
 interface HandlerCall {
   readonly service: RedisLockService;
   readonly handler: Handler;
-  /** Of this service. The interceptor is called once for each, or more often. */
+  /** The plans for this service. Nest calls the interceptor at least once for each of them. */
   readonly plans: readonly LockPlan<[ExecutionContext]>[];
   readonly context: ExecutionContext;
   readonly next: CallHandler;
 }
 
-/** Subscribes to the handler under the lock. Gives what ends the subscription, and the lock when the handler has ended. */
+/**
+ * Subscribes to the handler under the lock.
+ *
+ * @returns a function that ends the subscription; the lock is released when the handler has ended
+ */
 function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
   const { service, handler, plans, context, next } = call;
   const outer = InterceptedCall.of(handler);
@@ -80,13 +84,13 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
   const stopWatching = onDisconnect(context, () => leaving.abort());
   let began = false;
 
-  /** Settles when the handler has ended, so that in most cases the lease ends before the subscriber sees the end. */
+  /** Settles when the handler has ended. So the lease usually ends before the subscriber sees the end. */
   const subscribe = (plan: LockPlan<[ExecutionContext]>, lease?: Lease): Promise<void> =>
     new Promise((resolve, reject) => {
       began = true;
       stopWatching();
       const running = new InterceptedCall(handler, plan, lease, outer);
-      // Unsubscribed, by itself or because the subscriber has seen the end: the handler may work on.
+      // Even after the subscription has ended, the handler may still be working.
       stream.add(() => running.end(resolve));
       if (stream.closed) return;
       const fail = (error: unknown): void => {
@@ -119,21 +123,21 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
       );
     });
 
-  /** A client that has gone is no error that anybody is told of. */
+  /** A client that has disconnected needs no answer, so the end of its wait is no error. */
   const ignoreLeaver = (error: unknown): void => {
     if (began || !leaving.signal.aborted || !(error instanceof LockAbortedError)) throw error;
   };
 
   const run = async (): Promise<void> => {
     for (const plan of plans) {
-      // The interceptor is bound once for each @LockHandler, and perhaps to the whole application too.
+      // The interceptor is bound once for each @LockHandler, and perhaps to the whole application as well.
       if (outer?.holds(plan)) continue;
       const resources = plan.resources(undefined, [context]);
       if (outer?.covers(plan, resources)) continue;
       const work = (lease: Lease): Promise<void> => subscribe(plan, lease);
       const running = runLocked<unknown>(service, plan, resources, work, leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
-      // Where the handler did not run: Nest needs a value.
+      // Nest needs a value, also if the handler did not run.
       if (!began) subscriber.next(fallback);
       return;
     }

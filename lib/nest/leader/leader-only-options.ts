@@ -3,7 +3,7 @@ import { checkLockOptions } from '../../core/api/lock-options.js';
 import { leaderResource } from '../../core/api/resource.js';
 import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
 
-/** What `@LeaderOnly` takes in place of a name. */
+/** What `@LeaderOnly` takes instead of a name. */
 export interface LeaderOnlyOptions {
   /**
    * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock
@@ -13,8 +13,8 @@ export interface LeaderOnlyOptions {
    */
   name: string;
   /**
-   * The lease of the leadership. When the leader dies, nobody leads for this long. All methods with one name share
-   * one value.
+   * The lease of the leadership. When the leader dies, there is no leader for this long. All methods with one name
+   * share one value.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -37,7 +37,7 @@ export interface LeaderOnlyOptions {
   lockService?: string;
 }
 
-/** Checked options with nothing left open. */
+/** Checked options, with their defaults. */
 export interface ResolvedLeaderOnly {
   readonly name: string;
   readonly leaseMs: number | undefined;
@@ -53,7 +53,7 @@ const OPTION_NAMES = [
 ] as const satisfies readonly (keyof LeaderOnlyOptions)[];
 
 /**
- * Checks what the decorator was given, when the class is defined.
+ * Checks the options of the decorator, when the class is defined.
  *
  * @param where the decorated method, for messages
  * @throws InvalidLockOptionsError

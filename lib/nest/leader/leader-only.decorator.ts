@@ -8,8 +8,8 @@ import { sharedLeadership } from './shared-leadership.js';
 export type { LeaderOnlyOptions } from './leader-only-options.js';
 
 /**
- * Decorates an async method that may return `undefined`. One that is not async, or whose callers are not told that it may
- * return `undefined`, is an error at compile time.
+ * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
+ * type does not include `undefined`.
  */
 export type LeaderOnlyMethodDecorator = <M extends AsyncMethod>(
   target: object,
@@ -17,15 +17,15 @@ export type LeaderOnlyMethodDecorator = <M extends AsyncMethod>(
   descriptor: TypedPropertyDescriptor<M> & MayBeSkipped<M>,
 ) => void;
 
-/** Nothing where the method's type allows for `undefined`; otherwise a type that explains. */
+/** No demand if the return type includes `undefined`; otherwise a type whose name is the explanation. */
 type MayBeSkipped<M extends AsyncMethod> =
   undefined extends Awaited<ReturnType<M>>
     ? unknown
     : { 'The method returns undefined where this instance does not lead: add it to the return type': ReturnType<M> };
 
 /**
- * Runs the method on the instance that leads, and skips it on all others: there it returns `undefined`. The instance stands
- * as a candidate from the start of the application, one for all methods with the same name.
+ * Runs the method on the instance that leads. On the others, it returns `undefined` without running. Each instance
+ * campaigns from the start of the application. All methods with the same name share one campaign.
  *
  * ```ts
  * @Interval(1_000)
@@ -35,9 +35,9 @@ type MayBeSkipped<M extends AsyncMethod> =
  *
  * The method's own errors pass through untouched. The term is `locks.current('leader:mailer')`.
  *
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right; the application does not
- *   boot where two methods give one name different leases
- * @throws LockModuleMissingError when the object was not made by Nest
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
+ *   two methods with the same name have a different `leaseMs`
+ * @throws LockModuleMissingError when Nest did not create the object
  */
 export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodDecorator {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
@@ -54,7 +54,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
         },
     );
     const method: LeaderOnlyMethod = { where, name, leaseMs, lockService };
-    // On the class: a decorator above that replaces the method cannot hide it.
+    // Kept on the class, because a decorator above may replace the method.
     Reflect.defineMetadata(LEADER_ONLY, [...leaderOnlyMethodsOf(target), method], target);
   };
 }

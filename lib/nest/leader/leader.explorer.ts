@@ -7,10 +7,10 @@ import { campaignFor, sharedLeadership } from './shared-leadership.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { quote } from '../../core/util/quoted.js';
 
-/** What a class says of its decorated methods, those that it inherits included. */
+/** The metadata key of a class: its decorated methods, also those that it inherits. */
 export const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
 
-/** A method that only the leader runs. */
+/** A method with `@LeaderOnly`. */
 export interface LeaderOnlyMethod {
   /** `Class.method`, for messages. */
   readonly where: string;
@@ -24,11 +24,11 @@ export function leaderOnlyMethodsOf(prototype: object): readonly LeaderOnlyMetho
 }
 
 /**
- * Begins the campaigns of the decorated methods when the application starts, so that the first call finds a leader. One for
- * each lock service.
+ * Begins the campaigns of the decorated methods when the application starts, so that the first call finds a leader. One
+ * explorer for each lock service.
  */
 export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
-  /** The leases by name. */
+  /** By name, a method that decides the lease: one with `leaseMs`, if there is one. */
   readonly #leaderships = new Map<string, LeaderOnlyMethod>();
   readonly #discovery: DiscoveryService;
   readonly #service: RedisLockService;
@@ -49,9 +49,9 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     for (const { name, leaseMs } of this.#leaderships.values()) {
-      // A mock in a test need not have it.
+      // In a test, the service may be a mock without this method.
       if (typeof this.#service.campaign !== 'function') return;
-      // Where one runs already, this refuses a lease that is not its own.
+      // Throws if a campaign with another lease is running already.
       this.#service.campaign(name, campaignFor(leaseMs));
       sharedLeadership(this.#service, name, leaseMs);
     }
@@ -64,8 +64,9 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
     if (other?.leaseMs === undefined) return void this.#leaderships.set(name, method);
     if (leaseMs === undefined || leaseMs === other.leaseMs) return;
     throw new InvalidLockOptionsError(
-      `${other.where} and ${where} give the leadership ${quote(name)} different leases (leaseMs ${other.leaseMs} and ` +
-        `${leaseMs}): an instance is one candidate for it. Give one of them, or the same.`,
+      `${other.where} and ${where} have different leases for the leadership ${quote(name)}: leaseMs ` +
+        `${other.leaseMs} and ${leaseMs}. An instance has one campaign for it, with one lease. Set leaseMs on one of ` +
+        `them, or the same on both.`,
       'leaseMs',
     );
   }

@@ -1,14 +1,14 @@
 import type { Leadership } from '../../core/leader/leadership.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
-/** What the decorated methods of a service campaigned for last, by name. */
+/** The latest leaderships of the decorated methods of a service, by name. */
 const known = new WeakMap<RedisLockService, Map<string, Leadership>>();
 
 /**
- * The leadership that all methods decorated with its name share. Begins the campaign where there was none; one that was ended by
- * `resign()` is over until somebody calls `campaign()` again.
+ * Returns the leadership that all methods decorated with its name share. Begins the campaign if there has been none.
+ * After `resign()`, the campaign is over until the application calls `campaign()` again.
  *
- * @throws InvalidLockOptionsError when it would begin with a `leaseMs` that cannot be right
+ * @throws InvalidLockOptionsError if it would begin a campaign with an invalid `leaseMs`
  */
 export function sharedLeadership(service: RedisLockService, name: string, leaseMs: number | undefined): Leadership {
   let leaderships = known.get(service);
@@ -19,7 +19,7 @@ export function sharedLeadership(service: RedisLockService, name: string, leaseM
   return leadership;
 }
 
-/** What a method's campaign is begun or joined with. */
+/** Returns the options with which a method begins or joins a campaign. */
 export function campaignFor(leaseMs: number | undefined): { leaseMs?: number } {
   return leaseMs === undefined ? {} : { leaseMs };
 }

@@ -23,10 +23,10 @@ import {
 
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
-/** What the keys of an application begin with that says nothing else. */
+/** The prefix of the keys of an application without `keyPrefix`. */
 const DEFAULT_KEY_PREFIX = 'lock';
 
-/** What `RedisLockModule.forRoot` takes, and the factories of `forRootAsync` give. */
+/** The options of `RedisLockModule.forRoot`. The factories of `forRootAsync` return the same. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
   /**
    * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
@@ -97,7 +97,7 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
   /**
    * What happens to a lease that was not released and that nothing in the process refers to any more. In both cases
    * there is one warning and the event `leaked`. `'warn'` renews it as long as the process lives. `'expire'` renews
-   * it no more: it ends, and is `lost`. A leak is not noticed if the `signal` of the lease was read.
+   * it no longer: it ends, and is `lost`. A leak is not noticed if the `signal` of the lease was read.
    *
    * @default 'warn'
    */
@@ -115,7 +115,7 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
   };
 }
 
-/** Which registration it is; not part of what an asynchronous factory gives, because Nest needs it before that. */
+/** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
   /**
    * Registers a second, independent lock service, injected by `@InjectRedisLock(name)`. Each name may be registered
@@ -129,11 +129,11 @@ export interface RedisLockModuleExtras {
   global?: boolean;
 }
 
-/** Options with nothing left open. */
+/** Checked options, with their defaults. */
 export interface ResolvedModuleOptions {
-  /** A function, so that who prints the module, or the container that has it, prints no password. */
+  /** A function, so that a log of the module or of its container shows no password. */
   readonly connection: () => RedisConnectionOption | undefined;
-  /** In place of the connection. */
+  /** Instead of the connection. */
   readonly quorum: ResolvedQuorum | undefined;
   readonly keyPrefix: string;
   readonly instanceId: string;
@@ -170,9 +170,9 @@ const DEFAULT_DRAIN_MS = 10_000;
 const LONGEST_DRAIN_MS = 60 * 60 * 1000;
 
 /**
- * Checks which registration it is, and that the options have no others than these.
+ * Checks the options of a registration, and that there are no unknown options.
  *
- * @param where the method that was given them, for messages
+ * @param where the method that was called with them, for messages
  * @param known the names of its other options
  */
 export function checkExtras(
@@ -193,7 +193,7 @@ export function checkExtras(
  */
 export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
   checkNoExtras(options);
-  checkKnownOptions('What the factory of RedisLockModule.forRootAsync gives', options, OPTION_NAMES);
+  checkKnownOptions('The result of the factory of RedisLockModule.forRootAsync', options, OPTION_NAMES);
   const {
     connection,
     keyPrefix = DEFAULT_KEY_PREFIX,
@@ -203,12 +203,12 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   } = options;
   const { onLeak = 'warn' } = options;
   if (connection !== undefined && options.quorum !== undefined) {
-    throw new InvalidLockOptionsError('Give either connection or quorum, and not both.', 'quorum');
+    throw new InvalidLockOptionsError('Set either connection or quorum, not both.', 'quorum');
   }
   if (connection === undefined && options.quorum === undefined) {
     throw new InvalidLockOptionsError(
-      'connection is missing: give a URL such as redis://localhost:6379, ioredis options, or an ioredis client. ' +
-        'Or give several of them as quorum.',
+      'connection is missing. Set it to a URL such as redis://localhost:6379, to ioredis options, or to an ioredis ' +
+        'client. Or set quorum to several of these.',
       'connection',
     );
   }
@@ -225,11 +225,12 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   const quorum = resolveQuorum(options, defaults.leaseMs);
   if (quorum && options.durability !== undefined) {
     throw new InvalidLockOptionsError(
-      'durability is for a connection: the nodes of a quorum are independent primaries, and a majority of them is what lasts.',
+      'durability is for a connection. With a quorum, a lock survives the loss of a node because a majority of the ' +
+        'independent nodes has it.',
       'durability',
     );
   }
-  // A node that has forgotten for whom it voted must not vote for somebody else.
+  // A node that has lost its data must not vote for a second holder.
   const isMajority = quorum !== undefined && quorum.names.length > 1;
   const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
   return {
@@ -245,7 +246,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   };
 }
 
-/** Whether another application may use the same keys without having meant to. */
+/** Whether another application could use the same keys by accident. */
 export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
   return keyPrefix === DEFAULT_KEY_PREFIX && connection() !== IN_MEMORY;
 }
@@ -254,7 +255,7 @@ function checkNoExtras(options: RedisLockModuleOptions & RedisLockModuleExtras):
   const extra = EXTRA_NAMES.find((name) => options?.[name] !== undefined);
   if (!extra) return;
   throw new InvalidLockOptionsError(
-    `${extra} is given to RedisLockModule.forRootAsync itself, not by the factory: Nest needs it first.`,
+    `${extra} is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.`,
     extra,
   );
 }
@@ -264,7 +265,7 @@ function checkText(option: string, value: unknown, allowed: RegExp, explained: s
   throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
 }
 
-/** Tells an operator which process it is, and is new with every start: a dead instance never answers for a live one. */
+/** Names the process for an operator. New with every start, so that a living instance never passes for a dead one. */
 function defaultInstanceId(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, '_')

@@ -24,8 +24,9 @@ import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
 
-/** What a class given to `useClass` or `useExisting` implements. */
+/** Implemented by the classes for `useClass` and `useExisting`. */
 export interface RedisLockOptionsFactory {
+  /** Returns the options of the module, or a promise of them. */
   createRedisLockOptions(): RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
 }
 
@@ -38,23 +39,22 @@ export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick
    * @default none
    */
   inject?: FactoryProvider['inject'];
-  // The parameters are whatever `inject` names.
   /**
-   * Returns the options of the module. Its parameters are what `inject` names.
+   * Returns the options of the module. It is called with the providers that `inject` names.
    *
    * @allowed a function
    * @default none
    */
   useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
   /**
-   * A class that Nest instantiates for the module, and whose `createRedisLockOptions()` returns its options.
+   * A class whose `createRedisLockOptions()` returns the options. Nest creates an instance for the module.
    *
    * @allowed a class that implements `RedisLockOptionsFactory`
    * @default none
    */
   useClass?: Type<RedisLockOptionsFactory>;
   /**
-   * A provider that exists already, and whose `createRedisLockOptions()` returns the options of the module.
+   * An existing provider whose `createRedisLockOptions()` returns the options of the module.
    *
    * @allowed a class that implements `RedisLockOptionsFactory`
    * @default none
@@ -65,12 +65,16 @@ export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
 /**
- * Distributed locks for an application. Global by default: import it once. An application with two registrations of one name does
- * not boot.
+ * Distributed locks for an application. The module is global by default: import it once. An application with two
+ * registrations of the same name does not start.
  */
 @Module({})
 export class RedisLockModule {
-  /** @throws InvalidLockOptionsError when an option cannot be right */
+  /**
+   * Registers a lock service.
+   *
+   * @throws InvalidLockOptionsError if an option is invalid
+   */
   static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
     checkExtras('RedisLockModule.forRoot', options);
     const { name = DEFAULT_NAME, global, ...moduleOptions } = options;
@@ -79,7 +83,12 @@ export class RedisLockModule {
     return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }, registration]);
   }
 
-  /** Like {@link forRoot}, with options that come from other providers, such as a ConfigService. */
+  /**
+   * Registers a lock service whose options come from other providers, such as a ConfigService.
+   *
+   * @throws InvalidLockOptionsError if an option is invalid; for the options that the factory returns, when the
+   *   application starts
+   */
   static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
     checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
     const registration = registrationProvider(options.name ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
@@ -94,8 +103,8 @@ function createModule(
 ): DynamicModule {
   const token = getRedisLockToken(name);
   const service = onlyRegistration(name, getRedisLockOptionsToken(name), createLockService);
-  // The decorators ask for the token. The default service is provided by its class too, so that it is injected by type,
-  // and overriding the class in a test overrides it for the decorators.
+  // The decorators ask for the token. The default service is provided by its class as well: it can be injected by type,
+  // and a test that overrides the class also overrides it for the decorators.
   const providers: Provider[] =
     name === DEFAULT_NAME
       ? [

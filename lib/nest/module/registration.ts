@@ -6,23 +6,27 @@ import { getRedisLockRegistrationToken } from '../tokens.js';
 import { callSiteOf, recordOrigin } from '../../core/util/call-site.js';
 import { quote } from '../../core/util/quoted.js';
 
-/** One call of `forRoot` or `forRootAsync`. */
+/** A call of `forRoot` or `forRootAsync`. */
 interface Registration {
   /** Where it was called. */
   readonly where: string;
-  /** Where Nest compares modules by their text, two calls with the same text are two modules all the same. */
+  /** Nest may compare modules by their text. This makes two calls with the same options two modules. */
   readonly id: string;
 }
 
-/** Notes a call among the providers of the module that it makes. @param method whose caller is meant */
+/**
+ * Records a call of `forRoot` or `forRootAsync` as a provider of the module that it creates.
+ *
+ * @param method the method that was called
+ */
 export function registrationProvider(name: string, method: (...args: never[]) => unknown): Provider {
   const useValue: Registration = { where: placeOfCall(method), id: randomUUID() };
   return { provide: getRedisLockRegistrationToken(name), useValue };
 }
 
 /**
- * A factory of the lock service that first refuses a second registration of its name in the same application: two services know
- * nothing of each other's leases, and nothing tells which of them a provider gets.
+ * Returns a factory of the lock service that refuses a second registration of its name in the same application. Two
+ * services do not know each other's leases, and a provider could get either of them.
  */
 export function onlyRegistration<O, T>(
   name: string,
@@ -49,9 +53,9 @@ function checkRegistrations(name: string, modules: ModulesContainer): void {
   if (places.length < 2) return;
   throw new InvalidLockOptionsError(
     `RedisLockModule is registered ${places.length} times as ${quote(name)} in one application: ` +
-      `${places.map((place) => `at ${place}`).join(', ')}. These would be separate lock services, which know nothing of each ` +
-      'other’s leases. Register it once, in the root module: it is global. Or export what forRoot returns as a constant, and ' +
-      'import that; or give each of them another name.',
+      `${places.map((place) => `at ${place}`).join(', ')}. These would be separate lock services, which do not know ` +
+      'each other’s leases. Register it once, in the root module: it is global. Or export the module that forRoot ' +
+      'returns as a constant, and import that. Or give each registration its own name.',
     'name',
   );
 }

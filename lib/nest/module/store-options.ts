@@ -17,7 +17,7 @@ export interface QuorumOptions {
    */
   quorum?: readonly RedisConnectionOption[];
   /**
-   * With `quorum`: fencing tokens grow whatever minority of nodes has failed, for one more round trip per lease.
+   * With `quorum`: fencing tokens grow even if a minority of the nodes has failed. Costs one more round trip per lease.
    *
    * @default false
    */
@@ -31,11 +31,11 @@ export interface QuorumOptions {
   nodeTimeoutMs?: number;
 }
 
-/** Options with nothing left open. */
+/** Checked options, with their defaults. */
 export interface ResolvedQuorum {
-  /** A function, so that who prints the module, or the container that has it, prints no password. */
+  /** A function, so that a log of the module or of its container shows no password. */
   readonly connections: () => readonly RedisConnectionOption[];
-  /** How each is called in messages. */
+  /** The name of each node in messages. */
   readonly names: readonly string[];
   readonly fencing: boolean;
   readonly nodeTimeoutMs: number;
@@ -43,13 +43,15 @@ export interface ResolvedQuorum {
 
 const MOST_NODES = 9;
 
-/** @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password */
+/**
+ * @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password
+ */
 export function resolveQuorum(options: QuorumOptions, leaseMs: number): ResolvedQuorum | undefined {
   const { quorum, fencing, nodeTimeoutMs } = options;
   checkBoolean('fencing', fencing);
   checkInteger('nodeTimeoutMs', nodeTimeoutMs, 10, 60_000);
   if (quorum === undefined) {
-    if (fencing) throw invalid('fencing', 'fencing is for a quorum: on one Redis fencing tokens grow without it');
+    if (fencing) throw invalid('fencing', 'fencing is for a quorum: on one Redis, fencing tokens grow without it');
     return undefined;
   }
   if (!Array.isArray(quorum))
@@ -64,8 +66,8 @@ export function resolveQuorum(options: QuorumOptions, leaseMs: number): Resolved
   if (twice !== -1) {
     throw invalid(
       'quorum',
-      `quorum[${twice}] is ${names[twice]}, and so is quorum[${seen.indexOf(seen[twice]!)}]: the vote of one server must not count ` +
-        'twice, and another database of it is no other server',
+      `quorum[${twice}] is ${names[twice]}, and so is quorum[${seen.indexOf(seen[twice]!)}]: the vote of one server ` +
+        'must not count twice, and another database of the same server is not another server',
     );
   }
   return {
@@ -76,7 +78,7 @@ export function resolveQuorum(options: QuorumOptions, leaseMs: number): Resolved
   };
 }
 
-/** Where the node is. */
+/** Returns the address of a node, for messages. @throws InvalidLockOptionsError */
 function checkNode(connection: RedisConnectionOption, index: number): string {
   const option = `quorum[${index}]`;
   const { isCluster, cluster } = Object(connection) as { isCluster?: unknown; cluster?: unknown };
@@ -84,7 +86,7 @@ function checkNode(connection: RedisConnectionOption, index: number): string {
   if (isCluster || Array.isArray(cluster)) {
     throw invalid(
       'quorum',
-      `${option} must be one independent primary, not a Cluster: give a Cluster as the connection`,
+      `${option} must be one independent primary, not a Cluster: use the option connection for a Cluster`,
     );
   }
   try {
@@ -95,7 +97,7 @@ function checkNode(connection: RedisConnectionOption, index: number): string {
   }
 }
 
-/** A text may be a URL with its password. */
+/** Describes a value without its text, which may be a URL with a password. */
 function describe(value: unknown): string {
   return typeof value === 'string' ? 'a string' : describeValue(value);
 }
@@ -116,15 +118,20 @@ export function resolveDurability(
   if (durability === undefined) return undefined;
   checkKnownOptions('durability', durability, ['replicas', 'timeoutMs']);
   const { replicas, timeoutMs = DEFAULT_TIMEOUT_MS } = durability;
-  // Not undefined, which passes for an option that was left out.
+  // The check accepts undefined, as an option that was left out.
   checkInteger('durability.replicas', replicas ?? null, 1, MOST_REPLICAS, 'replicas');
   checkInteger('durability.timeoutMs', timeoutMs, 1, LONGEST_TIMEOUT_MS);
-  checkBelow(timeoutMs, attemptTimeoutMs, `attemptTimeoutMs (${attemptTimeoutMs})`, 'no attempt would see its end');
+  checkBelow(
+    timeoutMs,
+    attemptTimeoutMs,
+    `attemptTimeoutMs (${attemptTimeoutMs})`,
+    'otherwise each attempt would end first',
+  );
   checkBelow(
     timeoutMs,
     leaseMs / 3,
     `a third of leaseMs (${leaseMs})`,
-    'a lease is renewed then, and has to be confirmed in time',
+    'a lease is renewed after a third of it, and the renewal must be confirmed in time',
   );
   return { replicas, timeoutMs };
 }
@@ -143,7 +150,8 @@ export function resolveQuarantine(restartQuarantineMs: number | undefined, { lea
   checkInteger('restartQuarantineMs', restartQuarantineMs, MIN_LEASE_MS, MAX_LEASE_MS);
   if (restartQuarantineMs >= leaseMs) return { restartQuarantineMs };
   throw new InvalidLockOptionsError(
-    `restartQuarantineMs must be the longest lease that anybody takes, so at least leaseMs (${leaseMs}), not ${restartQuarantineMs}.`,
+    `restartQuarantineMs must be the longest lease of any application, so at least leaseMs (${leaseMs}), ` +
+      `not ${restartQuarantineMs}.`,
     'restartQuarantineMs',
   );
 }

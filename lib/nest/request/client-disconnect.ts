@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 
-/** The part of a Node response that is needed here. */
+/** The part of a Node.js response that is needed here. */
 interface RawResponse {
   readonly destroyed?: boolean;
   readonly writableFinished?: boolean;
@@ -8,14 +8,18 @@ interface RawResponse {
   off?(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
-/** The response of Node, whatever the platform. For HTTP only. */
+/** Returns the Node.js response, on Express and on Fastify. For HTTP only. */
 export function rawResponse(context: ExecutionContext): RawResponse {
   // Fastify wraps Node's response, Express extends it.
   const response = context.switchToHttp().getResponse<RawResponse & { raw?: RawResponse }>();
   return response.raw ?? response;
 }
 
-/** Calls back when the client of an HTTP request goes away, or has gone before; gives the function that stops listening. */
+/**
+ * Calls back when the client of an HTTP request disconnects, or at once if it already has.
+ *
+ * @returns a function that stops listening
+ */
 export function onDisconnect(context: ExecutionContext, callback: () => void): () => void {
   if (context.getType() !== 'http') return () => {};
   const response = rawResponse(context);

@@ -5,12 +5,14 @@ import type { LockMode, PermitRequest } from '../../core/api/lock-options.js';
 
 /** A method of a controller, resolver or gateway. */
 export interface Handler {
-  /** The prototype that has the method: a method that overrides it is another handler. */
+  /** The prototype with the method. A method that overrides it is another handler. */
   readonly declaredBy: object;
   readonly name: string | symbol;
 }
 
-/** How a decorator locks. Each decorator of a method has an object of its own. */
+/**
+ * How a decorator locks: alone, beside readers, or with permits. Each decorator of a method has an object of its own.
+ */
 export interface Access {
   readonly mode: LockMode;
   /** Semaphores only. */
@@ -21,8 +23,8 @@ export interface Access {
 interface Passage {
   readonly call: InterceptedCall;
   /**
-   * Whose wrappers of the method the call has come through. Each lets it pass once: who calls the method again from inside
-   * comes to one of them for the second time.
+   * The wrappers of the method that the call has passed, each named by its access. A call passes each of them once. A
+   * second arrival at the same wrapper is another call of the method, from inside the handler.
    */
   readonly passed: readonly Access[];
 }
@@ -30,14 +32,14 @@ interface Passage {
 const passages = new AsyncLocalStorage<Passage>();
 
 /**
- * A call of a handler by Nest, under a lock that the interceptor holds. The lock is needed for as long as the handler works,
- * whoever has stopped waiting for what it returns.
+ * A call of a handler by Nest, under a lock that the interceptor holds. The lock is needed as long as the handler
+ * works, even after its caller has stopped waiting for the result.
  */
 export class InterceptedCall {
   readonly #handler: Handler;
   readonly #access: Access;
   readonly #lease: Lease | undefined;
-  /** The same call under the lock of another `@LockHandler`, which was acquired before. */
+  /** The same call under the lock of another `@LockHandler`, which was acquired earlier. */
   readonly #outer: InterceptedCall | undefined;
   #underWay = 0;
   #isOver = false;
@@ -50,81 +52,85 @@ export class InterceptedCall {
     this.#outer = outer;
   }
 
-  /** The call of this handler that the async context belongs to, from outside of the handler. */
+  /**
+   * Returns the call of this handler that this async context belongs to, unless the call is inside a wrapper already.
+   */
   static of(handler: Handler): InterceptedCall | undefined {
     const passage = passages.getStore();
     return passage?.passed.length === 0 && passage.call.#isOf(handler) ? passage.call : undefined;
   }
 
-  /** The call of this handler that comes to this wrapper of it now. Not one from inside of the handler. */
+  /** Returns the call by Nest that arrives at this wrapper of the handler now; not a call from inside the handler. */
   static comingTo(handler: Handler, wrapper: Access): InterceptedCall | undefined {
     const passage = passages.getStore();
     if (passage === undefined) return undefined; // nearly always
     return passage.call.#isOf(handler) && !passage.passed.includes(wrapper) ? passage.call : undefined;
   }
 
-  /** Whether nothing of the handler is at work. */
+  /** Whether no work of the handler is running. */
   get isIdle(): boolean {
     return this.#underWay === 0;
   }
 
-  /** Lets Nest go on to the handler. */
+  /** Runs what Nest does next, on its way to the handler. */
   enter<T>(next: () => T): T {
     return passages.run({ call: this, passed: [] }, next);
   }
 
-  /** Lets the call pass a wrapper of the method. */
+  /** Runs the rest of the call behind a wrapper of the method. */
   pass<T>(wrapper: Access, next: () => T): T {
     return passages.run({ call: this, passed: [...(passages.getStore()?.passed ?? []), wrapper] }, next);
   }
 
   /**
-   * Runs the handler, and notes how long it works.
+   * Runs the handler, and keeps count of its work until that has ended.
    *
-   * @throws LockAbortedError where the request has been given up before: the lock is free by now
+   * @throws LockAbortedError if the request has ended already, because its lock may be released by now
    */
   run(wrapper: Access, handler: () => unknown): unknown {
     if (this.#isOver) {
-      const why = new Error(`The request was given up before ${String(this.#handler.name)} began`);
+      const why = new Error(`The request ended before ${String(this.#handler.name)} began`);
       throw new LockAbortedError(this.#lease?.resource ?? '', why);
     }
     return this.pass(wrapper, () => {
       const result = handler();
       if (!isThenable(result)) return result;
-      // A promise in place of it: what is lazy, such as a query, would be run by each `then`.
+      // One promise instead of the thenable: each `then` of a lazy one, such as a query, would run it again.
       const promise = Promise.resolve(result);
       this.track(promise);
       return promise;
     });
   }
 
-  /** Something of the handler is at work until the promise settles. */
+  /** Counts as work of the handler until the promise settles. */
   track(promise: Promise<unknown>): void {
     const settled = (): void => this.#count(-1);
     this.#count(1);
     promise.then(settled, settled);
   }
 
-  /** Nobody waits for the handler any more: it does not begin from now on. Calls back when nothing of it is at work. */
+  /** Ends the call: the handler can no longer begin. Calls back when no work of it is running. */
   end(whenIdle: () => void): void {
     this.#isOver = true;
     if (this.isIdle) whenIdle();
     else this.#whenIdle = whenIdle;
   }
 
-  /** Whether a lock of the interceptor protects this wrapper of the handler already: of this decorator, or as good. */
+  /** Whether the interceptor already holds the lock of this decorator for the call. */
   holds(wrapper: Access): boolean {
     return this.#access === wrapper || (this.#outer?.holds(wrapper) ?? false);
   }
 
-  /** Whether all that is accessed is held for this call, as what it is accessed for: then it is not locked twice. */
+  /**
+   * Whether this call already holds all the resources, in a mode at least as strong. Then they are not locked twice.
+   */
   covers(access: Access, resources: readonly string[]): boolean {
     return resources.every((resource) => this.#coversOne(access, resource));
   }
 
   #coversOne(access: Access, resource: string): boolean {
     const lease = this.#lease;
-    // A lease that was lost meanwhile protects nothing any more.
+    // A lost lease no longer protects anything.
     if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.#access, access)) return true;
     return this.#outer !== undefined && this.#outer.#coversOne(access, resource);
   }
@@ -140,10 +146,10 @@ export class InterceptedCall {
   }
 }
 
-/** Whether the holder of the lease is as safe from others as one of what is accessed. */
+/** Whether the lease protects its holder at least as well as the wanted access would. */
 function isAsGood(lease: Lease, { permits: held }: Access, { mode, permits: wanted }: Access): boolean {
   if (held && wanted) return held.total === wanted.total && held.count >= wanted.count;
-  // Not the mode of the access: a writer may be a reader by now.
+  // The mode of the lease, and not of its access: a writer may have downgraded it to a reader.
   return !held && !wanted && (lease.mode !== 'read' || mode === 'read');
 }
 

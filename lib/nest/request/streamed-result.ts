@@ -3,26 +3,31 @@ import { type ExecutionContext, StreamableFile } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import { rawResponse } from './client-disconnect.js';
 
-/** What Nest sends bit by bit, after the handler has ended: a file, a stream, an async generator, a `Response` of the web. */
-export function isSentInBits(value: unknown): value is object {
+/**
+ * Whether Nest sends the result in parts after the handler has ended: a file, a stream, an async generator, a Web
+ * `Response`.
+ */
+function isSentInParts(value: unknown): value is object {
   if (value === null || typeof value !== 'object') return false;
   if (value instanceof StreamableFile || value instanceof Stream) return true;
-  // A thenable, such as a query, stands for what it resolves to.
+  // Nest awaits a thenable, such as a query, and sends the value that it resolves to.
   if (Symbol.asyncIterator in value) return !('then' in value);
   return Object.prototype.toString.call(value) === '[object Response]';
 }
 
-/** What a handler may return whose work is not over when its promise settles. */
+/** Whether a handler that returns this may still be working when its promise has settled. */
 export function isStreamedResult(value: unknown): value is object {
-  return isObservable(value) || isSentInBits(value);
+  return isObservable(value) || isSentInParts(value);
 }
 
 /**
- * Resolves when what a handler of HTTP has returned is sent: its stream has ended, or else the response, for the client may
- * leave, or an interceptor may answer something else. `undefined` for what is sent at once.
+ * Resolves when the result of an HTTP handler is sent. That is when its stream ends, or when the response ends: the
+ * client may disconnect, or an interceptor may send another answer.
+ *
+ * @returns `undefined` for a result that is sent at once
  */
 export function untilSent(value: unknown, context: ExecutionContext): Promise<void> | undefined {
-  if (context.getType() !== 'http' || !isSentInBits(value)) return undefined;
+  if (context.getType() !== 'http' || !isSentInParts(value)) return undefined;
   const response = rawResponse(context);
   const stream = streamOf(value);
   return new Promise((resolve) => {
@@ -30,17 +35,17 @@ export function untilSent(value: unknown, context: ExecutionContext): Promise<vo
     if (stream) finished(stream, { writable: false }, sent);
     if (response.destroyed || response.writableFinished) return sent();
     response.once?.('close', sent);
-    // Not every implementation of a response is closed as well.
+    // Some implementations of a response finish without a `close` event.
     response.once?.('finish', sent);
   });
 }
 
-/** Ends what nobody is going to read. */
+/** Destroys a stream that will not be read. */
 export function endStream(value: object, error?: unknown): void {
   streamOf(value)?.destroy(error instanceof Error ? error : undefined);
 }
 
-/** A class name for messages. */
+/** Names the result in a message, by its class. */
 export function describeStream(value: object): string {
   return isObservable(value) ? 'an Observable' : `a ${value.constructor?.name || 'stream'}`;
 }

@@ -2,10 +2,10 @@ import { Inject, Optional } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { type CronTimeLike, nominalTick } from './nominal-tick.js';
 
-/** How a `@Cron` is scheduled, as far as it matters for which tick it is. */
+/** The part of the schedule of a `@Cron` that decides when its ticks are. */
 export interface CronSchedule {
   readonly cronTime: unknown;
-  /** The name of the job in the scheduler's registry, if it was given one. */
+  /** The name of the job in the scheduler's registry, if it has one. */
   readonly name: string | undefined;
   readonly timeZone: string | undefined;
   readonly utcOffset: number | undefined;
@@ -16,11 +16,12 @@ const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() 
 /**
  * Declares the scheduler's registry as an injected property of the class.
  *
- * @returns the nominal time of the tick that fires now on an instance of it, in milliseconds since the Unix epoch
+ * @returns a function that finds the nominal time of the tick that fires now on an instance of the class, in
+ *   milliseconds since the Unix epoch
  */
 export function declareCronTicks(prototype: object, schedule: CronSchedule): (instance: object) => number {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
-  // Optional: without the ScheduleModule nothing fires, but the class can still be tested.
+  // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
   let computed: CronTimeLike | undefined;
 
@@ -36,22 +37,23 @@ export function declareCronTicks(prototype: object, schedule: CronSchedule): (in
   };
 }
 
-/** The time of a job that is scheduled by a Date, or by a DateTime of luxon. */
+/** Returns the time of a job that is scheduled by a Date, or by a DateTime of luxon. */
 function oneShotTime(cronTime: unknown): number | undefined {
   if (cronTime instanceof Date) return cronTime.getTime();
   const { toMillis } = cronTime as { toMillis?: () => number };
   return typeof toMillis === 'function' ? toMillis.call(cronTime) : undefined;
 }
 
-/** A job with a name may have been given another time since it was declared. */
+/** Returns the current schedule of a job with a name: the application may have changed it in the registry. */
 function currentCronTime(registry: SchedulerRegistry | undefined, name: string | undefined): CronTimeLike | undefined {
   if (name === undefined || !registry?.doesExist('cron', name)) return undefined;
   return registry.getCronJob(name).cronTime as unknown as CronTimeLike;
 }
 
 /**
- * Parses the expression as the scheduler does. The package `cron` is a dependency of `@nestjs/schedule` and not ours, so
- * it cannot be imported; but where a job fires, the registry has a job, and through it the class that parses.
+ * Parses the expression in the same way as the scheduler. The package `cron` is a dependency of `@nestjs/schedule` and
+ * not of this package, so it cannot be imported. But when a job fires, the registry has a job, and the job has the
+ * class.
  */
 function parse(registry: SchedulerRegistry | undefined, schedule: CronSchedule): CronTimeLike | undefined {
   const anyJob = registry?.getCronJobs().values().next().value;

@@ -1,4 +1,6 @@
-/** The parts of `CronTime` (of the package `cron`, which `@nestjs/schedule` brings) that are needed here. */
+/**
+ * The part of `CronTime` that is needed here. It is a class of the package `cron`, which `@nestjs/schedule` depends on.
+ */
 export interface CronTimeLike {
   readonly realDate: boolean;
   readonly source: unknown;
@@ -7,16 +9,17 @@ export interface CronTimeLike {
   getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
 }
 
-/** A timer may fire this much before its time, by the wall clock. */
+/** A timer may fire this much early, by the wall clock. */
 const EARLY_MS = 10;
 const FIRST_LOOK_BACK_MS = 2_000;
 const LONGEST_LOOK_BACK_MS = 10 * 366 * 24 * 60 * 60 * 1000;
-/** Cron expressions count in seconds. */
+/** The ticks of a cron expression are whole seconds. */
 const RESOLUTION_MS = 1_000;
 
 /**
- * The time for which a job that fires now was scheduled: the last one not after `now`. Every instance comes to the same,
- * whatever its clock says, because each of them is fired by the same clock that it is asked by.
+ * Returns the time for which a job that fires now was scheduled: its last time not after `now`. All instances compute
+ * the same time, even if their clocks differ: on each of them, the clock that fires the timer is the clock that says
+ * `now`.
  *
  * @returns milliseconds since the Unix epoch
  */
@@ -27,10 +30,10 @@ export function nominalTick(cronTime: CronTimeLike, now: number): number {
   /** The first tick after a time, if it is not after `latest`. */
   const tickAfter = (time: number): number | undefined => {
     const tick = cronTime.getNextDateFrom(new Date(time), zone).toMillis();
-    // Where a zone repeats half an hour (Lord Howe), `cron` gives a time that is past.
+    // When a zone repeats half an hour (Lord Howe), `cron` returns a time in the past.
     return tick > time && tick <= latest ? tick : undefined;
   };
-  // A cron expression only tells its next time. So look from a little back, and further back if that was too near.
+  // A cron expression only says its next time. So start a little in the past, and further back until there is a tick.
   for (let lookBackMs = FIRST_LOOK_BACK_MS; lookBackMs < LONGEST_LOOK_BACK_MS; lookBackMs *= 8) {
     const tick = tickAfter(latest - lookBackMs);
     if (tick !== undefined) return lastTick(tick, latest, tickAfter);
@@ -38,7 +41,7 @@ export function nominalTick(cronTime: CronTimeLike, now: number): number {
   return Math.floor(now / 1000) * 1000;
 }
 
-/** The last of the ticks from `first` to `latest`. By halves: there may be thousands. */
+/** Returns the last of the ticks from `first` to `latest`. A binary search, because there may be thousands. */
 function lastTick(first: number, latest: number, tickAfter: (time: number) => number | undefined): number {
   let tick = first;
   let noneAfter = latest;
@@ -51,7 +54,7 @@ function lastTick(first: number, latest: number, tickAfter: (time: number) => nu
   return tick;
 }
 
-/** As CronTime itself writes an offset in minutes. */
+/** Formats an offset in minutes in the same way as CronTime. */
 function offsetZone(utcOffset: number | undefined): string | undefined {
   if (utcOffset === undefined) return undefined;
   const minutes = Math.abs(utcOffset);

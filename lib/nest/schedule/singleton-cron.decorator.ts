@@ -8,7 +8,7 @@ import {
   TICK_OPTION_NAMES,
 } from './singleton-options.js';
 
-/** What `@SingletonCron` takes: the options of `@Cron`, and how it runs over the fleet. */
+/** The options of `@SingletonCron`: those of `@Cron`, and how the job runs over the fleet. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;
 
 const CRON_OPTION_NAMES = [
@@ -22,13 +22,13 @@ const CRON_OPTION_NAMES = [
 ];
 
 /**
- * `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. The others return silently.
- * Needs `ScheduleModule.forRoot()`.
+ * `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. On the other instances,
+ * the method returns without running. Needs `ScheduleModule.forRoot()`.
  *
- * A tick is known by the job's name and the time it was scheduled for, and Redis's clock decides whether it may still start: no
- * tick starts twice, however wrong the clock of an instance is and however long a process stands still. A tick that is too late
- * (by more than `maxClockSkewMs` and `waitMs`) is skipped. If you call the method yourself, that counts as the tick that was due
- * last: it returns `undefined` when that has run or is too late.
+ * A tick is identified by the name of the job and its scheduled time, and the clock of Redis decides whether it may
+ * still start. So no tick starts twice, even if the clock of an instance is wrong or a process is suspended. A tick
+ * that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call the method yourself, it runs
+ * as the tick that was due last. It returns `undefined` if that tick has run already or is too late.
  *
  * ```ts
  * @SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })
@@ -36,13 +36,13 @@ const CRON_OPTION_NAMES = [
  * ```
  *
  * @param cronTime a cron expression, a Date, or a DateTime of luxon
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonCron(
   cronTime: Parameters<typeof Cron>[0],
   options: SingletonCronOptions = {},
 ): JobMethodDecorator {
-  // What is no object is refused below, where the method is known.
+  // Options that are no object are refused later, when the method is known for the message.
   const { timeZone, utcOffset, name } = options ?? {};
   const resolve = (where: string): ResolvedJobOptions =>
     resolveJobOptions(options, where, [...TICK_OPTION_NAMES, ...CRON_OPTION_NAMES]);
@@ -55,7 +55,9 @@ export function SingletonCron(
   });
 }
 
-/** What is the scheduler's own business: it hands unknown options on to the package `cron`. */
+/**
+ * Picks the options of the scheduler. It passes all others on to the package `cron`, also those that it does not know.
+ */
 function pickCronOptions(options: SingletonCronOptions): CronOptions {
   const entries = Object.entries(options ?? {}).filter(
     ([option]) => option === 'name' || CRON_OPTION_NAMES.includes(option),

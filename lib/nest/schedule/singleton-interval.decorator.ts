@@ -3,20 +3,20 @@ import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
-/** What `@SingletonInterval` takes besides the interval. */
+/** The options of `@SingletonInterval`. */
 export type SingletonIntervalOptions = SingletonJobOptions;
 
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
-/** How much a timer may be early against the one before, and by how much of the interval at most. */
+/** How early a timer may fire after the last one, in milliseconds, and as a share of the interval if that is less. */
 const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
 /**
- * `@Interval`, but the fleet as a whole runs it once an interval. The instances' timers are out of step with each other, so
- * there is no nominal time: whoever fires first runs it, and for most of an interval after that nobody else does, by the
- * clock of Redis. Needs `ScheduleModule.forRoot()`.
+ * `@Interval`, but the fleet as a whole runs the method once per interval. The timers of the instances are out of step,
+ * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
+ * most of an interval, by the clock of Redis. Needs `ScheduleModule.forRoot()`.
  *
  * @param intervalMs milliseconds between runs, 100 to 2147483647
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonInterval(intervalMs: number, options: SingletonIntervalOptions = {}): JobMethodDecorator {
   checkInteger('intervalMs', intervalMs ?? NaN, 100, LONGEST_INTERVAL_MS);

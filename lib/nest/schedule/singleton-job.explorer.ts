@@ -5,25 +5,26 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { quote } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 
-/** Marks a method as a singleton job. */
+/** The metadata key of a singleton job, on the method. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
 
-/** What the mark says. */
+/** A method that is a singleton job. */
 export interface SingletonJob {
-  /** The job's name, if it was given one. */
+  /** The name of the job, if it has one. */
   readonly name: string | undefined;
   readonly method: string;
   readonly lockService: string | undefined;
 }
 
-/** The name by which the fleet knows the job: its own, or class and method. */
+/** Returns the name of the job in the fleet: its own, or class and method. */
 export function jobName({ name, method }: SingletonJob, instance: object): string {
   return name ?? `${instance.constructor.name}.${method}`;
 }
 
 /**
- * Refuses to boot with two jobs of one name: they would claim each other's ticks, and one of them would never run. Warns of jobs
- * without a name where another application may have jobs that are called alike, on the same keys. One for each lock service.
+ * Refuses to start the application if two jobs have the same name: they would claim each other's ticks, so each tick
+ * would run only one of them. Warns of jobs without a name if another application could have jobs with the same class
+ * and method on the same keys. One explorer for each lock service.
  */
 export class SingletonJobExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
@@ -32,7 +33,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   readonly #lockService: string;
   readonly #areKeysShared: boolean;
 
-  /** @param areKeysShared whether another application may use the same keys without having meant to */
+  /** @param areKeysShared whether another application could use the same keys by accident */
   constructor(discovery: DiscoveryService, lockService: string, areKeysShared: boolean) {
     this.#discovery = discovery;
     this.#lockService = lockService;
@@ -54,8 +55,9 @@ export class SingletonJobExplorer implements OnModuleInit {
   #warn(jobs: readonly string[]): void {
     const shown = jobs.slice(0, 5).join(', ') + (jobs.length > 5 ? `, and ${jobs.length - 5} more` : '');
     this.#logger.warn(
-      `${jobs.length === 1 ? 'A singleton job has' : 'Singleton jobs have'} no name: ${shown}. Another application on this Redis with a class and method of that ` +
-        `name would take the ticks. Give each job a name, or this application a keyPrefix of its own.`,
+      `${jobs.length === 1 ? 'A singleton job has' : 'Singleton jobs have'} no name: ${shown}. ` +
+        `Another application on this Redis with the same class and method names would take their ticks. ` +
+        `Give each job a name, or this application a keyPrefix of its own.`,
     );
   }
 
@@ -68,8 +70,8 @@ export class SingletonJobExplorer implements OnModuleInit {
     if (job.name === undefined) unnamed.add(name);
     if (methodsByJob.has(name) && methodsByJob.get(name) !== method) {
       throw new InvalidLockOptionsError(
-        `Two singleton jobs are called ${quote(name)}, the second one is ${instance.constructor.name}.${key}. ` +
-          `They would take each other's ticks: give one of them another name.`,
+        `Two singleton jobs are called ${quote(name)}. The second one is ${instance.constructor.name}.${key}. ` +
+          `They would take each other's ticks. Give one of them another name.`,
         'name',
       );
     }

@@ -4,20 +4,24 @@ import { declareLockService, describeMethod, wrapMethod } from '../decorators/me
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
-/** A job's method: async, and called with the run that it is, if it cares. */
+/** The method of a job: async, and called with its run. */
 export type JobMethod = (run: SingletonRun) => Promise<unknown>;
 
-/** Decorates a job's method. One that is not async, or takes other parameters, is an error at compile time. */
+/** Decorates the method of a job. TypeScript refuses a method that is not async, or that has other parameters. */
 export type JobMethodDecorator = <M extends JobMethod>(
   target: object,
   propertyKey: string | symbol,
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
 
-/** Which tick fires now, and how long its claim is remembered, in milliseconds. */
+/** Finds the tick that fires now, and how long its claim is kept, in milliseconds. */
 export type WhichTick = (instance: object) => Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due'>;
 
-/** Wraps a job's method so that each tick of it runs on one instance of the fleet, and puts the scheduler's mark on it. */
+/**
+ * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it.
+ *
+ * @param schedule the decorator of `@nestjs/schedule`
+ */
 export function singletonMethod(
   resolve: (where: string) => ResolvedJobOptions,
   schedule: MethodDecorator,

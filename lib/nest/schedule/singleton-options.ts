@@ -4,21 +4,21 @@ import { checkMaxClockSkew } from '../../core/singleton/singleton-run-options.js
 import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 
-/** What all singleton jobs may choose. */
+/** The options of all singleton jobs. */
 export interface SingletonJobOptions extends Pick<
   LockOptions,
   'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
 > {
   /**
-   * The name of the job: the same on every instance, and different from that of any other job.
+   * The name of the job. It must be the same on every instance, and different from the name of any other job.
    *
    * @allowed 1 to 200 characters
    * @default class and method
    */
   name?: string;
   /**
-   * What happens to a tick that comes while an earlier run has not ended, on any instance. `'skip'` drops it;
-   * `'wait'` runs it after that.
+   * What happens to a tick that is due while an earlier run has not ended, on any instance. `'skip'` drops the tick;
+   * `'wait'` runs it when that run has ended.
    *
    * @default 'skip'
    */
@@ -46,7 +46,7 @@ export interface SingletonJobOptions extends Pick<
    */
   waitMs?: number;
   /**
-   * The lock of a run is kept no longer than this; then it is lost.
+   * The longest time that a run keeps its lock. After that, the lock is lost.
    *
    * @allowed 50 ms and more
    * @default no limit
@@ -54,7 +54,7 @@ export interface SingletonJobOptions extends Pick<
   maxHoldMs?: number;
 }
 
-/** What `@SingletonCron` may choose besides. */
+/** The options of singleton jobs that `@SingletonCron` takes. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
    * What happens to a run that does not finish because its process dies. `'skip'` leaves it unfinished; `'retry'`
@@ -88,7 +88,7 @@ export const TICK_OPTION_NAMES = [...JOB_OPTION_NAMES, 'onCrash', 'maxClockSkewM
 
 const DEFAULT_MAX_CLOCK_SKEW_MS = 10 * 60 * 1000;
 
-/** Checked options with nothing left open. */
+/** Checked options, with their defaults. */
 export interface ResolvedJobOptions {
   readonly name: string | undefined;
   readonly lockService: string | undefined;
@@ -99,9 +99,10 @@ export interface ResolvedJobOptions {
 }
 
 /**
- * Checks what a singleton decorator was given, when the class is defined.
+ * Checks the options of a singleton decorator, when the class is defined.
  *
- * @param known the names of the options that this decorator takes
+ * @param where the decorated method, for messages
+ * @param known the names of the options of this decorator
  * @throws InvalidLockOptionsError
  */
 export function resolveJobOptions(

@@ -3,7 +3,7 @@ import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
-/** What `@SingletonTimeout` takes besides the time-out. */
+/** The options of `@SingletonTimeout`. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
   /**
    * After a run, no other instance runs the job for this long: longer than a deployment takes, and shorter than the
@@ -20,11 +20,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_ONCE_WITHIN_MS = 10 * 60 * 1000;
 
 /**
- * `@Timeout`, but of the instances that start together (within `onceWithinMs`) only one runs it. Needs
+ * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
  * `ScheduleModule.forRoot()`.
  *
  * @param timeoutMs milliseconds after the start of the application, 0 to 2147483647
- * @throws InvalidLockOptionsError when the class is defined with an option that cannot be right
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonTimeout(timeoutMs: number, options: SingletonTimeoutOptions = {}): JobMethodDecorator {
   checkInteger('timeoutMs', timeoutMs ?? NaN, 0, LONGEST_TIMEOUT_MS);

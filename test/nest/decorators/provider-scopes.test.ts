@@ -203,7 +203,7 @@ describe('a locked method of an object that Nest did not inject into', () => {
     const { app } = await start({ imports: [inMemory()], providers: [Eager] });
     const error = await app.get(Eager).early;
     expect(error).toBeInstanceOf(LockModuleMissingError);
-    expect(error.message).toContain('call the method after the constructor');
+    expect(error.message).toContain('call the method later');
     expect(await app.get(Eager).build()).toBe('by Eager under reports');
   });
 

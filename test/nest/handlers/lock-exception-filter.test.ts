@@ -168,7 +168,8 @@ describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapte
       {
         statusCode: 400,
         error: 'Bad Request',
-        message: 'A value in this request cannot name a lock: it is empty, too long, reserved, or no well-formed text.',
+        message:
+          'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.',
         code: 'INVALID_LOCK_OPTIONS',
       },
     ]);

@@ -11,7 +11,7 @@ describe('@LockHandler where nothing can ever run it', () => {
     [
       'a static method',
       () => lock(class Shop {}, 'open', { value: () => {} }),
-      /static method of Shop .*Make it a method of instances/,
+      /static method of Shop .*Make it an instance method/,
     ],
     ['a class', () => lock(class Shop {}), /Shop is a class/],
     [

@@ -120,8 +120,8 @@ describe('@LeaderOnly', () => {
       .map(({ level, message }) => [level, message]);
     expect(lines).toEqual([
       ['log', 'Leads "mailer".'],
-      ['error', 'onElected of the campaign for "mailer" threw; it goes on. Error: of the callback'],
-      ['log', 'Leads "mailer" no more (resigned).'],
+      ['error', 'onElected of the campaign for "mailer" threw. The campaign continues. Error: of the callback'],
+      ['log', 'Leads "mailer" no longer (resigned).'],
     ]);
   });
 
@@ -297,7 +297,7 @@ describe('@LeaderOnly in applications of all kinds', () => {
     }
     const error = await rejection(start({ imports: [inMemory()], providers: [Mailer, Other] }));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
-    expect(error.message).toMatch(/Mailer\.count and Other\.work .* \(leaseMs 2000 and 3000\)/);
+    expect(error.message).toMatch(/Mailer\.count and Other\.work .*: leaseMs 2000 and 3000\./);
   });
 
   it('with another lease than a campaign of the same name has: the application does not boot', async () => {

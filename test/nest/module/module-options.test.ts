@@ -56,7 +56,7 @@ describe('RedisLockModule.forRoot refuses at once, naming option, value and what
 
   it('a missing connection, with an example', () => {
     expect(() => RedisLockModule.forRoot({} as never)).toThrow(
-      'connection is missing: give a URL such as redis://localhost:6379',
+      'connection is missing. Set it to a URL such as redis://localhost:6379',
     );
   });
 
@@ -136,7 +136,7 @@ describe('RedisLockModule.forRootAsync', () => {
   it('tells where name belongs when the factory gives it', async () => {
     const error = await rejection(boot({ useFactory: () => ({ connection: 'memory:', name: 'billing' }) }));
     expect(error.message).toBe(
-      'name is given to RedisLockModule.forRootAsync itself, not by the factory: Nest needs it first.',
+      'name is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.',
     );
   });
 

@@ -139,7 +139,7 @@ describe('an application on Redis', () => {
     const connection = { host: '127.0.0.1', port: own.port, password: '' };
     const { app, log } = await startReports({ connection, attemptTimeoutMs: 200, waitMs: 200 });
     expect(log.at('warn').join()).toMatch(
-      /^The application starts, but it is not connected to Redis at 127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\)\. It goes on trying/,
+      /^The application starts, but it is not connected to Redis at 127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\)\. It keeps trying/,
     );
     const reports = app.get(Reports);
     const error = await rejection(reports.quick());

@@ -9,7 +9,7 @@ const SECRET = 'hunter2';
 const [A, B] = [`redis://:${SECRET}@a:1`, 'redis://b:2'];
 
 const bad: [string, object, string, string][] = [
-  ['both', { connection: 'memory:', quorum: [A] }, 'quorum', 'Give either connection or quorum, and not both.'],
+  ['both', { connection: 'memory:', quorum: [A] }, 'quorum', 'Set either connection or quorum, not both.'],
   ['a URL in place of the list', { quorum: A }, 'quorum', 'quorum must be an array of connections, not a string.'],
   ['nothing in it', { quorum: [] }, 'quorum', 'quorum must have 1 to 9 connections, not 0.'],
   [
@@ -19,7 +19,12 @@ const bad: [string, object, string, string][] = [
     '1 to 9 connections, not 10.',
   ],
   ['a node twice', { quorum: [A, B, 'redis://a:1'] }, 'quorum', 'quorum[2] is a:1, and so is quorum[0]'],
-  ['another database', { quorum: [B, `${B}/3`] }, 'quorum', 'another database of it is no other server'],
+  [
+    'another database',
+    { quorum: [B, `${B}/3`] },
+    'quorum',
+    'another database of the same server is not another server',
+  ],
   [
     'a socket twice',
     { quorum: ['/run/redis.sock', { path: '/run/redis.sock' }] },
@@ -42,7 +47,7 @@ const bad: [string, object, string, string][] = [
     'fencing on one Redis',
     { connection: 'memory:', fencing: true },
     'fencing',
-    'on one Redis fencing tokens grow without it',
+    'on one Redis, fencing tokens grow without it',
   ],
 ];
 
@@ -90,7 +95,7 @@ describe('a quorum', () => {
         .setLogger(log)
         .compile();
       expect(log.at('warn')).toEqual([
-        expect.stringMatching(/^The application starts, but of 3 nodes 3 cannot be reached/),
+        expect.stringMatching(/^The application starts, but 3 of 3 nodes cannot be reached/),
       ]);
       const locks = app.get(RedisLockService);
       // A mistake of the program, which no later try mends: no LockUnavailableError.

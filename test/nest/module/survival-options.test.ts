@@ -8,15 +8,15 @@ const bad: [object, string][] = [
   [{ durability: 1 }, 'durability must be an object, not 1.'],
   [
     { durability: { replicas: 1, timeoutMs: 1_000 } },
-    'durability.timeoutMs must be less than attemptTimeoutMs (1000), not 1000: no attempt would see its end.',
+    'durability.timeoutMs must be less than attemptTimeoutMs (1000), not 1000: otherwise each attempt would end first.',
   ],
   [
     { durability: { replicas: 1 }, leaseMs: 150 },
-    'durability.timeoutMs must be less than a third of leaseMs (150), not 50: a lease is renewed then, and has to be confirmed in time.',
+    'durability.timeoutMs must be less than a third of leaseMs (150), not 50: a lease is renewed after a third of it, and the renewal must be confirmed in time.',
   ],
   [
     { restartQuarantineMs: 29_999 },
-    'restartQuarantineMs must be the longest lease that anybody takes, so at least leaseMs (30000), not 29999.',
+    'restartQuarantineMs must be the longest lease of any application, so at least leaseMs (30000), not 29999.',
   ],
   [{ restartQuarantineMs: Infinity }, 'restartQuarantineMs must be an integer from 50 to 86400000 (milliseconds)'],
 ];

@@ -225,7 +225,7 @@ describe('two singleton jobs of one name', () => {
     }
     const error = await rejection(boot(Reports, Draws));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
-    expect(error.message).toContain('Two singleton jobs are called "nightly", the second one is Draws.interval');
+    expect(error.message).toContain('Two singleton jobs are called "nightly". The second one is Draws.interval');
   });
 
   it('are refused at boot where two classes are called alike', async () => {

@@ -14,26 +14,26 @@ export interface ClusterConnectionOptions extends ClusterOptions {
 }
 
 /**
- * Where Redis is: a URL, ioredis options (also of sentinels), the nodes of a cluster, or a client of yours, which is duplicated
- * and never changed or closed.
+ * Where Redis is: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own ioredis client. The
+ * library duplicates your client, and never changes or closes it.
  */
 export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOptions | Redis | Cluster;
 
 /**
  * A client whose options say where Redis is: the user's own, or one that never connects.
  *
- * @throws InvalidLockOptionsError when the option is none of the things that name a Redis
+ * @throws InvalidLockOptionsError when the option names no Redis
  */
 export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
-      throw invalidConnection('a string that is no redis:// or rediss:// URL');
+      throw invalidConnection('a string that is not a redis:// or rediss:// URL');
     }
     return fromUrl(connection.replace(/^valkey/, 'redis'));
   }
   if (connection === null || typeof connection !== 'object' || Array.isArray(connection))
     throw invalidConnection(describeValue(connection));
-  // By what it can do, not by its class: the application may have another copy of ioredis.
+  // Not instanceof: the application may have another copy of ioredis.
   if (typeof (connection as Redis).duplicate === 'function') return connection as Redis | Cluster;
   if ('cluster' in connection) return fromNodes(connection as ClusterConnectionOptions);
   try {
@@ -48,8 +48,8 @@ export function isCluster(model: Redis | Cluster): model is Cluster {
 }
 
 /**
- * Where a connection leads, in words for a message: host and port, the path of a socket, or the primary of some sentinels. The
- * text has no credentials, and no number of a database.
+ * Where a connection leads, in words for a message: host and port, the path of a socket, or the primary of some
+ * sentinels. The text has no credentials, and no number of a database.
  *
  * @throws InvalidLockOptionsError when the option names no Redis
  */
@@ -70,8 +70,8 @@ function fromUrl(url: string): Redis {
   } catch {
     throw invalidConnection('a URL that cannot be read');
   }
-  // Such as the rest of a password with a slash in it, before which the host would be looked for.
-  if (Number.isNaN(client.options.db)) throw invalidConnection('a URL whose path is no number of a database');
+  // For example, a password with a slash in it: its rest would be taken for the path.
+  if (Number.isNaN(client.options.db)) throw invalidConnection('a URL whose path is not a database number');
   return client;
 }
 
@@ -95,11 +95,11 @@ function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cl
       lazyConnect: true,
     });
   } catch {
-    throw invalidConnection('options of a cluster that ioredis refuses');
+    throw invalidConnection('cluster options that ioredis refuses');
   }
 }
 
-/** Without the value: it may hold a password. */
+/** The message does not contain the value, which may have a password in it. */
 function invalidConnection(what: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `connection must be a URL such as redis://localhost:6379, ioredis options, the nodes of a cluster, or an ioredis ` +

@@ -4,16 +4,16 @@ import { LockStoreError } from '../../core/store/lock-store.js';
 import { describeServer } from '../script/address.js';
 import { toStoreError } from '../script/failures.js';
 
-/** What ioredis says of every broken connection to a sentinel, whatever the reason. */
+/** The message of ioredis for every broken connection to a sentinel. It does not say the reason. */
 const CLOSED = /^(failed to connect to sentinel (\S+) because) (Connection is closed)\.?$/;
 
-/** Who knows why a connection to the sentinel at "host:port" fails, if anybody does. */
+/** Returns why a connection to the sentinel at "host:port" fails, if that is known. */
 export type SentinelReasons = (address: string) => string | undefined;
 
-/** What is wrong with a connection at the moment, for whoever wants to send a command. */
+/** What is wrong with a connection at the moment, for the error of a command that cannot be sent. */
 export class ConnectionTrouble {
   #lastError: LockStoreError | undefined;
-  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' all the same. */
+  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' nevertheless. */
   #isRefused = false;
 
   constructor(
@@ -24,7 +24,7 @@ export class ConnectionTrouble {
     let sentinelTrouble: string | undefined;
     client.on('connect', () => {
       this.#isRefused = false;
-      // 'ready' says less: for ioredis 5 a connection is so before it has heard anything.
+      // Not 'ready': ioredis 5 calls a connection ready before the server has sent anything.
       if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
     });
     client.on('sentinelError', ({ message }: Error) => {
@@ -32,7 +32,8 @@ export class ConnectionTrouble {
     });
     client.on('error', (error: Error) => {
       if (error.message.startsWith('All sentinels are unreachable')) {
-        // It says so each time it begins with the first one again, also where a sentinel has named a server that is down.
+        // ioredis reports this each time it starts again with the first sentinel, even if a sentinel has named a server
+        // that is down.
         if (sentinelTrouble !== undefined) this.#lastError = new LockStoreError('unknown', sentinelTrouble);
         sentinelTrouble = undefined;
         return;
@@ -55,17 +56,17 @@ export class ConnectionTrouble {
     return this.#isRefused;
   }
 
-  /** What went wrong last, if it has not gone right since. */
+  /** What went wrong last; undefined if the connection has worked since. */
   get reason(): string | undefined {
     return this.#lastError?.message;
   }
 
-  /** Until it is connected again, this is why. */
+  /** Keeps this error as the reason until the connection works again. */
   note(error: LockStoreError): void {
     this.#lastError = error;
   }
 
-  /** For a command that was not sent. */
+  /** The error of a command that was not sent. */
   get error(): LockStoreError {
     const isFatal = this.#lastError?.failure === 'refused';
     return new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describe());
@@ -76,18 +77,18 @@ export class ConnectionTrouble {
   }
 }
 
-/** The server ends each connection before it has said a word: it expects another kind of beginning. */
+/** The server closes each connection before it has sent anything: it expects another handshake. */
 function closedAtOnce({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions): LockStoreError {
   const isIgnored = sentinels && !enableTLSForSentinelMode;
-  const toSpeakIt = sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
+  const howToUseIt = sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
   const advice =
     tls && !isIgnored
-      ? 'Where it wants to know the client, give tls: { cert, key } in the connection option'
-      : `Where the port speaks TLS, ${toSpeakIt} in the connection option`;
+      ? 'If it requires a client certificate, give tls: { cert, key } in the connection option'
+      : `If the port expects TLS, ${howToUseIt} in the connection option`;
   return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
 }
 
-/** Why a sentinel did not name the primary, in words that help. */
+/** Why a sentinel did not name the primary, with advice. */
 export function explainSentinel(message: string, name: string | undefined, reasonOf?: SentinelReasons): string {
   const [, address] =
     /^connected to sentinel (\S+) successfully, but got an invalid reply: null$/.exec(message) ??
@@ -97,10 +98,11 @@ export function explainSentinel(message: string, name: string | undefined, reaso
   const [, what, unreached, closed] = CLOSED.exec(message) ?? [];
   if (unreached) return `${what} ${forSentinels(reasonOf?.(unreached) ?? closed!)}`;
   const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
-  return `${message.replace(/\.$/, '')}${isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : ''}`;
+  const advice = isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : '';
+  return `${message.replace(/\.$/, '')}${advice}`;
 }
 
-/** Advice that names the options of Redis, with those of its sentinels. */
+/** The advice for a connection to Redis, with the names of the options for sentinels. */
 function forSentinels(advice: string): string {
   return advice.replace('use rediss:// or tls', 'give sentinelTLS').replace('tls: {', 'sentinelTLS: {');
 }

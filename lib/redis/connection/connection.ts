@@ -2,7 +2,7 @@ import type { LockStoreError } from '../../core/store/lock-store.js';
 import type { ScriptCall } from '../script/script.js';
 import type { ServerConnection } from './server-connection.js';
 
-/** What listens for messages: a `Redis`, or what moves from node to node of a cluster. */
+/** Listens for messages: a `Redis`, or a subscriber that moves from node to node of a cluster. */
 export interface Subscriber {
   readonly status: string;
   on(event: 'ready', listener: () => void): unknown;
@@ -10,29 +10,29 @@ export interface Subscriber {
   subscribe(channel: string): Promise<unknown>;
 }
 
-/** The connections of one instance to one Redis, however many servers that has. They belong to the library. */
+/** The connections of one instance to one Redis, which may have several servers. They belong to the library. */
 export interface Connection {
-  /** The `keyPrefix` of the user's own client or options, which our keys and channels begin with too. */
+  /** The `keyPrefix` of the user's own client or options. The keys and channels of the library begin with it too. */
   readonly outerKeyPrefix: string;
-  /** Whether the keys of one script have to be in one slot, and messages come through other nodes. */
+  /** Whether the keys of one script have to be in one slot, and messages may come from any node. */
   readonly isCluster: boolean;
   readonly subscriber: Subscriber;
   /** Whether commands can be sent. */
   readonly isConnected: boolean;
-  /** Begins to connect, and goes on trying by itself until it is closed. */
+  /** Begins to connect, and goes on trying until it is closed. */
   connect(): void;
-  /** Calls back whenever there is a new connection for commands. */
+  /** Calls the listener whenever there is a new connection for commands. */
   onConnected(listener: () => void): void;
-  /** Runs one script where its first key is. Rejects with a `LockStoreError`. */
+  /** Runs one script on the server that has its first key. Rejects with a `LockStoreError`. */
   route<T>(call: ScriptCall<T>): Promise<T>;
-  /** Why no script can be sent to where this key is; nothing where it can. */
+  /** Why no script can be sent to the server that has this key; undefined if it can. */
   troubleAt(key: string): LockStoreError | undefined;
-  /** All servers on which locks may be. @throws LockStoreError while they are not known */
+  /** All servers that may have locks. @throws LockStoreError while they are not known */
   servers(): readonly ServerConnection[];
-  /** Why commands cannot be sent now, for people. */
+  /** Why commands cannot be sent now, in words for a message. */
   describeTrouble(): string;
-  /** From now on the connections keep the process alive. */
+  /** From now on, the connections keep the process alive. */
   keepAlive(): void;
-  /** Resolves when the connections are closed; what hangs is given up within a second. */
+  /** Resolves when the connections are closed. A connection that hangs is given up within a second. */
   close(): Promise<void>;
 }

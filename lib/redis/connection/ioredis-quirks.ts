@@ -1,15 +1,15 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
 
-/** Works round what ioredis does with a connection. Call it before anything else listens to the client. */
+/** Works around two quirks of ioredis. Call this before anything else listens to the client. */
 export function mendQuirks(client: Redis): void {
   mendBrokenHandshake(client);
   connectInRootContext(client);
 }
 
 /**
- * ioredis 5 calls a connection ready that broke during its handshake, and never makes another one (its issue 2099). Version 6
- * does not. This corrects the status, so that the next attempt, which is due already, is made.
+ * ioredis 5 calls a connection ready that broke during its handshake, and never makes another one (its issue 2099).
+ * Version 6 has no such defect. This corrects the status, so that ioredis makes the next attempt, which is due already.
  */
 function mendBrokenHandshake(client: Redis): void {
   client.on('ready', () => {
@@ -18,9 +18,9 @@ function mendBrokenHandshake(client: Redis): void {
 }
 
 /**
- * Makes every connection of a client in the root async context, also when the client reconnects by itself. A socket runs its
- * listeners in the context in which it was made. Otherwise that would be the context of the request during which a module was
- * loaded or a command failed.
+ * Makes every connection of a client in the root async context, also when the client reconnects by itself. A socket
+ * runs its listeners in the context in which it was made. That could be the context of a request during which a module
+ * was loaded or a command failed.
  */
 export function connectInRootContext(client: Redis | Cluster): void {
   const connect: () => Promise<void> = client.connect.bind(client);
@@ -29,8 +29,8 @@ export function connectInRootContext(client: Redis | Cluster): void {
 }
 
 /**
- * Replaces a connection. One that is just being made is given up as soon as it is made: if it were given up earlier, ioredis would
- * never connect again.
+ * Replaces a connection. One that is just being made is given up as soon as it is made: if it were given up earlier,
+ * ioredis would never connect again.
  */
 export function reconnect(client: Redis): void {
   if (client.status === 'ready' || client.status === 'connect') return client.disconnect(true);

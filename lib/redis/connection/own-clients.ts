@@ -2,29 +2,35 @@ import type { Cluster, Redis } from 'ioredis';
 import { reconnectPauses } from './ioredis-options.js';
 
 /**
- * The longest pause before sentinels are asked again while the process may exit. ioredis keeps it alive for two seconds after each
- * try, so it has to be longer, and the same for all.
+ * The longest pause before sentinels are asked again while the process may exit. ioredis keeps the process alive for
+ * two seconds after each attempt, so the pause has to be longer, and the same for all clients.
  */
 const LONGEST_RESTART_MS = 2_500;
-/** How long a connection may take to close. ioredis destroys one whose other end hangs after `disconnectTimeout`. */
+/**
+ * How long the connections may take to close. If the other end hangs, ioredis destroys a connection after
+ * `disconnectTimeout`.
+ */
 const CLOSED_WITHIN_MS = 1_000;
 
 const NOT_CONNECTED: ReadonlySet<string> = new Set(['wait', 'reconnecting', 'end']);
 
 type Client = Redis | Cluster;
 
-/** The ioredis clients of one connection: whether they keep the process alive, and when all of them have closed. */
+/**
+ * The ioredis clients of one instance. Decides whether they keep the process alive, and knows when all of them have
+ * closed.
+ */
 export class OwnClients {
   readonly #clients = new Set<Client>();
   #keepsAlive: boolean;
   readonly #pauseBefore: (attempt: number) => number;
-  /** Those that have given up for now: see {@link sentinelPause}. */
+  /** The clients that have given up for now: see {@link sentinelPause}. */
   readonly #resting = new Set<Client>();
   #restarts = 0;
   #isClosing = false;
   #onAllClosed: (() => void) | undefined;
 
-  /** @param inBackground whether they leave the process free to exit until {@link keepAlive} */
+  /** @param inBackground whether the clients let the process exit until {@link keepAlive} is called */
   constructor(leaseMs: number, inBackground = false) {
     this.#keepsAlive = !inBackground;
     this.#pauseBefore = reconnectPauses(leaseMs);
@@ -39,7 +45,7 @@ export class OwnClients {
     return client;
   }
 
-  /** From now on. What is under way keeps the process alive in any case: each call has a timer of its own. */
+  /** From now on, the clients keep the process alive. Calls in progress do so in any case: each one has a timer. */
   keepAlive(): void {
     this.#keepsAlive = true;
     for (const client of this.#clients) this.#refer(client);
@@ -47,17 +53,17 @@ export class OwnClients {
   }
 
   /**
-   * How long ioredis waits before it asks the first sentinel again. It does so by a timer that nobody can reach, so as long as
-   * the process may exit it gives up instead, and is started anew.
+   * How long ioredis waits before it asks the first sentinel again, in milliseconds. Its timer cannot be unreferenced
+   * from outside. While the process may exit, ioredis therefore gives up (`null`), and the client is started anew.
    */
   readonly sentinelPause = (attempt: number): number | null => {
     return this.#keepsAlive ? this.#pauseBefore(attempt) : null;
   };
 
-  /** To be called when all of them were told to disconnect. Resolves when they have, or after a second. */
+  /** Call this after disconnecting all clients. Resolves when they have closed, or after a second. */
   closed(): Promise<void> {
     this.#isClosing = true;
-    // ioredis tells nobody of the end of a client that had no connection at the moment. A cluster has none of its own.
+    // ioredis emits no end for a client that has no connection at the moment. A cluster has no connection of its own.
     for (const client of this.#clients) {
       if (client.isCluster || NOT_CONNECTED.has(client.status)) this.#clients.delete(client);
     }
@@ -93,7 +99,7 @@ export class OwnClients {
     for (const client of resting) client.connect().catch(() => {}); // 'end' follows, or it tries by itself
   }
 
-  /** Its socket, and the timer after which it connects again, keep the process alive or not. */
+  /** Lets the socket of a client, and the timer of its next attempt, keep the process alive or not. */
   #refer(client: Client): void {
     const { stream, reconnectTimeout } = client as unknown as Partial<{
       stream: { ref(): void; unref(): void };

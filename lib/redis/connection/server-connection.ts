@@ -10,30 +10,30 @@ import { mendQuirks, reconnect } from './ioredis-quirks.js';
 const KEYS_AT_ONCE = 1_000;
 
 export interface ServerOptions {
-  /** Where its clients are counted. */
+  /** The set that its client is added to. */
   readonly clients?: OwnClients | undefined;
   /**
-   * Called when it says that it is a replica now: the connection is made anew, to find the primary. Not for a node of a cluster,
-   * where others say who has the slot.
+   * Called when the server says that it is a replica now. The connection is then replaced, to find the primary. A node
+   * of a cluster needs none: there, other nodes say which node has the slot.
    */
   readonly onDemoted?: () => void;
   readonly reasonOfSentinel?: SentinelReasons;
 }
 
-/** The connection for commands to one server, or to the primary that sentinels name. It connects anew by itself. */
+/** The connection for commands to one server, or to the primary that sentinels name. It reconnects by itself. */
 export class ServerConnection {
   readonly client: Redis;
   readonly #trouble: ConnectionTrouble;
   readonly #listeners: (() => void)[] = [];
 
-  /** @param model whose options say where the server is */
+  /** @param model a client whose options say where the server is */
   constructor(model: Redis, safeOptions: RedisOptions, serverOptions: ServerOptions = {}) {
     const { clients, onDemoted, reasonOfSentinel } = serverOptions;
     let isLeaving = false;
     const options: RedisOptions = {
       ...safeOptions,
-      // Reconnect to find the primary, but do not send the command again; and once, not for each reply of those under way: ioredis
-      // would end the same socket again and again, until Node warns of its listeners.
+      // Reconnect to find the primary, but do not repeat the command. And reconnect only once, not for each reply:
+      // ioredis would end the same socket again and again, until Node warns of too many listeners.
       reconnectOnError: ({ message }) => {
         if (!onDemoted || isLeaving || !message.includes('READONLY')) return false;
         isLeaving = true;
@@ -49,13 +49,13 @@ export class ServerConnection {
     this.client.on('ready', () => this.announce());
   }
 
-  /** Begins to connect, and goes on trying by itself until it is closed. */
+  /** Begins to connect, and goes on trying until it is closed. */
   connect(): void {
-    // What goes wrong is kept, and told to whoever sends a command meanwhile.
+    // The error is kept as the reason why commands cannot be sent.
     this.client.connect().catch(() => {});
   }
 
-  /** Another server is the primary now. */
+  /** Replaces the connection, because another server is the primary now. */
   reconnect(): void {
     reconnect(this.client);
   }
@@ -64,7 +64,7 @@ export class ServerConnection {
     return this.client.status === 'ready';
   }
 
-  /** Calls back whenever there is a new connection. */
+  /** Calls the listener whenever there is a new connection. */
   onConnected(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -72,7 +72,7 @@ export class ServerConnection {
   /**
    * Runs one script.
    *
-   * @param fail what to make of what ioredis rejects with
+   * @param fail turns an error of ioredis into a value or another error
    * @throws LockStoreError while there is no connection: the script was not sent
    */
   sendIfConnected<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
@@ -86,7 +86,7 @@ export class ServerConnection {
     return this.client;
   }
 
-  /** The keys of this server that match, step by step; some of them may come twice. @throws LockStoreError */
+  /** Yields the matching keys of this server, step by step. A key may come twice. @throws LockStoreError */
   async *scan(pattern: string): AsyncGenerator<string[]> {
     let cursor = '0';
     do {
@@ -99,16 +99,16 @@ export class ServerConnection {
     } while (cursor !== '0');
   }
 
-  /** Why no command can be sent; nothing where it can. */
+  /** Why no command can be sent; undefined if one can. */
   get trouble(): LockStoreError | undefined {
     return this.client.status === 'ready' && !this.#trouble.isRefused ? undefined : this.#trouble.error;
   }
 
-  /** Sorts what a command was rejected with, in words that say why. */
+  /** Turns the error of a command into one that says how far the command got, and why. */
   explain(error: unknown): LockStoreError {
     if (isNotWritten(error)) return new LockStoreError('notExecuted', this.describeTrouble());
     const sorted = toStoreError(error);
-    // ioredis breaks this connection to look for the primary elsewhere; until it is back, this is the reason.
+    // ioredis drops this connection to look for the primary elsewhere. Until there is a new one, this is the reason.
     if (sorted.message.startsWith('READONLY')) this.#trouble.note(sorted);
     return sorted;
   }
@@ -121,7 +121,7 @@ export class ServerConnection {
     this.client.disconnect();
   }
 
-  /** Tells the listeners, if commands can be sent. */
+  /** Calls the listeners, if commands can be sent. */
   protected announce(): void {
     if (this.isConnected) for (const listener of this.#listeners) listener();
   }

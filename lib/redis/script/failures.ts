@@ -1,50 +1,57 @@
 import { LockStoreError, type StoreFailure } from '../../core/store/lock-store.js';
 
-/** Redis executed nothing and may do so later. */
+/** Redis has executed nothing, and may accept the command later. */
 const NOT_EXECUTED =
   /^(LOADING|BUSY|READONLY|MASTERDOWN|MISCONF|OOM|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|NOSCRIPT|UNKILLABLE)$/;
-/** Redis will go on refusing until somebody changes its configuration, its data, or ours. */
+/** Redis will go on refusing until its configuration, its data or the application is changed. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 
-/** For what goes wrong before Redis can say anything, by the codes of Node. */
+/** Advice on what goes wrong before Redis can reply, by the error codes of Node. */
 const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [
     /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF|GET_ISSUER)/,
     'Give the certificate of its authority in the connection option: tls: { ca }',
   ],
-  [/CERT_ALTNAME_INVALID/, 'Connect by a name that is in its certificate, or give that name: tls: { servername }'],
-  [/CERTIFICATE_REQUIRED/, 'It wants to know the client: give tls: { cert, key } in the connection option'],
+  [
+    /CERT_ALTNAME_INVALID/,
+    'Connect by a name that is in its certificate, or give that name in the connection option: tls: { servername }',
+  ],
+  [
+    /CERTIFICATE_REQUIRED/,
+    'The server requires a client certificate: give tls: { cert, key } in the connection option',
+  ],
 ];
 
-/** The ERRs that go away by themselves. */
+/** An ERR that goes away by itself. */
 const TOO_MANY_CLIENTS = /^ERR max number of clients/;
-/** The slot of a cluster is about to move. A part of the script may have been executed. */
+/** A slot of the cluster is moving. A part of the script may have been executed. */
 const KEY_HAS_MOVED = /^ERR Script attempted to access a non local key/;
 
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
-/** What to do about a refusal, by its code. */
+/** What to do about a refusal, by its error code. */
 export type Advice = Readonly<Record<string, string>>;
 
-/** For the refusals that people meet most. */
+/** Advice on the most frequent refusals. */
 const ADVICE: Advice = {
   NOAUTH: 'Give the password in the connection option',
-  WRONGPASS: 'Check user name and password in the connection option',
+  WRONGPASS: 'Check the user name and password in the connection option',
   NOPERM:
-    'The ACL user needs EVALSHA, EVAL, SUBSCRIBE, the commands inside the scripts, and the keys and channels under keyPrefix',
-  WRONGTYPE: 'A key of another kind stands where the lock would be; choose another keyPrefix or remove that key',
-  OOM: 'Redis is out of memory (maxmemory); locks need a policy and a size that leave room for them',
+    'The ACL user needs EVALSHA, EVAL, SUBSCRIBE, the commands inside the scripts, ' +
+    'and the keys and channels under keyPrefix',
+  WRONGTYPE: 'A key of the lock holds a value of another type; choose another keyPrefix or remove that key',
+  OOM: 'Redis is out of memory; raise maxmemory, or keep less data beside the locks',
   READONLY: 'This server is a read-only replica; connect to the primary',
 };
 
 /**
- * Sorts what ioredis rejects with by how far the command got. Only code and message are taken over: the error object of
- * ioredis holds the arguments of the command, and with them owner ids and passwords.
+ * Turns an error of ioredis into a `LockStoreError`, which says how far the command got. Only the code and the message
+ * are copied: the error object of ioredis contains the arguments of the command, and with them owner ids and passwords.
  *
- * @param ownAdvice where it differs from that for a lock
+ * @param ownAdvice advice that replaces the advice for locks, by error code
  */
 export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError {
-  // Not instanceof: under Jest, an error of the network is made by another realm's Error.
+  // Not instanceof: under Jest, network errors come from the Error class of another realm.
   const { name, message = String(error) } = (error ?? {}) as Partial<Error>;
   if (name === 'MaxRetriesPerRequestError')
     return new LockStoreError('unknown', 'the connection broke before the reply');
@@ -64,17 +71,20 @@ function tlsAdvice(error: unknown): string {
   return found ? `. ${found[1]}` : '';
 }
 
-/** Whether ioredis never wrote the command: the connection is breaking, and its own message does not say why. */
+/** Whether ioredis never wrote the command, because the connection is breaking. Its message does not say why. */
 export function isNotWritten(error: unknown): boolean {
   // Not instanceof, see toStoreError.
   return NOT_WRITTEN.test((error as Partial<Error> | undefined)?.message ?? '');
 }
 
-/** The error code of a reply. Before Redis 7 an error inside a script is wrapped, and its own code follows later. */
+/**
+ * The error code of a reply. Before Redis 7, an error inside a script is wrapped, and its own code comes later in the
+ * text.
+ */
 export function replyCode(message: string): string {
-  // What Redis 7.0 says inside a script, where others say NOPERM.
+  // Inside a script, Redis 7.0 replies with this where other versions reply with NOPERM.
   if (message.startsWith("ERR The user executing the script can't")) return 'NOPERM';
-  // What Redis says to a long command on a connection without a password; ioredis 5 sends one, not having asked before.
+  // The reply to a long command on a connection without a password, which ioredis 5 may send.
   if (message.includes('unauthenticated')) return 'NOAUTH';
   const code = /^[A-Z]+/.exec(message)?.[0] ?? '';
   if (code !== 'ERR') return code;
@@ -88,8 +98,8 @@ function sortReply(code: string, message: string): StoreFailure {
 }
 
 /**
- * What Redis replied, without the script position that it appends, and without the arguments it repeats for a command it does
- * not know.
+ * What Redis replied, without the position in the script that it appends, and without the arguments that it repeats for
+ * an unknown command.
  */
 export function shortenReply(message: string): string {
   return message

@@ -8,57 +8,62 @@ import { QUARANTINE } from './scripts.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };
 
-/** Nothing is granted yet: leases may still run that Redis has forgotten. */
+/** Redis grants nothing yet, because leases that it has forgotten may still be running. */
 export class RestartQuarantineError extends LockStoreError {
-  constructor(place: string, leftMs: number) {
+  constructor(server: string, leftMs: number) {
     super(
       'notExecuted',
-      `Redis at ${place} has restarted without its data; locks are granted again in ${Math.ceil(leftMs)} ms ` +
+      `Redis at ${server} has restarted without its data; locks are granted again in ${Math.ceil(leftMs)} ms ` +
         `(restartQuarantineMs)`,
     );
   }
 }
 
-/** What is known of the server at the other end of one stream, which ends when the server does. */
+/** What is known of the server at the other end of one stream. The stream ends when the server does. */
 interface Findings {
   runId: string;
-  /** It runs for so long that no earlier lease can. */
+  /** It has been running for longer than any lease from before its start can last. */
   isWell: boolean;
-  /** By fence, until when nothing is granted: on the clock of this process, or -Infinity where nothing is forgotten. */
+  /** By fence, until when nothing is granted, by the clock of this process. -Infinity if no lease is forgotten. */
   readonly until: Map<string, number>;
-  /** By fence, a look that is under way. */
-  readonly looks: Map<string, Promise<void>>;
+  /** By fence, a check that is in progress. */
+  readonly checks: Map<string, Promise<void>>;
 }
 
-/** What this process has seen of a server. Kept by its address. */
+/** What this process knows of a server, by its address. */
 interface Server {
   /** The smallest difference so far between the server's wall clock and the monotonic clock of this process. */
   aheadMs: number;
-  /** The run of the server that this process saw last. */
+  /** The run id that this process saw last. */
   runId: string;
-  /** When every lease that this run may have forgotten has ended, on the clock of this process; -Infinity where that is known. */
+  /**
+   * When every lease that this run may have forgotten has ended, by the clock of this process. -Infinity if all have
+   * ended.
+   */
   wellAt: number;
 }
 
-/** What the script replies: run id, uptime in seconds, time in milliseconds, and 1 where the fence has forgotten no lease. */
-type Look = [runId: string, upSeconds: number, timeMs: number, hasAll: number];
+/**
+ * The reply of the script: run id, uptime in seconds, time in milliseconds, and 1 if the fence has forgotten no lease.
+ */
+type Check = [runId: string, upSeconds: number, timeMs: number, hasAll: number];
 
-/** How exact the uptime is, which counts whole seconds. */
+/** The uptime is in whole seconds. */
 const UPTIME_STEP_MS = 1_000;
 
 /**
- * Lets no script grant a lock on a server that has restarted without its data, until every lease that it has forgotten must have
- * ended. One look for each new connection, and nothing more where all is well.
+ * Stops scripts from granting locks on a server that has restarted without its data, until every lease that it has
+ * forgotten must have ended. Each new connection costs one check, and nothing more if all is well.
  *
- * Redis counts its uptime by its wall clock, so a clock that is set forward makes a server look as if it ran for longer. This process
- * therefore compares that clock with its own monotonic one at each look, and takes off the uptime what the clock has gained. A process
- * that first looks after the clock was set cannot know of it.
+ * Redis measures its uptime by its wall clock. If that clock is set forward, the server seems to have been running for
+ * longer. So each check compares the wall clock with the monotonic clock of this process, and subtracts what it has
+ * gained from the uptime. A process that first checks after the clock was set cannot know of the change.
  */
 export class RestartQuarantine implements ScriptSender {
   readonly #findings = new WeakMap<Redis['stream'], Findings>();
   readonly #servers = new Map<string, Server>();
 
-  /** @param longestLeaseMs that anybody takes */
+  /** @param longestLeaseMs the longest lease that any client takes */
   constructor(
     private readonly scripts: ScriptSender,
     private readonly longestLeaseMs: number,
@@ -74,12 +79,12 @@ export class RestartQuarantine implements ScriptSender {
     if (until !== undefined) {
       const leftMs = until - this.clock.now();
       if (leftMs > 0) return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
-      // Counted by the clock of this process, so it is over, whatever that of the server says.
+      // The clock of this process says that it is over. The clock of the server may have been changed.
       if (until !== -Infinity) this.#isWell(client, findings);
       return this.scripts.send(client, call, fail);
     }
-    return this.#look(client, fence, findings).then(
-      // Once more from the start: the connection may be another one by now.
+    return this.#check(client, fence, findings).then(
+      // From the start: by now it may be another connection.
       () => this.send(client, call, fail),
       (error: unknown) => (isForbidden(error) ? Promise.reject(toStoreError(error, ADVICE)) : fail(error)),
     );
@@ -88,24 +93,24 @@ export class RestartQuarantine implements ScriptSender {
   #findingsOn(stream: Redis['stream']): Findings {
     let findings = this.#findings.get(stream);
     if (!findings) {
-      findings = { runId: '', isWell: false, until: new Map(), looks: new Map() };
+      findings = { runId: '', isWell: false, until: new Map(), checks: new Map() };
       this.#findings.set(stream, findings);
     }
     return findings;
   }
 
-  #look(client: Redis, fence: string, findings: Findings): Promise<void> {
-    const known = findings.looks.get(fence);
+  #check(client: Redis, fence: string, findings: Findings): Promise<void> {
+    const known = findings.checks.get(fence);
     if (known) return known;
-    const read = (reply: unknown): void => this.#judge(client, fence, findings, reply as Look);
+    const read = (reply: unknown): void => this.#judge(client, fence, findings, reply as Check);
     const call = { script: QUARANTINE, keys: [fence], args: [], read };
-    const look = this.scripts.send<void>(client, call, (error) => Promise.reject(error));
-    const done = look.finally(() => findings.looks.delete(fence));
-    findings.looks.set(fence, done);
+    const check = this.scripts.send<void>(client, call, (error) => Promise.reject(error));
+    const done = check.finally(() => findings.checks.delete(fence));
+    findings.checks.set(fence, done);
     return done;
   }
 
-  #judge(client: Redis, fence: string, findings: Findings, [runId, upSeconds, timeMs, hasAll]: Look): void {
+  #judge(client: Redis, fence: string, findings: Findings, [runId, upSeconds, timeMs, hasAll]: Check): void {
     const now = this.clock.now();
     const aheadMs = timeMs - now;
     const server = this.#serverOf(client, aheadMs);
@@ -113,14 +118,16 @@ export class RestartQuarantine implements ScriptSender {
     const upMs = Math.max(0, upSeconds * 1_000 - UPTIME_STEP_MS - (aheadMs - server.aheadMs));
     if (runId === '' || runId !== server.runId) server.wellAt = Infinity;
     server.runId = findings.runId = runId;
-    // What one look has found holds for later ones, which may think that the server runs for less: where its clock was set back, or
-    // where this process stood still before it read a reply.
+    // What one check has found holds for later ones. Those may measure a shorter uptime: if the clock of the server was
+    // set back, or if this process stood still before it read a reply.
     server.wellAt = Math.min(server.wellAt, now + this.longestLeaseMs - upMs);
     if (server.wellAt <= now) this.#isWell(client, findings);
     else findings.until.set(fence, hasAll === 1 ? -Infinity : server.wellAt);
   }
 
-  /** Whatever happens to the server's clock from now on, this run of it has forgotten no lease that could still be trusted. */
+  /**
+   * From now on, no change of the server's clock matters: this run has forgotten no lease that could still be trusted.
+   */
   #isWell(client: Redis, findings: Findings): void {
     findings.isWell = true;
     const server = this.#servers.get(describeServer(client));
@@ -128,9 +135,9 @@ export class RestartQuarantine implements ScriptSender {
   }
 
   #serverOf(client: Redis, aheadMs: number): Server {
-    const place = describeServer(client);
-    let server = this.#servers.get(place);
-    if (!server) this.#servers.set(place, (server = { aheadMs, runId: '', wellAt: Infinity }));
+    const address = describeServer(client);
+    let server = this.#servers.get(address);
+    if (!server) this.#servers.set(address, (server = { aheadMs, runId: '', wellAt: Infinity }));
     return server;
   }
 }

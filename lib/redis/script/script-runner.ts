@@ -3,28 +3,30 @@ import { replyCode } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 
 /**
- * To a node of a cluster that a slot is on its way to: once, it answers for it. With the text of the script, because ASKING counts
- * for one command only.
+ * Sends a script to the node of a cluster that is importing its slot. After ASKING, the node executes one command for
+ * that slot. The command has the text of the script: if the node did not know the hash, a second command would be
+ * redirected.
  */
 export const ASKING: ScriptSender = {
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
-    client.asking().catch(() => {}); // the next command fails too
+    client.asking().catch(() => {}); // the next command fails as well, and says why
     return sendWithText(client, call).then(call.read, fail);
   },
 };
 
-/** The real one, whatever a test makes of the process's later. */
+/** The original function, even if a test replaces that of the process later. */
 const { nextTick } = process;
 
-/** How many commands of one tick leave together, once the first has left by itself. */
+/** How many commands of one turn of the event loop leave together, after the first one. */
 const COMMANDS_AT_ONCE = 8;
 
 const NO_ARGUMENTS: never[] = [];
 const IN_TEXT = { replyEncoding: 'utf8' } as const;
 
 /**
- * EVALSHA or EVAL, written by hand: what ioredis does for commands in general costs a lock more than Redis takes for it. The
- * arguments stand in the text alone, so no error and no trace of ioredis can show them: an owner id is a secret.
+ * EVALSHA or EVAL, encoded here: what ioredis does for commands in general takes longer than Redis takes for a lock.
+ * The arguments are only in the encoded text, so no error and no trace of ioredis can show them: an owner id is a
+ * secret.
  */
 class ScriptCommand extends Command {
   readonly #text: string;
@@ -44,7 +46,7 @@ class ScriptCommand extends Command {
   }
 }
 
-/** With the text of the script: Redis knows it after that. */
+/** Sends the text of the script. Redis knows its hash from then on. */
 function sendWithText(client: Redis, call: Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>): Promise<unknown> {
   return client.sendCommand(new ScriptCommand('eval', call)) as Promise<unknown>;
 }
@@ -54,15 +56,17 @@ function bulk(text: string): string {
 }
 
 /**
- * Runs scripts by their hash, and by their text when Redis does not know the hash (a new server, or SCRIPT FLUSH): that
- * loads them too. Not `defineCommand`: it changes the client, and recovers a lost script only where it has sent it before.
+ * Sends scripts by their hash, and by their text if Redis does not know the hash (a new server, or SCRIPT FLUSH). The
+ * text loads the script, too. `defineCommand` would change the client, and would send the text of a lost script only if
+ * it has sent it before.
  *
- * The commands that are sent in one tick leave in few writes. A write is a system call, and for small commands most of what
- * they cost. The first one leaves at once, and the others a few at a time, so that Redis works while they are written.
+ * The commands that are sent in one turn of the event loop leave in few writes. A write is a system call, and most of
+ * what a small command costs. The first command leaves at once and the others a few at a time, so Redis works while
+ * they are written.
  */
 export class ScriptRunner implements ScriptSender {
-  #sentInTick = 0;
-  /** Streams that are held back, of one server or of several. */
+  #sentInTurn = 0;
+  /** The streams that are held back, of one or several servers. */
   readonly #corked = new Set<Redis['stream']>();
 
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
@@ -74,16 +78,16 @@ export class ScriptRunner implements ScriptSender {
   }
 
   #write(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {
-    const isFirst = this.#sentInTick++ === 0;
-    if (isFirst) nextTick(this.#endTick);
+    const isFirst = this.#sentInTurn++ === 0;
+    if (isFirst) nextTick(this.#endTurn);
     if (!isFirst || lazily) this.#cork(client.stream);
     const reply = client.sendCommand(command) as Promise<unknown>;
-    if (!lazily && this.#sentInTick % COMMANDS_AT_ONCE === 1) this.#uncork();
+    if (!lazily && this.#sentInTurn % COMMANDS_AT_ONCE === 1) this.#uncork();
     return reply;
   }
 
-  readonly #endTick = (): void => {
-    this.#sentInTick = 0;
+  readonly #endTurn = (): void => {
+    this.#sentInTurn = 0;
     this.#uncork();
   };
 

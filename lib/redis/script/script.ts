@@ -5,16 +5,16 @@ import { SCRIPT_TEXTS } from './scripts.generated.js';
 
 /** A Lua script that runs as one atomic step in Redis. */
 export interface Script {
-  /** For messages. */
+  /** Its name in messages. */
   readonly name: string;
   readonly lua: string;
   /** The SHA-1 of its text, which EVALSHA takes. */
   readonly sha: string;
 }
 
-/** Which outcomes of a script count only once replicas have them, and what it may do. */
+/** What a script may do, and which of its outcomes count only once replicas have them. */
 export interface ScriptFlags<T> {
-  /** It may grant a lock; its third key is the fence. */
+  /** It may grant a lock. Its third key is the fence. */
   readonly mayGrant?: boolean | undefined;
   /** Used only with the option `durability`. */
   readonly durable?: DurableOutcome<T> | undefined;
@@ -23,7 +23,10 @@ export interface ScriptFlags<T> {
 export interface DurableOutcome<T> {
   /** Whether the process relies on it. */
   readonly isNeeded: (value: T) => boolean;
-  /** The value if too few replicas have it. Without this the command is rejected: its effect may get lost, or may not. */
+  /**
+   * The value if too few replicas have it. Without this function the command is rejected as one whose effect may or may
+   * not be lost.
+   */
   readonly otherwise?: (value: T, error: LockStoreError) => T;
 }
 
@@ -35,24 +38,24 @@ export interface ScriptCall<T> extends ScriptFlags<T> {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
-  /** What to make of the reply. */
+  /** Reads the reply. */
   readonly read: (reply: unknown) => T;
-  /** Nobody waits for it: it leaves together with what is sent after it in the same tick. */
+  /** No caller waits for it: it leaves together with what is sent after it in the same turn of the event loop. */
   readonly lazily?: boolean | undefined;
 }
 
 /** Sends scripts to a server. */
 export interface ScriptSender {
-  /** @param fail what to make of what ioredis rejects with */
+  /** @param fail turns an error of ioredis into a value or another error */
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
 }
 
-/** @param name of its file in lua/, in camel case */
+/** @param name the name of its file in lua/, in camel case */
 export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script;
 export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T>): FlaggedScript<T>;
 export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T> = {}): FlaggedScript<T> {
   const lua = SCRIPT_TEXTS[name];
-  // All of one shape: every command reads them.
+  // Every command reads these objects: with all properties present, they have one shape.
   const { mayGrant, durable } = flags;
   return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), mayGrant, durable };
 }

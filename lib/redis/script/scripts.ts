@@ -4,12 +4,12 @@ import { defineScript, type DurableOutcome } from './script.js';
 
 // Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.
 //
-// `durable` marks what replicas must have: everything a process relies on to believe it holds a lock, until later, or in another
-// mode. A place in a queue needs no mark, because it is asked for again and again. A lost release leaves a lock without a holder
-// until it expires; a process that is granted the lock before that has waited for the release too, because replicas get
-// everything in order.
+// `durable` marks what replicas must have: everything a process relies on to believe that it holds a lock, for longer,
+// or in another mode. A place in a queue needs no mark, because the waiter asks for it again and again. A lost release
+// leaves a lock without a holder until it expires. A process that is granted the lock before that has waited for the
+// release too, because replicas receive everything in order.
 
-/** A lease begins anew, or is held in another mode. */
+/** A lease starts anew, or continues in another mode. */
 const IF_DONE: DurableOutcome<boolean> = { isNeeded: (isDone) => isDone };
 
 export const ACQUIRE = defineScript<AcquireReply>('acquire', {
@@ -17,7 +17,7 @@ export const ACQUIRE = defineScript<AcquireReply>('acquire', {
   durable: { isNeeded: ({ status }) => status === 'granted' },
 });
 
-/** The lock that is left is left in any case. */
+/** The release counts in any case. */
 export const ROTATE = defineScript<RotateReply>('rotate', {
   mayGrant: true,
   durable: {
@@ -39,13 +39,13 @@ export const INSPECT = defineScript('inspect');
 export const RELEASE = defineScript('release');
 export const VERIFY = defineScript('verify');
 
-/** A claim with the lock of its job. Without the lock it is claimed again before it runs. */
+/** Claims a tick together with the lock of its job. A claim without the lock is made again before the tick runs. */
 export const CLAIM_TICK = defineScript<[TickReply['status'], number, number]>('claimTick', {
   mayGrant: true,
   durable: { isNeeded: ([status]) => status === 'granted' },
 });
 
-/** No process may run a tick again that has run. */
+/** A tick that has run must not run again. */
 export const FINISH_TICK = defineScript<unknown>('finishTick', { durable: { isNeeded: () => true } });
 
 export const EXCHANGE_CLAIM = defineScript('exchangeClaim');

@@ -84,14 +84,14 @@ function withConnection(options: object): never {
 
 describe('a connection that cannot be one fails at boot, without showing it', () => {
   const bad: [string, unknown, string][] = [
-    ['a URL of something else', `http://:${secret}@localhost`, 'not a string that is no redis:// or rediss:// URL.'],
+    ['a URL of something else', `http://:${secret}@localhost`, 'not a string that is not a redis:// or rediss:// URL.'],
     ['a URL with a port that is none', `redis://:${secret}@localhost:port`, 'not a URL that cannot be read.'],
     ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, 'not a URL that cannot be read.'],
-    ['the same after digits', `redis://me:12/${secret}@localhost`, 'not a URL whose path is no number of a database.'],
+    ['the same after digits', `redis://me:12/${secret}@localhost`, 'not a URL whose path is not a database number.'],
     [
       'a URL that asks for a database by name',
       'redis://localhost/locks',
-      'not a URL whose path is no number of a database.',
+      'not a URL whose path is not a database number.',
     ],
     ['sentinels, but none', { sentinels: [], password: secret }, 'not options that ioredis refuses.'],
     ['a connector that is none', { Connector: 5, password: secret }, 'not options that ioredis refuses.'],
@@ -101,7 +101,7 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     [
       'a cluster with a bad URL',
       { cluster: [`http://:${secret}@localhost`] },
-      'not a string that is no redis:// or rediss:// URL.',
+      'not a string that is not a redis:// or rediss:// URL.',
     ],
     [
       'a cluster in a cluster',

@@ -31,8 +31,8 @@ describe('why a sentinel did not name the primary', () => {
       'self-signed certificate. Give the certificate of its authority in the connection option: sentinelTLS: { ca }',
     ],
     [
-      'the server closes the connection at once. Where the port speaks TLS, use rediss:// or tls in the connection option',
-      'the server closes the connection at once. Where the port speaks TLS, give sentinelTLS in the connection option',
+      'the server closes the connection at once. If the port expects TLS, use rediss:// or tls in the connection option',
+      'the server closes the connection at once. If the port expects TLS, give sentinelTLS in the connection option',
     ],
   ])('a connection that is closed because of: %s', (reason, explained) => {
     const message = 'failed to connect to sentinel 10.0.0.1:26379 because Connection is closed.';

@@ -49,7 +49,7 @@ describe('Redis refusing', () => {
 
   it('WRONGPASS: the wrong password, in a URL and in options', async () => {
     await using server = await startRedis({ args: ['--requirepass', 'another'] });
-    await expectRefusal(server.url.replace('://', `://:${PASSWORD}@`), /WRONGPASS.*Check user name and password/);
+    await expectRefusal(server.url.replace('://', `://:${PASSWORD}@`), /WRONGPASS.*Check the user name and password/);
     await expectRefusal({ port: server.port, password: PASSWORD }, /WRONGPASS/);
   });
 
@@ -104,7 +104,7 @@ describe('Redis refusing', () => {
     it('where the lock would be', async () => {
       await put('lock:{a}');
       const before = await admin().dumpBuffer('lock:{a}');
-      await expectRefusal(redis().url, /WRONGTYPE.*another kind/);
+      await expectRefusal(redis().url, /WRONGTYPE.*another type/);
       const { locks } = await start();
       await expect(locks.inspect('a')).rejects.toThrow(/WRONGTYPE/);
       expect(await admin().dumpBuffer('lock:{a}')).toEqual(before);

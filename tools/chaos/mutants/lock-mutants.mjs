@@ -236,7 +236,7 @@ export const LOCK_MUTANTS = [
     name: 'believes-any-message',
     what: 'a grant message is believed by whoever reads it, without a look for whom it was made',
     file: 'redis/inbox.js',
-    find: 'isFor: (owner) => sealOf(terms, owner) === seal,',
+    find: 'isFor: (owner) => sealOf(tokenAndStamp, owner) === seal,',
     replace: 'isFor: () => true,',
     scenario: 'intruder',
     caughtBy: ['exclusion', 'tokens', 'writes', 'losses'],

@@ -39,8 +39,8 @@ export interface QuorumLockStoreOptions {
 }
 
 const NO_SEMAPHORES =
-  'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than there ' +
-  'are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
+  'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than ' +
+  'there are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
 /** How often a call that does not wait asks when the votes are split. */
 const MOST_TRIES = 3;

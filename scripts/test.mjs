@@ -1,6 +1,6 @@
 // npm test                 what to run after a change: three minutes
 // npm run test:all         every test in its short form, then the package as its users get it: a quarter of an hour
-// npm run test:long        ten times as many simulations, the long form of chaos, every consumer of the package: an hour
+// npm run test:long        four times as many simulations, the long form of chaos, every consumer of the package: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
 import { join } from 'node:path';
 import { inForeground, runCommand } from './command.mjs';

@@ -101,7 +101,7 @@ describe('a quorum', () => {
       // A mistake of the program, which no later try mends: no LockUnavailableError.
       for (const use of [() => locks.semaphore('exports', { permits: 3 }), () => locks.latch('imports', 3)]) {
         expect(use).toThrow(InvalidLockOptionsError);
-        expect(use).toThrow(/on one Redis(: register the module a second time|, by a second registration)/);
+        expect(use).toThrow(/on one Redis: register the module a second time/);
       }
       const error = await rejection(locks.acquire('stock'));
       expect(error).toBeInstanceOf(LockUnavailableError);

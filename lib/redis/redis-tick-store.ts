@@ -43,12 +43,12 @@ export class RedisTickStore implements TickStore, TickNode {
     }
   }
 
-  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, ownership, keepMs, 'finished');
+  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    return this.#end(tick, owner, keepMs, 'finished');
   }
 
-  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, ownership, keepMs, 'returned');
+  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    return this.#end(tick, owner, keepMs, 'returned');
   }
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {

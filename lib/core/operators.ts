@@ -3,8 +3,9 @@ import { ask } from './store/ask.js';
 import type { LocalQueues } from './acquiring/local-queues.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import type { LockState, LockStore } from './store/lock-store.js';
+import { integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
-import { checkInteger, checkKnownOptions, describeValue } from './api/validation.js';
+import { checkInteger, checkKnownOptions } from './api/validation.js';
 
 /** What `locks.list()` takes. */
 export interface ListOptions {
@@ -34,8 +35,10 @@ export interface ForceReleaseOptions {
   fencingToken: number;
 }
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 10_000;
+export const LIST_OPTIONS = new OptionTable({
+  prefix: text(/^/, 'a string').default(''),
+  limit: integer(1, 10_000, 'resources').default(100),
+} satisfies OptionsOf<ListOptions>);
 
 /** What somebody sees and does who looks after the locks of all processes. */
 export class OperatorsView {
@@ -58,12 +61,8 @@ export class OperatorsView {
   }
 
   async list(options: ListOptions = {}): Promise<LockState[]> {
-    checkKnownOptions('list', options, ['prefix', 'limit']);
-    const { prefix = '', limit = DEFAULT_LIMIT } = options;
-    if (typeof prefix !== 'string' || !prefix.isWellFormed()) {
-      throw new InvalidLockOptionsError(`prefix must be a string, not ${describeValue(prefix)}.`, 'prefix');
-    }
-    checkInteger('limit', limit, 1, MAX_LIMIT, 'resources');
+    LIST_OPTIONS.check('list', options);
+    const { prefix = LIST_OPTIONS.defaults.prefix, limit = LIST_OPTIONS.defaults.limit } = options;
     const giveUp = new AbortController();
     const listing = this.#ask(() => this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
     // Nobody waits for the rest.

@@ -1,6 +1,18 @@
 import { InvalidLockOptionsError } from './errors.js';
 import type { RetryStrategy } from './retry.js';
-import { checkBoolean, checkInteger, checkKnownOptions, checkOneOf, describeValue } from './validation.js';
+import {
+  abortSignal,
+  checked,
+  count,
+  flag,
+  integer,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  patience,
+} from './option-table.js';
+import { describeValue } from './validation.js';
 
 /**
  * How a lock can be asked for.
@@ -125,20 +137,23 @@ export interface LockOptions {
   signal?: AbortSignal;
 }
 
-export const LOCK_OPTION_NAMES = [
-  'mode',
-  'leaseMs',
-  'waitMs',
-  'watchdog',
-  'maxHoldMs',
-  'attemptTimeoutMs',
-  'cohort',
-  'cohortMs',
-  'maxWaiters',
-  'backgroundRelease',
-  'retry',
-  'signal',
-] as const satisfies readonly (keyof LockOptions)[];
+/** Each lock option with its check and its default. */
+export const LOCK_OPTIONS = new OptionTable({
+  mode: oneOf(ACQUIRE_MODES),
+  leaseMs: milliseconds(MIN_LEASE_MS, MAX_LEASE_MS).default(30_000),
+  waitMs: patience().default(10_000),
+  watchdog: flag().default(true),
+  maxHoldMs: milliseconds(MIN_LEASE_MS),
+  attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
+  cohort: integer(0, MAX_COHORT, 'leases').default(MAX_COHORT),
+  cohortMs: milliseconds(0).default(10),
+  maxWaiters: count(1, 'waiters').default(10_000),
+  backgroundRelease: flag().default(false),
+  retry: checked<RetryStrategy>(checkStrategy),
+  signal: abortSignal(),
+} satisfies OptionsOf<LockOptions>);
+
+export const LOCK_OPTION_NAMES = LOCK_OPTIONS.names as readonly (keyof LockOptions)[];
 
 /** The options that a module sets for all its locks. */
 export type LockDefaults = LeaseLimit &
@@ -162,26 +177,15 @@ export interface LeaseLimit {
   readonly restartQuarantineMs?: number | undefined;
 }
 
-export const LOCK_DEFAULTS: LockDefaults = {
-  leaseMs: 30_000,
-  waitMs: 10_000,
-  watchdog: true,
-  attemptTimeoutMs: 1_000,
-  cohort: MAX_COHORT,
-  cohortMs: 10,
-  maxWaiters: 10_000,
-  backgroundRelease: false,
-};
+export const LOCK_DEFAULTS: LockDefaults = LOCK_OPTIONS.defaults;
 
-const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
+/** Those of a module's options that are defaults of its locks. */
+export const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
 
-/** Picks the defaults out of a module's options, checks them, and fills in what they leave out. */
-export function resolveLockDefaults(options: Partial<LockDefaults>, where: string): LockDefaults {
-  const given = Object.fromEntries(
-    LOCK_DEFAULT_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]),
-  );
-  checkLockOptions(given, where);
-  return { ...LOCK_DEFAULTS, ...given };
+/** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
+export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {
+  const given = LOCK_DEFAULT_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
+  return { ...LOCK_DEFAULTS, ...Object.fromEntries(given) };
 }
 
 /** Options with nothing left open. */
@@ -195,24 +199,17 @@ export interface ResolvedLockOptions extends LockDefaults {
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function checkLockOptions(options: LockOptions, where = 'lock options', known = LOCK_OPTION_NAMES): void {
-  checkKnownOptions(where, options, known);
-  checkOneOf('mode', options.mode, ACQUIRE_MODES);
-  checkInteger('leaseMs', options.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
-  checkWait(options);
-  checkBoolean('watchdog', options.watchdog);
-  checkInteger('maxHoldMs', options.maxHoldMs, MIN_LEASE_MS, Number.MAX_SAFE_INTEGER);
-  checkInteger('attemptTimeoutMs', options.attemptTimeoutMs, 10, 60_000);
-  checkInteger('cohort', options.cohort, 0, MAX_COHORT, 'leases');
-  checkInteger('cohortMs', options.cohortMs, 0, Number.MAX_SAFE_INTEGER);
-  checkInteger('maxWaiters', options.maxWaiters, 1, Number.MAX_SAFE_INTEGER, 'waiters');
-  checkBoolean('backgroundRelease', options.backgroundRelease);
-  if (options.retry !== undefined && typeof options.retry?.next !== 'function') {
-    throw new InvalidLockOptionsError(
-      `retry must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), not ${describeValue(options.retry)}.`,
-      'retry',
-    );
-  }
+export function checkLockOptions(options: LockOptions, where = 'lock options'): void {
+  LOCK_OPTIONS.check(where, options);
+}
+
+function checkStrategy(option: string, value: unknown): void {
+  if (typeof (value as Partial<RetryStrategy> | null)?.next === 'function') return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), ` +
+      `not ${describeValue(value)}.`,
+    option,
+  );
 }
 
 /** @throws InvalidLockOptionsError when a lease would be longer than a store that has forgotten it waits */
@@ -223,14 +220,6 @@ export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantine
       'its data grants locks again after that time. Raise restartQuarantineMs, in all applications that share the locks.',
     'leaseMs',
   );
-}
-
-/** How long a call waits, and what ends that. @throws InvalidLockOptionsError */
-export function checkWait({ waitMs, signal }: Pick<LockOptions, 'waitMs' | 'signal'>): void {
-  if (waitMs !== Infinity) checkInteger('waitMs', waitMs, 0, Number.MAX_SAFE_INTEGER);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new InvalidLockOptionsError(`signal must be an AbortSignal, not ${describeValue(signal)}.`, 'signal');
-  }
 }
 
 /** Checks the options and fills in what they leave out. With `permits` they are those of a semaphore. */

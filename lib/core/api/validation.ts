@@ -48,22 +48,42 @@ export function checkWork<W extends (...args: never[]) => unknown>(work: W | und
   );
 }
 
-/** Refuses anything but a plain options object with these keys, and names the key that was probably meant. */
+/** Checks a string against a pattern. @param explained what the pattern allows, for the message */
+export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
+  if (value === undefined) return;
+  if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
+  throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
+}
+
+export function checkSignal(option: string, value: unknown): void {
+  if (value === undefined || value instanceof AbortSignal) return;
+  throw new InvalidLockOptionsError(`${option} must be an AbortSignal, not ${describeValue(value)}.`, option);
+}
+
+/** Refuses anything but an options object with these keys, and suggests the key that was probably meant. */
 export function checkKnownOptions(where: string, options: unknown, known: readonly string[]): void {
-  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
-    // A text in the place of options may be a connection URL with its password, or a lease that was handed on.
-    const given = typeof options === 'string' ? 'a string' : describeValue(options);
-    throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
+  checkIsObject(where, options);
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw unknownOption(where, name, known);
   }
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue;
-    const near = nearest(key, known);
-    throw new InvalidLockOptionsError(
-      `${where} does not know the option ${describeValue(key)}. ` +
-        (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
-      key,
-    );
-  }
+}
+
+/** @throws InvalidLockOptionsError for `null`, an array, and anything that is not an object */
+export function checkIsObject(where: string, options: unknown): asserts options is object {
+  if (options !== null && typeof options === 'object' && !Array.isArray(options)) return;
+  // A string in the place of options may be a connection URL with its password, or a transferred lease.
+  const given = typeof options === 'string' ? 'a string' : describeValue(options);
+  throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
+}
+
+/** For an option that does not exist, with the one that was probably meant. */
+export function unknownOption(where: string, name: string, known: readonly string[]): InvalidLockOptionsError {
+  const near = nearest(name, known);
+  return new InvalidLockOptionsError(
+    `${where} does not know the option ${describeValue(name)}. ` +
+      (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
+    name,
+  );
 }
 
 /** The known name within two edits, or with the same letters in another case. */

@@ -1,8 +1,8 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import type { LatchSpec } from '../store/latch-store.js';
-import { checkWait } from '../api/lock-options.js';
+import { abortSignal, checked, milliseconds, type OptionsOf, OptionTable, patience } from '../api/option-table.js';
 import { checkResource, MAX_RESOURCE_BYTES } from '../api/resource.js';
-import { checkInteger, checkKnownOptions, describeValue } from '../api/validation.js';
+import { checkInteger, describeValue } from '../api/validation.js';
 
 /** How a latch is made. */
 export interface LatchOptions {
@@ -81,36 +81,47 @@ export interface CountdownLatch {
 }
 
 const MAX_COUNT = 1_000_000;
-const MIN_TTL_MS = 1_000;
-const MAX_TTL_MS = 30 * 24 * 60 * 60 * 1000;
-const DEFAULT_TTL_MS = 24 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+
+export const LATCH_OPTIONS = new OptionTable({
+  ttlMs: milliseconds(1_000, 30 * 24 * HOUR_MS).default(24 * HOUR_MS),
+} satisfies OptionsOf<LatchOptions>);
+
+export const COUNT_DOWN_OPTIONS = new OptionTable({
+  id: checked<string>(checkId),
+} satisfies OptionsOf<CountDownOptions>);
+
+export const LATCH_WAIT_OPTIONS = new OptionTable({
+  waitMs: patience(),
+  signal: abortSignal(),
+} satisfies OptionsOf<LatchWaitOptions>);
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchSpec {
   const checkedName = checkResource(name, 'latch');
   checkInteger('count', count ?? NaN, 1, MAX_COUNT, 'count-downs');
-  checkKnownOptions('The options of latch', options, ['ttlMs']);
-  checkInteger('ttlMs', options.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
-  return { name: checkedName, count: count as number, ttlMs: options.ttlMs ?? DEFAULT_TTL_MS };
+  LATCH_OPTIONS.check('The options of latch', options);
+  return { name: checkedName, count: count as number, ttlMs: options.ttlMs ?? LATCH_OPTIONS.defaults.ttlMs };
 }
 
 /** The caller's own id, if there is one. @throws InvalidLockOptionsError */
 export function checkCountDown(options: CountDownOptions = {}): string | undefined {
-  checkKnownOptions('The options of countDown', options, ['id']);
-  const { id } = options;
-  if (id === undefined) return undefined;
+  COUNT_DOWN_OPTIONS.check('The options of countDown', options);
+  return options.id;
+}
+
+function checkId(option: string, id: unknown): void {
   const isUsable =
     typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MAX_RESOURCE_BYTES && id.isWellFormed();
-  if (isUsable) return id;
+  if (isUsable) return;
   throw new InvalidLockOptionsError(
-    `id must be a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes, not ${describeValue(id)}.`,
-    'id',
+    `${option} must be a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes, not ${describeValue(id)}.`,
+    option,
   );
 }
 
 /** @throws InvalidLockOptionsError */
 export function checkLatchWait(options: LatchWaitOptions = {}): LatchWaitOptions {
-  checkKnownOptions('The options of wait', options, ['waitMs', 'signal']);
-  checkWait(options);
+  LATCH_WAIT_OPTIONS.check('The options of wait', options);
   return options;
 }

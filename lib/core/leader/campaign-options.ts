@@ -1,6 +1,6 @@
-import { checkLockOptions } from '../api/lock-options.js';
+import { LOCK_OPTIONS } from '../api/lock-options.js';
+import { abortSignal, callback, type OptionsOf, OptionTable } from '../api/option-table.js';
 import type { DemotionReason, Term } from './leadership.js';
-import { checkFunction, checkKnownOptions } from '../api/validation.js';
 
 /** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
@@ -34,18 +34,14 @@ export interface CampaignOptions extends CampaignCallbacks {
   signal?: AbortSignal;
 }
 
-const CAMPAIGN_OPTION_NAMES = [
-  'leaseMs',
-  'onElected',
-  'onDemoted',
-  'signal',
-] as const satisfies readonly (keyof CampaignOptions)[];
+export const CAMPAIGN_OPTIONS = new OptionTable({
+  leaseMs: LOCK_OPTIONS.options.leaseMs,
+  onElected: callback<NonNullable<CampaignOptions['onElected']>>(),
+  onDemoted: callback<NonNullable<CampaignOptions['onDemoted']>>(),
+  signal: abortSignal(),
+} satisfies OptionsOf<CampaignOptions>);
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function checkCampaignOptions(options: CampaignOptions, where = 'campaign options'): void {
-  checkKnownOptions(where, options, CAMPAIGN_OPTION_NAMES);
-  const { leaseMs, onElected, onDemoted, signal } = options;
-  checkLockOptions({ leaseMs, signal } as CampaignOptions, where);
-  checkFunction('onElected', onElected);
-  checkFunction('onDemoted', onDemoted);
+  CAMPAIGN_OPTIONS.check(where, options);
 }

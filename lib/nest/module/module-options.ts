@@ -2,18 +2,13 @@ import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { LockObserver } from '../../core/api/events.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
-import { type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
-import {
-  checkBoolean,
-  checkFunction,
-  checkInteger,
-  checkKnownOptions,
-  checkOneOf,
-  describeValue,
-} from '../../core/api/validation.js';
+import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
+import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durability.js';
 import {
+  QUORUM_OPTIONS,
   type QuorumOptions,
   type ResolvedQuorum,
   resolveDurability,
@@ -23,8 +18,6 @@ import {
 
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
-/** The prefix of the keys of an application without `keyPrefix`. */
-const DEFAULT_KEY_PREFIX = 'lock';
 
 /** The options of `RedisLockModule.forRoot`. The factories of `forRootAsync` return the same. */
 export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
@@ -144,30 +137,47 @@ export interface ResolvedModuleOptions {
   readonly drainMs: number;
 }
 
-const OPTION_NAMES = [
-  'connection',
-  'quorum',
-  'fencing',
-  'nodeTimeoutMs',
-  'keyPrefix',
-  'instanceId',
-  'leaseMs',
-  'waitMs',
-  'watchdog',
-  'attemptTimeoutMs',
-  'cohort',
-  'cohortMs',
-  'maxWaiters',
-  'backgroundRelease',
-  'durability',
-  'restartQuarantineMs',
-  'observers',
-  'onLeak',
-  'shutdown',
-];
-const EXTRA_NAMES = ['name', 'global'] as const satisfies readonly (keyof RedisLockModuleExtras)[];
-const DEFAULT_DRAIN_MS = 10_000;
-const LONGEST_DRAIN_MS = 60 * 60 * 1000;
+const { leaseMs, waitMs, watchdog, attemptTimeoutMs, cohort, cohortMs, maxWaiters, backgroundRelease } =
+  LOCK_OPTIONS.options;
+
+/** Each module option with its check and its default. What depends on other options is checked with them. */
+export const MODULE_OPTIONS = new OptionTable({
+  connection: checked<RedisConnectionOption>(),
+  ...QUORUM_OPTIONS.options,
+  keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
+  instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
+  leaseMs,
+  waitMs,
+  watchdog,
+  attemptTimeoutMs,
+  cohort,
+  cohortMs,
+  maxWaiters,
+  backgroundRelease,
+  durability: checked<NonNullable<RedisLockModuleOptions['durability']>>(),
+  restartQuarantineMs: checked<number>(),
+  observers: checked<readonly LockObserver[]>(checkObservers).default([]),
+  onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
+  shutdown: checked<NonNullable<RedisLockModuleOptions['shutdown']>>((option, value) =>
+    SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
+  ),
+} satisfies OptionsOf<RedisLockModuleOptions>);
+
+export const SHUTDOWN_OPTIONS = new OptionTable({
+  drainMs: milliseconds(0, 60 * 60 * 1000).default(10_000),
+} satisfies OptionsOf<NonNullable<RedisLockModuleOptions['shutdown']>>);
+
+const EXTRA_OPTIONS = new OptionTable({
+  name: text(/^.{1,100}$/u, '1 to 100 characters'),
+  global: flag().default(true),
+} satisfies OptionsOf<RedisLockModuleExtras>);
+
+function checkObservers(option: string, observers: unknown): void {
+  if (!Array.isArray(observers)) {
+    throw new InvalidLockOptionsError(`${option} must be an array, not ${describeValue(observers)}.`, option);
+  }
+  observers.forEach((observer, index) => checkFunction(`${option}[${index}]`, observer));
+}
 
 /**
  * Checks the options of a registration, and that there are no unknown options.
@@ -178,12 +188,11 @@ const LONGEST_DRAIN_MS = 60 * 60 * 1000;
 export function checkExtras(
   where: string,
   options: RedisLockModuleExtras,
-  known: readonly string[] = OPTION_NAMES,
+  known: readonly string[] = MODULE_OPTIONS.names,
 ): void {
-  checkKnownOptions(where, options, [...known, ...EXTRA_NAMES]);
+  checkKnownOptions(where, options, [...known, ...EXTRA_OPTIONS.names]);
   const { name, global } = options;
-  if (name !== undefined) checkText('name', name, /^.{1,100}$/u, '1 to 100 characters');
-  checkBoolean('global', global);
+  EXTRA_OPTIONS.check(where, { name, global });
 }
 
 /**
@@ -193,15 +202,10 @@ export function checkExtras(
  */
 export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
   checkNoExtras(options);
-  checkKnownOptions('The result of the factory of RedisLockModule.forRootAsync', options, OPTION_NAMES);
-  const {
-    connection,
-    keyPrefix = DEFAULT_KEY_PREFIX,
-    instanceId = defaultInstanceId(),
-    observers = [],
-    shutdown = {},
-  } = options;
-  const { onLeak = 'warn' } = options;
+  MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', options);
+  const { keyPrefix: defaultPrefix, observers: noObservers, onLeak: defaultOnLeak } = MODULE_OPTIONS.defaults;
+  const { connection, keyPrefix = defaultPrefix, instanceId = defaultInstanceId() } = options;
+  const { observers = noObservers, onLeak = defaultOnLeak } = options;
   if (connection !== undefined && options.quorum !== undefined) {
     throw new InvalidLockOptionsError('Set either connection or quorum, not both.', 'quorum');
   }
@@ -212,16 +216,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
       'connection',
     );
   }
-  checkText('keyPrefix', keyPrefix, /^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space');
-  checkText('instanceId', instanceId, /^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -');
-  if (!Array.isArray(observers)) {
-    throw new InvalidLockOptionsError(`observers must be an array, not ${describeValue(observers)}.`, 'observers');
-  }
-  checkOneOf('onLeak', onLeak, ON_LEAK);
-  observers.forEach((observer, index) => checkFunction(`observers[${index}]`, observer));
-  checkKnownOptions('shutdown', shutdown, ['drainMs']);
-  checkInteger('shutdown.drainMs', shutdown.drainMs, 0, LONGEST_DRAIN_MS);
-  const defaults = resolveLockDefaults(options, 'RedisLockModule');
+  const defaults = resolveLockDefaults(options);
   const quorum = resolveQuorum(options, defaults.leaseMs);
   if (quorum && options.durability !== undefined) {
     throw new InvalidLockOptionsError(
@@ -242,27 +237,22 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     durability: resolveDurability(options.durability, defaults),
     observers,
     onLeak,
-    drainMs: shutdown.drainMs ?? DEFAULT_DRAIN_MS,
+    drainMs: options.shutdown?.drainMs ?? SHUTDOWN_OPTIONS.defaults.drainMs,
   };
 }
 
 /** Whether another application could use the same keys by accident. */
 export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
-  return keyPrefix === DEFAULT_KEY_PREFIX && connection() !== IN_MEMORY;
+  return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY;
 }
 
 function checkNoExtras(options: RedisLockModuleOptions & RedisLockModuleExtras): void {
-  const extra = EXTRA_NAMES.find((name) => options?.[name] !== undefined);
+  const extra = EXTRA_OPTIONS.names.find((name) => (options as Record<string, unknown> | null)?.[name] !== undefined);
   if (!extra) return;
   throw new InvalidLockOptionsError(
     `${extra} is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.`,
     extra,
   );
-}
-
-function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
-  if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
-  throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
 }
 
 /** Names the process for an operator. New with every start, so that a living instance never passes for a dead one. */

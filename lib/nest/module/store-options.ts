@@ -1,6 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../core/api/lock-options.js';
-import { checkBoolean, checkInteger, checkKnownOptions, describeValue } from '../../core/api/validation.js';
+import { checked, flag, integer, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checkInteger, describeValue } from '../../core/api/validation.js';
 import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durability.js';
 import { normalizeAddress } from '../../redis/script/address.js';
@@ -43,13 +44,15 @@ export interface ResolvedQuorum {
 
 const MOST_NODES = 9;
 
-/**
- * @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password
- */
+export const QUORUM_OPTIONS = new OptionTable({
+  quorum: checked<readonly RedisConnectionOption[]>(),
+  fencing: flag().default(false),
+  nodeTimeoutMs: milliseconds(10, 60_000),
+} satisfies OptionsOf<QuorumOptions>);
+
+/** @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password */
 export function resolveQuorum(options: QuorumOptions, leaseMs: number): ResolvedQuorum | undefined {
   const { quorum, fencing, nodeTimeoutMs } = options;
-  checkBoolean('fencing', fencing);
-  checkInteger('nodeTimeoutMs', nodeTimeoutMs, 10, 60_000);
   if (quorum === undefined) {
     if (fencing) throw invalid('fencing', 'fencing is for a quorum: on one Redis, fencing tokens grow without it');
     return undefined;
@@ -106,9 +109,10 @@ function invalid(option: string, message: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(`${message}.`, option);
 }
 
-const MOST_REPLICAS = 5;
-const LONGEST_TIMEOUT_MS = 10_000;
-const DEFAULT_TIMEOUT_MS = 50;
+export const DURABILITY_OPTIONS = new OptionTable({
+  replicas: integer(1, 5, 'replicas'),
+  timeoutMs: milliseconds(1, 10_000).default(50),
+});
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveDurability(
@@ -116,11 +120,10 @@ export function resolveDurability(
   { leaseMs, attemptTimeoutMs }: LockDefaults,
 ): Durability | undefined {
   if (durability === undefined) return undefined;
-  checkKnownOptions('durability', durability, ['replicas', 'timeoutMs']);
-  const { replicas, timeoutMs = DEFAULT_TIMEOUT_MS } = durability;
-  // The check accepts undefined, as an option that was left out.
-  checkInteger('durability.replicas', replicas ?? null, 1, MOST_REPLICAS, 'replicas');
-  checkInteger('durability.timeoutMs', timeoutMs, 1, LONGEST_TIMEOUT_MS);
+  DURABILITY_OPTIONS.check('durability', durability, 'durability.');
+  const { replicas, timeoutMs = DURABILITY_OPTIONS.defaults.timeoutMs } = durability;
+  // An option that is left out is not checked above.
+  if (replicas === undefined) DURABILITY_OPTIONS.options.replicas.check('durability.replicas', null);
   checkBelow(
     timeoutMs,
     attemptTimeoutMs,

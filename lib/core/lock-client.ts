@@ -12,7 +12,6 @@ import { LockBusyError, LockUnavailableError } from './api/errors.js';
 import { LockReentryError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
-import type { Grant } from './holding/hold.js';
 import type { Leadership } from './leader/leadership.js';
 import type { Lease, LockedWork } from './api/lease.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
@@ -29,7 +28,11 @@ import {
 import { checkWork, checkKnownOptions } from './api/validation.js';
 import type { LockState, LockStore } from './store/lock-store.js';
 import { OperatorsView } from './operators.js';
-import { createOwnerId } from './store/owner-id.js';
+import type { Runtime } from './store/runtime.js';
+import { SingletonRuns } from './singleton/singleton-runs.js';
+import type { TickStore } from './store/tick-store.js';
+import type { LatchStore } from './store/latch-store.js';
+import { Latches } from './latch/latches.js';
 import { type Random, SystemRandom } from './util/random.js';
 import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
@@ -49,90 +52,93 @@ export interface LockClientOptions {
   readonly onLeak?: OnLeak;
 }
 
+/** What {@link LockClient.stats} returns. */
+export interface LockStats {
+  /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
+  readonly resources: number;
+  /** Leases that this process holds. */
+  readonly leases: number;
+  /** Releases that are sent again until the store answers, or until the lock has expired. */
+  readonly orphanReleases: number;
+  /** Resources that the store may still grant to a call that has given up. */
+  readonly lateGrants: number;
+  /** Time limits of commands and waits. */
+  readonly alarms: number;
+}
+
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
 const SHUTDOWN_GRACE_MS = 250;
 
 /** The locks of one process on one store. */
 export class LockClient {
   readonly observers: LockObservers;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** The time limits of commands. */
-  readonly alarms: Alarms;
-  readonly defaults: LockDefaults;
-  /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
-  readonly orphanReleases: OrphanReleases;
-  readonly #store: LockStore;
-  readonly #closing = new AbortController();
   /** What operators see and do. */
   readonly operators: OperatorsView;
-  readonly #leaseFactory: LeaseFactory;
+  readonly #closing = new AbortController();
+  readonly #deps: LeaseDeps;
+  readonly #leases: LeaseFactory;
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
   /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
-  readonly #deps: LeaseDeps;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
     const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
     const observers = new LockObservers(options.observers);
-    this.#store = store;
-    this.clock = clock;
-    this.random = random;
-    this.observers = observers;
-    this.alarms = new Alarms(clock);
-    this.defaults = { ...LOCK_DEFAULTS, ...options.defaults };
-    this.#plainOptions = resolveLockOptions(undefined, this.defaults);
+    const defaults = { ...LOCK_DEFAULTS, ...options.defaults };
+    const alarms = new Alarms(clock);
+    const orphanReleases = new OrphanReleases(store, clock, alarms);
+    const closing = this.#closing.signal;
+    // Every poller listens to it, and Node would warn of a leak at more than ten.
+    setMaxListeners(0, closing);
+    const runtime: Runtime = { store, clock, random, alarms, observers, orphanReleases, closing, defaults };
     const watchdog = new Watchdog(store, clock, ({ storeLease, fencingToken }, cause) => {
       const { resource } = storeLease.owner;
       const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
       observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
     });
-    const orphanReleases = new OrphanReleases(store, clock, this.alarms);
-    this.orphanReleases = orphanReleases;
     const context = new LockContext();
     const active = new ActiveHolds();
-    // Every poller listens to it, and Node would warn of a leak at more than ten.
-    setMaxListeners(0, this.#closing.signal);
-    const { alarms } = this;
-    const closing = this.#closing.signal;
-    const localQueueDeps = { store, clock, random, alarms, orphanReleases, closing };
-    const localQueues = new LocalQueues(localQueueDeps);
-    const newOwnerId = () => this.newOwnerId();
+    const localQueues = new LocalQueues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
-    const shared = {
-      store,
-      localQueues,
-      clock,
-      alarms,
-      observers,
-      watchdog,
-      orphanReleases,
-      active,
-      context,
-      newOwnerId,
-    };
-    this.#deps = { ...shared, leaks, limit: this.defaults };
-    const leaseFactory = (this.#leaseFactory = new LeaseFactory(this.#deps, closing));
-    this.#adoption = new Adoption(localQueueDeps, leaseFactory);
-    this.operators = new OperatorsView(store, localQueues, alarms, this.defaults.attemptTimeoutMs);
-    const acquire = (resource: string, lock: ResolvedLockOptions) => leaseFactory.acquireOne(resource, lock);
-    this.#campaigns = new Campaigns({ clock, random, observers, context, acquire }, this.defaults, closing);
-  }
-
-  newOwnerId(): string {
-    return createOwnerId(this.#store.clientId, this.random);
-  }
-
-  /** Takes charge of a lock that the store has granted. */
-  hold(grant: Grant, options: ResolvedLockOptions): SingleLease {
-    return this.#leaseFactory.hold(grant, options);
+    const deps = { ...runtime, localQueues, watchdog, active, context, leaks };
+    const leases = new LeaseFactory(deps);
+    const acquire = (resource: string, lock: ResolvedLockOptions) => leases.acquireOne(resource, lock);
+    this.observers = observers;
+    this.operators = new OperatorsView(store, localQueues, alarms, defaults.attemptTimeoutMs);
+    this.#deps = deps;
+    this.#leases = leases;
+    this.#adoption = new Adoption(runtime, leases);
+    this.#campaigns = new Campaigns({ ...runtime, context, acquire });
+    this.#plainOptions = resolveLockOptions(undefined, defaults);
   }
 
   /** Aborts when the shutdown begins. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** The singleton runs of this process whose ticks are in this store. */
+  singletonRuns(tickStore: TickStore): SingletonRuns {
+    return new SingletonRuns(this.#deps, this.#leases, tickStore);
+  }
+
+  /** The latches of this process in this store. */
+  latches(store: LatchStore): Latches {
+    return new Latches(this.#deps, store);
+  }
+
+  /** How much this process holds, waits for and still has to release at this moment. */
+  stats(): LockStats {
+    const { localQueues, watchdog, orphanReleases, alarms } = this.#deps;
+    return {
+      resources: localQueues.size,
+      leases: watchdog.size,
+      orphanReleases: orphanReleases.size,
+      lateGrants: orphanReleases.departed,
+      alarms: alarms.size,
+    };
   }
 
   /**
@@ -148,9 +154,9 @@ export class LockClient {
     // Not async, because every promise on the way to Redis costs.
     try {
       const names = checkResources(resource, 'acquire');
-      return this.#leaseFactory.acquire(
+      return this.#leases.acquire(
         names,
-        options ? resolveLockOptions(options, this.defaults) : this.#plainOptions,
+        options ? resolveLockOptions(options, this.#deps.defaults) : this.#plainOptions,
         origin,
       );
     } catch (error) {
@@ -164,9 +170,9 @@ export class LockClient {
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease | null> {
     const names = checkResources(resource, 'tryAcquire');
-    const resolved = { ...resolveLockOptions(options, this.defaults), waitMs: 0, retry: undefined };
+    const resolved = { ...resolveLockOptions(options, this.#deps.defaults), waitMs: 0, retry: undefined };
     try {
-      return await this.#leaseFactory.acquire(names, resolved, origin);
+      return await this.#leases.acquire(names, resolved, origin);
     } catch (error) {
       // Held by this very context, which means busy, as for any other caller. A call that never waits cannot wait for
       // itself.
@@ -177,25 +183,7 @@ export class LockClient {
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
     checkWork(work);
-    return this.runUnder(await this.acquire(resource, options), work);
-  }
-
-  /**
-   * Runs the work in the async context of the lease, and then releases the lease, even if the work throws.
-   *
-   * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
-   */
-  async runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T> {
-    try {
-      return await this.#deps.context.run(lease, () => {
-        // The process may have been suspended since the grant.
-        lease.assertHeld();
-        return work(lease.bind());
-      });
-    } finally {
-      // A failed release never replaces what the work returned or threw. The observers are told of it.
-      await lease[Symbol.asyncDispose]();
-    }
+    return this.#leases.runUnder(await this.acquire(resource, options), work);
   }
 
   campaign(name: string, options?: CampaignOptions): Leadership {
@@ -218,12 +206,12 @@ export class LockClient {
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     const name = checkOwnResource(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
-    checkIsKept('semaphore', name, this.#store.noSemaphores);
+    checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
     return new Semaphore(name, permits, {
-      acquire: (each, resolved, origin) => this.#leaseFactory.acquire([each], resolved, origin),
+      acquire: (each, resolved, origin) => this.#leases.acquire([each], resolved, origin),
       origin: (below) => this.origin(below),
-      resolve: (lock, request) => resolveLockOptions(lock, this.defaults, request),
-      runUnder: (lease, work) => this.runUnder(lease, work),
+      resolve: (lock, request) => resolveLockOptions(lock, this.#deps.defaults, request),
+      runUnder: (lease, work) => this.#leases.runUnder(lease, work),
       inspect: (each) => this.operators.inspect(each),
       resize: (each, total) => this.operators.resize(each, total),
     });
@@ -233,7 +221,7 @@ export class LockClient {
     checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
     const parts = decodeLeases(text);
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
-    const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.defaults));
+    const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.#deps.defaults));
     return origin ? this.#deps.leaks.track(lease, origin) : lease;
   }
 
@@ -246,15 +234,15 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { active, leaks, watchdog, orphanReleases } = this.#deps;
+    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.#deps;
     this.#closing.abort();
-    await active.whenEmpty(this.clock, drainMs);
+    await active.whenEmpty(clock, drainMs);
     for (const hold of active.list()) hold.lose('shutdown');
-    await active.whenEmpty(this.clock, SHUTDOWN_GRACE_MS);
-    await orphanReleases.settle(this.defaults.attemptTimeoutMs);
+    await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
+    await orphanReleases.settle(defaults.attemptTimeoutMs);
     watchdog.stop();
     leaks.stop();
-    this.alarms.stop();
-    await this.#store.close();
+    alarms.stop();
+    await store.close();
   }
 }

@@ -1,20 +1,16 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
-import { StoreWaiter, type StoreWaiterDeps, type WaiterListener } from './store-waiter.js';
+import { StoreWaiter, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { type FoundInUse, LockStoreError, type LockOwner, type PushedGrant } from '../store/lock-store.js';
 import { createOwner } from '../store/owner-id.js';
+import type { Runtime } from '../store/runtime.js';
 import { StoreLease } from '../holding/store-lease.js';
 
 const NONE: readonly StoreLease[] = [];
-
-export interface LocalQueueDeps extends StoreWaiterDeps {
-  /** Aborts when the application shuts down. */
-  readonly closing: AbortSignal;
-}
 
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
@@ -31,7 +27,7 @@ export class LocalQueue implements WaiterListener {
 
   constructor(
     readonly resource: string,
-    private readonly deps: LocalQueueDeps,
+    private readonly deps: Runtime,
     /** The queues of the process. This one deletes itself there when it holds nothing and no call waits. */
     private readonly queues: Map<string, LocalQueue>,
   ) {}

@@ -1,17 +1,18 @@
 import { aborted } from './acquire-errors.js';
 import { PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
-import { LocalQueue, type LocalQueueDeps } from './local-queue.js';
+import { LocalQueue } from './local-queue.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { GrantListener, PushedGrant } from '../store/lock-store.js';
 import { Polling } from './polling.js';
+import type { Runtime } from '../store/runtime.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
   readonly #queues = new Map<string, LocalQueue>();
   readonly #polling: Polling;
 
-  constructor(private readonly deps: LocalQueueDeps) {
+  constructor(private readonly deps: Runtime) {
     this.#polling = new Polling(deps);
     deps.store.listen(this);
     deps.closing.addEventListener('abort', () => {

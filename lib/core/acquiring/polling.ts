@@ -2,7 +2,7 @@ import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './ac
 import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { Grant } from '../holding/hold.js';
-import type { LocalQueueDeps } from './local-queue.js';
+import type { Runtime } from '../store/runtime.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/signals.js';
@@ -31,7 +31,7 @@ interface Poller {
 
 /** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
 export class Polling {
-  constructor(private readonly deps: LocalQueueDeps) {}
+  constructor(private readonly deps: Runtime) {}
 
   /** @throws LockError of the kind that says why the resource was not granted */
   async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {

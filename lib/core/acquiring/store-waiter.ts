@@ -1,27 +1,16 @@
-import type { Alarm, Alarms } from '../util/alarms.js';
+import type { Alarm } from '../util/alarms.js';
 import { failurePause, heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { PendingCall } from './pending-call.js';
-import type { Clock } from '../util/clock.js';
 import {
   type AcquireReply,
   asStoreError,
   type FoundInUse,
-  type LockStore,
   LockStoreError,
   type LockOwner,
 } from '../store/lock-store.js';
 import { isSameRequest } from '../api/lock-options.js';
-import type { Random } from '../util/random.js';
+import type { Runtime } from '../store/runtime.js';
 import { validUntil } from '../store/validity.js';
-import type { OrphanReleases } from '../store/orphan-releases.js';
-
-export interface StoreWaiterDeps {
-  readonly store: LockStore;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly alarms: Alarms;
-  readonly orphanReleases: OrphanReleases;
-}
 
 /** The queue that a waiter asks for. */
 export interface WaiterListener {
@@ -67,7 +56,7 @@ export class StoreWaiter implements Alarm {
     readonly owner: LockOwner,
     public call: PendingCall,
     private readonly queue: WaiterListener,
-    private readonly deps: StoreWaiterDeps,
+    private readonly deps: Runtime,
   ) {}
 
   /**

@@ -5,29 +5,30 @@ import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import type { LatchWaiter } from './latch-waiter.js';
-import type { LockClient } from '../lock-client.js';
+import type { Runtime } from '../store/runtime.js';
 import { asStoreError, LockStoreError } from '../store/lock-store.js';
 
 /**
- * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and to make a
- * new one: an open latch that expires stays for this long, for the clients that have not seen it.
+ * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and
+ * to make a new one: an open latch that expires stays for this long, for the clients that have not seen it.
  */
 export const LATCH_PLACE_MS = 10_000;
 
 /**
- * A message makes this process ask at most this often: a latch opens once, but any client with access to the channels can send
- * more messages.
+ * A message makes this process ask at most this often: a latch opens once, but any client with access to the channels
+ * can send more messages.
  */
 const LOOK_EVERY_MS = 100;
 
-/** The dependencies of a client that latches need. */
-export type LatchDeps = Pick<LockClient, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+/** What latches need. */
+export type LatchDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
   readonly store: LatchStore;
 };
 
 /**
- * All calls of this process that wait for one latch. They ask the store together, so a thousand calls cost Redis no more than
- * one. Each question renews the place of this process among those that are told when the latch opens, and finds a message lost.
+ * All calls of this process that wait for one latch. They ask the store together, so a thousand calls cost Redis no
+ * more than one. Each question renews the place of this process among those that are told when the latch opens, and
+ * finds a message lost.
  */
 export class LatchWatch implements Alarm {
   dueAt = 0;
@@ -65,7 +66,10 @@ export class LatchWatch implements Alarm {
     if (this.#waiters.size === 1) this.ask();
   }
 
-  /** A message says that the latch is open. It may be about an earlier latch of this name, or forged: so the store is asked. */
+  /**
+   * A message says that the latch is open. It may be about an earlier latch of this name, or forged: so the store is
+   * asked.
+   */
   hear(): void {
     const { clock, alarms } = this.deps;
     const lookAt = this.#lookedAt + LOOK_EVERY_MS;

@@ -15,7 +15,7 @@ import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import { LatchWaiter } from './latch-waiter.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
-import type { LockClient } from '../lock-client.js';
+import type { Runtime } from '../store/runtime.js';
 import { mergeSignals } from '../util/signals.js';
 import { checkIsKept } from '../api/resource.js';
 
@@ -25,7 +25,7 @@ export class Latches implements LatchListener {
   readonly #watches = new Map<string, LatchWatch>();
   readonly #deps: LatchDeps;
 
-  constructor({ clock, random, alarms, defaults, closing }: LockClient, store: LatchStore) {
+  constructor({ clock, random, alarms, defaults, closing }: Runtime, store: LatchStore) {
     this.#deps = { clock, random, alarms, defaults, closing, store };
     store.listen(this);
     closing.addEventListener('abort', () => {

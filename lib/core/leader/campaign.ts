@@ -1,10 +1,8 @@
 import { CampaignListeners } from './campaign-listeners.js';
 import type { CampaignCallbacks, CampaignOptions } from './campaign-options.js';
-import type { Clock } from '../util/clock.js';
 import { backoff, jitter } from '../util/backoff.js';
 import { Deferred, pause } from '../util/promises.js';
 import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
-import type { LockObservers } from '../api/events.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import { LeaderTerm } from './leader-term.js';
 import type { Leadership, LeaderWork, Term } from './leadership.js';
@@ -13,14 +11,11 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { NotLeaderError } from '../api/lease-errors.js';
 import { onAbort } from '../util/signals.js';
 import { quote } from '../util/quoted.js';
-import type { Random } from '../util/random.js';
+import type { Runtime } from '../store/runtime.js';
 import { describeValue } from '../api/validation.js';
 
 /** What every campaign of a client needs. */
-export interface CampaignDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observers: LockObservers;
+export interface CampaignDeps extends Runtime {
   readonly context: LockContext;
   acquire(resource: string, options: ResolvedLockOptions): Promise<SingleLease>;
 }

@@ -1,7 +1,7 @@
 import { Campaign, type CampaignDeps } from './campaign.js';
 import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
 import type { Leadership } from './leadership.js';
-import { type LockDefaults, resolveLockOptions } from '../api/lock-options.js';
+import { resolveLockOptions } from '../api/lock-options.js';
 import { leaderResource } from '../api/resource.js';
 
 /** The campaigns of one process: at most one for each leadership, however many callers ask. */
@@ -9,13 +9,8 @@ export class Campaigns {
   /** By the names that the users gave. */
   readonly #campaigns = new Map<string, Campaign>();
 
-  constructor(
-    private readonly deps: CampaignDeps,
-    private readonly defaults: LockDefaults,
-    /** Aborts when the application shuts down. */
-    private readonly closing: AbortSignal,
-  ) {
-    closing.addEventListener('abort', () => {
+  constructor(private readonly deps: CampaignDeps) {
+    deps.closing.addEventListener('abort', () => {
       for (const campaign of this.#campaigns.values()) campaign.stop('shutdown');
     });
   }
@@ -35,12 +30,12 @@ export class Campaigns {
     // The campaign does not run in the async context of the caller, so it does not re-enter what the caller holds.
     context.outside(() => campaign.join(options));
     if (running) return running;
-    if (this.closing.aborted) campaign.stop('shutdown');
+    if (this.deps.closing.aborted) campaign.stop('shutdown');
     context.outside(() => campaign.start());
     return campaign;
   }
 
-  #create(name: string, resource: string, leaseMs = this.defaults.leaseMs): Campaign {
+  #create(name: string, resource: string, leaseMs = this.deps.defaults.leaseMs): Campaign {
     const lock = resolveLockOptions(
       {
         leaseMs,
@@ -52,7 +47,7 @@ export class Campaigns {
         // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,
       },
-      this.defaults,
+      this.deps.defaults,
     );
     const campaign = new Campaign(name, resource, lock, this.deps, () => {
       if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);

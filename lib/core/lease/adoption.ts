@@ -6,7 +6,7 @@ import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
-import type { LocalQueueDeps } from '../acquiring/local-queue.js';
+import type { Runtime } from '../store/runtime.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
@@ -44,7 +44,7 @@ const NOT_ADOPTED =
 /** Adopts leases that another process has transferred. */
 export class Adoption {
   constructor(
-    private readonly deps: LocalQueueDeps,
+    private readonly deps: Runtime,
     private readonly leaseFactory: LeaseFactory,
   ) {}
 

@@ -7,15 +7,12 @@ import { SingleLease } from './single-lease.js';
 import { type Grant, Hold } from '../holding/hold.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
+import type { LockedWork } from '../api/lease.js';
 import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
-  constructor(
-    private readonly deps: LeaseDeps,
-    /** Aborts when the application shuts down. */
-    private readonly closing: AbortSignal,
-  ) {}
+  constructor(private readonly deps: LeaseDeps) {}
 
   /**
    * @param origin of a call whose lease the user has to release
@@ -49,7 +46,7 @@ export class LeaseFactory {
     const held = options.permits ? undefined : context.hold(resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
-    if (this.closing.aborted) return Promise.reject(new LockShutdownError(resource));
+    if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();
     return this.deps.localQueues.acquire(resource, options, (grant) => {
@@ -80,6 +77,24 @@ export class LeaseFactory {
     const { resource } = owner;
     this.deps.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new SingleLease(hold, this.deps);
+  }
+
+  /**
+   * Runs the work in the async context of the lease, and then releases the lease, even if the work throws.
+   *
+   * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
+   */
+  async runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T> {
+    try {
+      return await this.deps.context.run(lease, () => {
+        // The process may have been suspended since the grant.
+        lease.assertHeld();
+        return work(lease.bind());
+      });
+    } finally {
+      // A failed release never replaces what the work returned or threw. The observers are told of it.
+      await lease[Symbol.asyncDispose]();
+    }
   }
 
   /** In the order of the names, which is the same everywhere: no two callers can wait for each other. */

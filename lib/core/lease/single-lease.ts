@@ -113,7 +113,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
     checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
-    checkLeaseLimit(leaseMs, this.deps.limit);
+    checkLeaseLimit(leaseMs, this.deps.defaults);
     this.assertHeld();
     await extend(this.hold, this.deps, leaseMs);
     this.assertHeld();
@@ -152,7 +152,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   /** How long the transferred lease waits to be adopted. @throws InvalidLockOptionsError */
   transferMs(options: TransferOptions): number {
     const leaseMs = readTransferOptions(options, this.hold.leaseMs);
-    checkLeaseLimit(leaseMs, this.deps.limit);
+    checkLeaseLimit(leaseMs, this.deps.defaults);
     return leaseMs;
   }
 

@@ -2,6 +2,7 @@ import { ask } from '../store/ask.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { Hold } from '../holding/hold.js';
 import { asStoreError, type LockOwner } from '../store/lock-store.js';
+import { createOwnerId } from '../store/owner-id.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
 /**
@@ -21,8 +22,8 @@ export async function transfer(
   onMoved: (hasShared: boolean) => void,
 ): Promise<LeaseTransfer | undefined> {
   const { storeLease, owner, fencingToken } = hold;
-  const { store, clock, alarms, watchdog, orphanReleases } = deps;
-  const newOwner: LockOwner = { ...owner, mode: hold.mode, id: deps.newOwnerId() };
+  const { store, clock, random, alarms, watchdog, orphanReleases } = deps;
+  const newOwner: LockOwner = { ...owner, mode: hold.mode, id: createOwnerId(store.clientId, random) };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   let isAwaited = true;
   let mayHaveMoved = true;

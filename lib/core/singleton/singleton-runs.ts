@@ -3,9 +3,11 @@ import type { Timer } from '../util/clock.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { LockClient } from '../lock-client.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
+import type { LeaseFactory } from '../lease/lease-factory.js';
 import { checkWork } from '../api/validation.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
+import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { StoreLease } from '../holding/store-lease.js';
 import {
@@ -39,7 +41,8 @@ export class SingletonRuns {
   readonly #claiming = new Map<string, AbortSignal>();
 
   constructor(
-    private readonly client: LockClient,
+    private readonly deps: LeaseDeps,
+    private readonly leases: LeaseFactory,
     private readonly tickStore: TickStore,
   ) {}
 
@@ -52,12 +55,12 @@ export class SingletonRuns {
    */
   async run<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
     checkWork(work, 'runSingleton');
-    const resolved = resolveSingletonRun(options, this.client.defaults);
+    const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
     const attempt: TickAttempt = {
       ...resolved,
-      ownership: { resource, id: this.client.newOwnerId(), mode: 'exclusive' },
-      startedAt: this.client.clock.now(),
+      ownership: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
+      startedAt: this.deps.clock.now(),
     };
     let claimed = await (resolved.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
@@ -67,10 +70,10 @@ export class SingletonRuns {
         this.#skip(attempt, reply);
         return undefined;
       }
-      if (this.client.current(resource)?.isHeld()) {
+      if (this.deps.context.lease(resource)?.isHeld()) {
         throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
       }
-      if ((await pause(this.client.clock, this.#patience(attempt, reply), this.client.closing)) === 'aborted') {
+      if ((await pause(this.deps.clock, this.#patience(attempt, reply), this.deps.closing)) === 'aborted') {
         return reply.status === 'claimed' ? this.#forget(attempt) : undefined;
       }
       const isRescuer = options.onCrash === 'retry';
@@ -85,7 +88,7 @@ export class SingletonRuns {
   /** Tells the observers why the tick does not run here. */
   #skip({ options: { job, tick }, due }: TickAttempt, reply: TickReply): void {
     const event = { type: 'tickSkipped', job, tick } as const;
-    const { observers, clock } = this.client;
+    const { observers, clock } = this.deps;
     if (reply.status === 'late' || reply.status === 'early') {
       const { status: reason, lateMs } = reply;
       const clockBehindMs = Math.round(lateMs - (clock.wallNow() - due!.at));
@@ -99,12 +102,13 @@ export class SingletonRuns {
   /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
   #patience({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
     const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
-    return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.client.random.fraction());
+    return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.deps.random.fraction());
   }
 
   /**
-   * After an outage, many ticks of a job may be unclaimed, and the newest one would make the others late. So this process claims
-   * them in the order in which they came. No tick waits longer for its turn than its own `waitMs`, so each is tried at least once.
+   * After an outage, many ticks of a job may be unclaimed, and the newest one would make the others late. So this
+   * process claims them in the order in which they came. No tick waits longer for its turn than its own `waitMs`, so
+   * each is tried at least once.
    */
   async #claimInTurn(attempt: TickAttempt): Promise<Claimed | undefined> {
     const { lock, target } = attempt;
@@ -113,7 +117,7 @@ export class SingletonRuns {
     this.#claiming.set(target.resource, over.signal);
     try {
       // At a shutdown, the attempts before this one end at once.
-      if (before) await pause(this.client.clock, lock.waitMs, before);
+      if (before) await pause(this.deps.clock, lock.waitMs, before);
       return await this.#claim(attempt, 'nothing', attempt.startedAt);
     } finally {
       over.abort();
@@ -129,15 +133,15 @@ export class SingletonRuns {
   async #claim(
     attempt: TickAttempt,
     takeOver: TickClaim['takeOver'],
-    since = this.client.clock.now(),
+    since = this.deps.clock.now(),
   ): Promise<Claimed | undefined> {
-    const { client, tickStore } = this;
-    const { clock, closing } = client;
+    const { deps, tickStore } = this;
+    const { clock, closing } = deps;
     const { lock, target, ownership, keepMs, options, due } = attempt;
     const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
     if (closing.aborted) return undefined;
     let sentAt = 0;
-    const answer = await askUntil(client.alarms, clock, {
+    const answer = await askUntil(deps.alarms, clock, {
       send() {
         sentAt = clock.now();
         return tickStore.claim(target, claim);
@@ -146,7 +150,7 @@ export class SingletonRuns {
       // The last attempt begins at the end of `waitMs`, or less than a pause later.
       giveUpAt: since + lock.waitMs + RETRY_PAUSE_MS,
       unanswered({ outcome }, command) {
-        if (outcome !== 'failed') client.orphanReleases.refuseLateGrant(command, ownership, lock);
+        if (outcome !== 'failed') deps.orphanReleases.refuseLateGrant(command, ownership, lock);
         return false;
       },
       // A grant that arrives after its lease is asked for again: the claim still has this owner id.
@@ -161,11 +165,11 @@ export class SingletonRuns {
   }
 
   /**
-   * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the lock of the
-   * job are given up, so that any instance may have the tick.
+   * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the
+   * lock of the job are given up, so that any instance may have the tick.
    */
   #forget({ ownership, lock, target, keepMs }: TickAttempt): undefined {
-    this.client.orphanReleases.start(ownership, lock, () => this.tickStore.giveBack(target, ownership, keepMs));
+    this.deps.orphanReleases.start(ownership, lock, () => this.tickStore.giveBack(target, ownership, keepMs));
   }
 
   #unclaimed(
@@ -174,7 +178,7 @@ export class SingletonRuns {
     cause: LockStoreError,
   ): LockUnavailableError {
     const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
-    this.client.observers.emit({ type: 'tickFailed', job: options.job, tick: options.tick, error });
+    this.deps.observers.emit({ type: 'tickFailed', job: options.job, tick: options.tick, error });
     return error;
   }
 
@@ -184,14 +188,14 @@ export class SingletonRuns {
     { fencingToken, rerun }: Extract<TickReply, { status: 'granted' }>,
     work: SingletonWork<T>,
   ): Promise<T> {
-    const { client } = this;
+    const { deps, leases } = this;
     const { options, ownership, lock, startedAt } = attempt;
     const { job, tick } = options;
-    const storeLease = new StoreLease(ownership, fencingToken, sentAt, lock, client.clock);
-    const lease = client.hold({ storeLease, attempts: 1, waitedMs: client.clock.now() - startedAt }, lock);
-    return client.runUnder(lease, async () => {
-      client.observers.emit({ type: 'tickStarted', job, tick, rerun });
-      const began = client.clock.now();
+    const storeLease = new StoreLease(ownership, fencingToken, sentAt, lock, deps.clock);
+    const lease = leases.hold({ storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt }, lock);
+    return leases.runUnder(lease, async () => {
+      deps.observers.emit({ type: 'tickStarted', job, tick, rerun });
+      const began = deps.clock.now();
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
       try {
@@ -199,29 +203,29 @@ export class SingletonRuns {
         failed = false;
         return result;
       } finally {
-        const ranMs = client.clock.now() - began;
+        const ranMs = deps.clock.now() - began;
         cutOff?.cancel();
         if (!failed || !diedWith(lease)) await this.#finish(attempt, lease);
-        client.observers.emit({ type: 'tickFinished', job, tick, ranMs });
+        deps.observers.emit({ type: 'tickFinished', job, tick, ranMs });
       }
     });
   }
 
   /**
-   * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock still stands:
-   * afterwards another instance could take the tick over first.
+   * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock still
+   * stands: afterwards another instance could take the tick over first.
    */
   #finishBeforeCutOff(attempt: TickAttempt, lease: SingleLease): Timer | undefined {
     const { options, lock } = attempt;
     if (options.onCrash === 'skip' || lock.maxHoldMs === Infinity) return undefined;
     const delayMs = lock.maxHoldMs - lock.leaseMs / 3;
-    return this.client.clock.setTimer(() => void this.#finish(attempt, lease), delayMs, { background: true });
+    return this.deps.clock.setTimer(() => void this.#finish(attempt, lease), delayMs, { background: true });
   }
 
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
   async #finish({ options, target, ownership, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
-    const { alarms, clock, closing } = this.client;
+    const { alarms, clock, closing } = this.deps;
     await askUntil(alarms, clock, {
       send: () => this.tickStore.finish(target, ownership, keepMs),
       // Leaves time for more than one try within the lease.
@@ -234,7 +238,10 @@ export class SingletonRuns {
   }
 }
 
-/** Whether this instance waits to take the tick over from a runner that dies, or from an instance that never begins the run. */
+/**
+ * Whether this instance waits to take the tick over from a runner that dies, or from an instance that never begins the
+ * run.
+ */
 function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
   return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
 }

@@ -1,6 +1,4 @@
-import { Latches } from '../../core/latch/latches.js';
 import { LockClient } from '../../core/lock-client.js';
-import { SingletonRuns } from '../../core/singleton/singleton-runs.js';
 import type { LatchStore } from '../../core/store/latch-store.js';
 import type { LockStore } from '../../core/store/lock-store.js';
 import type { TickStore } from '../../core/store/tick-store.js';
@@ -45,8 +43,8 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
   const client = new LockClient({ store: stores.store, defaults, onLeak });
   client.observers.add(log.observe, LOGGED_EVENTS);
   for (const observer of observers) client.observers.add(observer);
-  const singletonRuns = new SingletonRuns(client, stores.tickStore);
-  return new RedisLockService(client, singletonRuns, new Latches(client, stores.latches), drainMs, stores.keepAlive);
+  const singletonRuns = client.singletonRuns(stores.tickStore);
+  return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, stores.keepAlive);
 }
 
 function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {

@@ -48,7 +48,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     await next.release();
     await world.clock.advance(2 * LEASE_MS);
     expect([world.server.isEmpty, world.clock.timers]).toEqual([true, 0]);
-    expect(a.locks['orphanReleases'].size).toBe(0);
+    expect(a.locks.stats().orphanReleases).toBe(0);
   }
 
   it('with the text of a lease: it comes too late, and disturbs nobody', async () => {
@@ -102,7 +102,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED' });
     expect(a.store.grants).not.toHaveLength(0);
     await nothingIsLeft(next);
-    expect(a.locks['orphanReleases'].departed).toBeLessThanOrEqual(1);
+    expect(a.locks.stats().lateGrants).toBeLessThanOrEqual(1);
   });
 
   it('after it gave up, with its question still on its way: what that is granted ends with its lease', async () => {

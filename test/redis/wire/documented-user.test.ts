@@ -1,4 +1,6 @@
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import { createOwnerId } from '../../../lib/core/store/owner-id.js';
+import { SystemRandom } from '../../../lib/core/util/random.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
@@ -74,7 +76,11 @@ describe('the ACL line of docs/operations/acl.md', () => {
     }),
     async () => {
       // One of two readers has died; and a queue is full.
-      const reader = (): LockOwner => ({ resource: 'read', id: locks.newOwnerId(), mode: 'read' });
+      const reader = (): LockOwner => ({
+        resource: 'read',
+        id: createOwnerId(store.clientId, new SystemRandom()),
+        mode: 'read',
+      });
       await store.acquire(reader(), LONG_MS);
       await store.acquire(reader(), 1);
       await eventually(async () => expect((await other.locks.inspect('read')).holders).toHaveLength(1), LONG_MS);
@@ -94,7 +100,11 @@ describe('the ACL line of docs/operations/acl.md', () => {
     () => latches.latch('latch', 2).remaining(),
     async () => {
       const tickStore = new RedisTickStore(store);
-      const ownership = { resource: 'job', id: locks.newOwnerId(), mode: 'exclusive' as const };
+      const ownership = {
+        resource: 'job',
+        id: createOwnerId(store.clientId, new SystemRandom()),
+        mode: 'exclusive' as const,
+      };
       const tick = { resource: 'job', tick: '1' };
       await tickStore.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
       await tickStore.finish(tick, ownership, 1_000);

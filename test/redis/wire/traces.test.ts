@@ -1,6 +1,8 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
+import { createOwnerId } from '../../../lib/core/store/owner-id.js';
+import { SystemRandom } from '../../../lib/core/util/random.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';
@@ -85,9 +87,10 @@ describe('what traces and other instruments see of a command', () => {
   });
 
   it('is no owner of a claim that a node of a quorum keeps', async () => {
-    const [{ locks, store }, other] = [await start(), await start()];
+    const [{ store }, other] = [await start(), await start()];
     const claims = [store, other.store].map((each) => new RedisTickStore(each));
-    const [owner, rival] = [locks.newOwnerId(), other.locks.newOwnerId()];
+    const newOwnerId = (clientId: string): string => createOwnerId(clientId, new SystemRandom());
+    const [owner, rival] = [newOwnerId(store.clientId), newOwnerId(other.store.clientId)];
     const tick = { resource: 'cron:report', tick: 'now' };
     const [mine, its] = [`${owner} runs`, `${rival} reruns`];
     const replies = [

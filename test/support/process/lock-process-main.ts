@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { Latches } from '../../../lib/core/latch/latches.js';
+import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockState } from '../../../lib/core/store/lock-store.js';
@@ -86,7 +86,7 @@ const verbs = {
       leaseMs,
     });
     locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
-    latches = new Latches(locks, new RedisLatchStore(store));
+    latches = locks.latches(new RedisLatchStore(store));
     await store.start(5_000);
   },
 

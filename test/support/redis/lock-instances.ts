@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../lib/core/util/clock.js';
 import type { LockEvent } from '../../../lib/core/api/events.js';
-import { Latches } from '../../../lib/core/latch/latches.js';
+import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
@@ -59,7 +59,7 @@ export function useInstances(
     const { clock } = options;
     const observers = [(event: LockEvent) => events.push(event)];
     const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });
-    const latches = new Latches(locks, new RedisLatchStore(store));
+    const latches = locks.latches(new RedisLatchStore(store));
     const instance = { instanceId, locks, latches, store, events };
     running.push(instance);
     await store.start(options.patienceMs ?? 5_000);

@@ -148,7 +148,7 @@ export class ContentionHistory {
     assert.equal(this.world.clock.timers, 0, 'timers are left');
     for (const { clock, locks, events } of this.instances) {
       if (clock.isDead) continue;
-      assert.equal(locks.orphanReleases.size, 0);
+      assert.equal(locks.stats().orphanReleases, 0);
       const lease = this.calls.find((call) => call.instance.locks === locks && call.leases.length > 0)?.leases[0];
       if (lease) {
         const { localQueues, watchdog, active } = lease['deps'];
@@ -163,7 +163,7 @@ export class ContentionHistory {
     for (const { network, locks, store } of this.instances) {
       for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
         const places = this.world.server.listWaiters(resource).filter((name) => name === store.instanceId).length;
-        const most = 1 + locks.orphanReleases.size + network.inFlight;
+        const most = 1 + locks.stats().orphanReleases + network.inFlight;
         assert.ok(places <= most, `${store.instanceId} has ${places} places in the queue of ${resource}`);
       }
     }

@@ -168,7 +168,7 @@ export class ContentionSimulation {
   }
 
   #happens({ on, kind, lastingMs }: Incident): void {
-    const { clock, store, locks } = this.#instance(on);
+    const { clock, store } = this.#instance(on);
     const resource = store.commands.at(-1)?.resource ?? 'stock';
     switch (kind) {
       case 'kill': // its connections end with it
@@ -184,7 +184,7 @@ export class ContentionSimulation {
         clock.whenAwake(() => store.reconnect());
         break;
       case 'forge': {
-        const owner = locks.newOwnerId();
+        const owner = `${store.clientId}/forged`;
         const isFor = (other: string): boolean => other === owner;
         const grant = { resource, fencingToken: 2 ** 52, sentAt: Math.floor(clock.now()), isFor };
         clock.whenAwake(() => store.deliver(grant));

@@ -1,7 +1,7 @@
 import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { Latches } from '../../../lib/core/latch/latches.js';
+import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedLatchStore } from './scripted-latch-store.js';
@@ -25,6 +25,6 @@ export class LatchWorld {
     const store = new ScriptedLatchStore(new MemoryLatchStore(inner), () => this.clock.now());
     const random = new SeededRandom(++this.#instances);
     const client = new LockClient({ store: inner, clock: this.clock, random, ...options });
-    return { client, latches: new Latches(client, store), store };
+    return { client, latches: client.latches(store), store };
   }
 }

@@ -3,7 +3,7 @@ import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockClientOptions } from '../../../lib/core/lock-client.js';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
-import { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
+import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import type { Tick, TickClaim, TickStore, TickReply } from '../../../lib/core/store/tick-store.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
@@ -68,7 +68,7 @@ export class Member {
   ) {
     const { clock, server } = fleet.world;
     this.tickStore = new ScriptedLedger(change(new MemoryTickStore(server)), () => clock.now());
-    this.singletons = new SingletonRuns(instance.locks, this.tickStore);
+    this.singletons = instance.locks.singletonRuns(this.tickStore);
   }
 
   /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */

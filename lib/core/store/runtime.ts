@@ -1,0 +1,22 @@
+import type { LockObservers } from '../api/events.js';
+import type { LockDefaults } from '../api/lock-options.js';
+import type { Alarms } from '../util/alarms.js';
+import type { Clock } from '../util/clock.js';
+import type { Random } from '../util/random.js';
+import type { LockStore } from './lock-store.js';
+import type { OrphanReleases } from './orphan-releases.js';
+
+/** What every feature of a lock client works with; one for all of them. */
+export interface Runtime {
+  readonly store: LockStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The time limits of commands and waits. */
+  readonly alarms: Alarms;
+  readonly observers: LockObservers;
+  /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
+  readonly orphanReleases: OrphanReleases;
+  /** Aborts when the shutdown begins. */
+  readonly closing: AbortSignal;
+  readonly defaults: LockDefaults;
+}

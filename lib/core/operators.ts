@@ -40,7 +40,7 @@ export const LIST_OPTIONS = new OptionTable({
   limit: integer(1, 10_000, 'resources').default(100),
 } satisfies OptionsOf<ListOptions>);
 
-/** What somebody sees and does who looks after the locks of all processes. */
+/** What an operator sees and does: the locks of all processes. */
 export class OperatorsView {
   constructor(
     private readonly store: LockStore,
@@ -65,11 +65,11 @@ export class OperatorsView {
     const { prefix = LIST_OPTIONS.defaults.prefix, limit = LIST_OPTIONS.defaults.limit } = options;
     const giveUp = new AbortController();
     const listing = this.#ask(() => this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
-    // Nobody waits for the rest.
+    // No caller waits for the rest.
     const resources = await listing.finally(() => giveUp.abort());
     const looks = await Promise.allSettled(resources.sort().map((resource) => this.inspect(resource)));
     const states = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
-    // One key of somebody else's is no reason to show nothing.
+    // One key of another application is no reason to show nothing.
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed && states.length === 0) throw failed.reason;
     // What has ended meanwhile is not listed.
@@ -86,7 +86,8 @@ export class OperatorsView {
       );
     }
     checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
-    // Before it is sent: what it ends may be held here, and the next one in memory would get a smaller token than whoever is granted then.
+    // Before it is sent: what it ends may be held here, and the next local lease would get a smaller token
+    // than the holder that Redis grants then.
     this.localQueues.doubt(name);
     return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }

@@ -20,7 +20,7 @@ export interface MemoryLockStoreOptions {
   readonly instanceId: string;
   /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */
   readonly server?: MemoryServer;
-  /** What its id ids begin with; the same for one client's stores on several servers. @default one of its own */
+  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
   readonly clientId?: string;
 }
 
@@ -50,12 +50,12 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  async acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    return this.#acquire(contender, leaseMs, queueing);
+  async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    return this.#acquire(waiter, leaseMs, queueing);
   }
 
-  async rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    return { released: this.#release(owner), next: this.#acquire(contender, leaseMs, queueing) };
+  async rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    return { released: this.#release(owner), next: this.#acquire(waiter, leaseMs, queueing) };
   }
 
   async setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
@@ -171,38 +171,38 @@ export class MemoryLockStore implements LockStore {
     this.#closeInbox();
   }
 
-  #acquire(contender: LockOwner, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+  #acquire(waiter: LockOwner, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
     const server = this.connected();
-    const { resource, id: owner, mode, permits } = contender;
+    const { resource, id: owner, mode, permits } = waiter;
     const { locks, queues, clock } = server;
-    const held = this.#held(contender);
+    const held = this.#held(waiter);
     if (held) {
       // It was granted before: the lease starts anew and nothing else changes.
       queues.leave(resource, owner);
       held.lock.lengthen(held.member, leaseMs);
       return { status: 'granted', fencingToken: held.member.fencingToken };
     }
-    // Whoever waits comes before whoever asks, also where it was left by one who died.
+    // Waiters come before this call, also after a holder that died.
     const standing = locks.get(resource);
     if (!standing || standing.isShared) server.grantWaiting(resource, owner);
     const lock = locks.get(resource);
     const ttlMs = locks.ttlMs(resource);
-    if (lock?.isMismatch(contender)) {
+    if (lock?.isMismatch(waiter)) {
       queues.leave(resource, owner);
       return { status: 'mismatch', ttlMs, found: lock.found };
     }
     const first = queues.first(resource);
     const isNext = first === undefined || first.owner === owner;
-    if (!lock || (isNext && lock.admits(contender))) {
+    if (!lock || (isNext && lock.admits(waiter))) {
       queues.leave(resource, owner);
-      return { status: 'granted', fencingToken: server.take(contender, leaseMs) };
+      return { status: 'granted', fencingToken: server.take(waiter, leaseMs) };
     }
     if (!queueing) return { status: 'busy', ttlMs };
     const isFull = queues.length(resource) >= queueing.maxWaiters;
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
     const sentAt = Math.floor(queueing.sentAt);
     queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
-    lock.heed(contender);
+    lock.heed(waiter);
     // What it decided may let in those before it.
     if (permits?.isResized) server.grantWaiting(resource);
     return { status: 'queued', ttlMs };

@@ -3,7 +3,7 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import type { LockMode, PermitRequest } from '../core/api/lock-options.js';
 import type { FoundInUse } from '../core/store/lock-store.js';
 
-/** What somebody wants of a resource. */
+/** How a resource is requested. */
 export interface LockRequest {
   readonly mode: LockMode;
   readonly permits?: PermitRequest;
@@ -18,7 +18,7 @@ export interface MemoryMember {
   readonly permits: number;
 }
 
-/** How everybody counts who does not want permits of a semaphore. */
+/** What a request counts as when it asks for no permits. */
 const ONE: PermitRequest = { count: 1, total: 1, isResized: false };
 
 /**
@@ -85,7 +85,7 @@ export class MemoryLock {
     return permits.count > this.#totalFor(permits);
   }
 
-  /** One who is granted, or queued: what it decided on the total counts from now on, unless somebody had decided before. */
+  /** One who is granted, or queued: what it decided on the total counts from now on, unless an earlier request had decided. */
   heed({ permits = ONE }: LockRequest): void {
     this.#total = this.#totalFor(permits);
     this.#isResized ||= permits.isResized;

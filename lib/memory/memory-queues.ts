@@ -65,7 +65,7 @@ export class MemoryQueues {
     return waiters.filter((waiter) => this.#isAlive(waiter));
   }
 
-  /** The resources that somebody waits for who is alive. */
+  /** The resources that have a living waiter. */
   resources(): string[] {
     return this.#queues.keys().filter((resource) => this.alive(resource).length > 0);
   }

@@ -51,7 +51,7 @@ export class MemoryServer {
     this.queues = new MemoryQueues(clock);
   }
 
-  /** Makes it the holder, or one more of them, with a new fencing token, which it gives. Whoever asks knows that it may. */
+  /** Makes it the holder, or one more of them, with a new fencing token, which it returns. The caller has checked that it may. */
   take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
     const { resource, id: owner, permits } = request;
     const fencingToken = this.#mintToken();
@@ -63,9 +63,9 @@ export class MemoryServer {
 
   /**
    * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as long
-   * as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: whoever asks is told
+   * as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: the owner that asks is told
    * by the reply, so they end before it. `left`: the lock that the last one has left this moment; how many permits a semaphore
-   * has still counts for whoever is next.
+   * has still counts for the next waiter.
    */
   grantWaiting(resource: string, asking?: string, left?: MemoryLock): void {
     const last = left?.mode === 'semaphore' ? left : undefined;
@@ -79,13 +79,13 @@ export class MemoryServer {
       const inbox = this.#inboxes.get(clientOf(owner));
       if (isMismatch || inbox === undefined) continue;
       const fencingToken = this.take({ ...next, id: owner, resource }, expiresAt - this.clock.now(), last);
-      // Later, as a message over a connection would: nobody is called back inside his own call.
+      // Later, as a message over a connection would: no caller is called back inside its own call.
       const isFor = (other: string): boolean => other === owner;
       queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
     }
   }
 
-  /** The instances that wait for the resource, once for each of their contenders, the first one first. */
+  /** The instances that wait for the resource, once for each of their waiters, the first one first. */
   listWaiters(resource: string): string[] {
     return this.queues.alive(resource).map(({ owner }) => instanceOf(owner));
   }
@@ -175,7 +175,7 @@ export class MemoryLocks {
     return [...this.#locks.keys()].filter((resource) => this.get(resource));
   }
 
-  /** So that locks whose holders died, and that nobody asks for again, do not pile up. */
+  /** So that locks whose holders died, and that no call asks for again, do not pile up. */
   #sweep(): void {
     for (let swept = 0; swept < SWEPT_AT_ONCE; swept++) {
       const [oldest] = this.#locks;

@@ -45,7 +45,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     const ttlMs = locks.ttlMs(resource);
     if (claim !== undefined && claimant !== owner && claimant !== RETURNED) {
-      // Whoever watches keeps the claim in memory, however long the run takes.
+      // An instance that watches keeps the claim in memory, however long the run takes.
       if (takeOver !== 'nothing') claims.set(key, claim, keepMs);
       const isBegun = state !== '';
       if (lock || takeOver === 'nothing' || (isBegun && takeOver === 'unbegun')) {

@@ -1,6 +1,6 @@
 import { quote } from '../util/quoted.js';
 
-/** What an attempt to acquire came to: somebody holds the lock, no answer in time, or Redis could not be asked. */
+/** The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be asked. */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
@@ -97,9 +97,9 @@ export class LockQueueFullError extends LockError {
     readonly retryAfterMs: number,
   ) {
     super(
-      `${quoteResource(resource)} is not waited for: ${maxWaiters} ` +
-        `${where === 'process' ? 'calls of this process' : 'processes'} wait for it already (maxWaiters). ` +
-        `Shorten the work done under the lock, take in less of it, or raise maxWaiters.`,
+      `The queue for ${quoteResource(resource)} is full: ${maxWaiters} ` +
+        `${where === 'process' ? 'calls of this process' : 'processes'} are already waiting (maxWaiters). ` +
+        `Do less under the lock, accept less work, or raise maxWaiters.`,
       resource,
     );
   }

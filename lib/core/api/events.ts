@@ -100,7 +100,7 @@ export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T 
 export class LockObservers {
   /** With the types of events that each is told of; all of them where none are named. */
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
-  /** What somebody listens to. Most of what happens is of interest to nobody, and shall cost nothing then. */
+  /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
 
   constructor(observers: Iterable<LockObserver> = []) {

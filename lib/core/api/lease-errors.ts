@@ -29,7 +29,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
-  transferred: 'it was handed on with transfer(). Go on where it is adopted',
+  transferred: 'it was transferred with transfer(). Continue where it is adopted',
   adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
 };
 
@@ -91,8 +91,8 @@ export class LockReentryError extends LockError {
 
   static sharedByOthers(resource: string, what: string): LockReentryError {
     return new LockReentryError(
-      `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and what ` +
-        `stands on the others would be gone under them. Do it where only one is left.`,
+      `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and ` +
+        `its outer entries still need it. Call this when only one entry is left.`,
       resource,
     );
   }

@@ -30,7 +30,7 @@ export interface Lease extends AsyncDisposable {
    */
   fencingTokenOf(resource: string): number;
   /**
-   * Aborts, with a `LeaseLostError` as reason, no later than the moment the lease may have gone to somebody else; unless you
+   * Aborts, with a `LeaseLostError` as reason, no later than the moment when another holder may have the lease; unless you
    * gave it away yourself, by `release()` or `transfer()`.
    */
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export interface Lease extends AsyncDisposable {
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Makes the writer a reader, in place: nobody writes in between, and readers who wait are let in at once. The lease keeps its
+   * Makes the writer a reader, in place: no other writer comes in between, and readers who wait are let in at once. The lease keeps its
    * token. It only reads as soon as this is called, whatever comes of it. Does nothing for a lease that reads.
    *
    * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
@@ -66,15 +66,15 @@ export interface Lease extends AsyncDisposable {
    */
   downgrade(): Promise<void>;
   /**
-   * Hands the lease on to whoever adopts it (`locks.adopt(text)`), in another process perhaps: for work that goes on behind a
+   * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that goes on behind a
    * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.
    *
-   * **The text is a secret**: whoever has it can take the lease over, once. Keep it out of logs, and send it only where the job
+   * **The text is a secret**: a process that has it can take the lease over, once. Keep it out of logs, and send it only where the job
    * itself may go.
    *
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockReentryError when this context has entered it more than once
-   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and nobody else's
+   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and no other process has it
    */
   transfer(options?: TransferOptions): Promise<string>;
   /**

@@ -19,8 +19,8 @@ import { describeValue } from './validation.js';
  *
  * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
  * - `reentrant`: one async context, which may enter again and again; the last release frees it.
- * - `read`: any number of readers, and nobody else. A reader may enter again.
- * - `write`: one writer, and nobody else. A writer may enter again, to write or to read, and may become a reader.
+ * - `read`: any number of readers, and no other holder. A reader may enter again.
+ * - `write`: one writer, and no other holder. A writer may enter again, to write or to read, and may become a reader.
  *
  * All of them exclude each other on one resource, but for reader and reader.
  */
@@ -173,7 +173,7 @@ export type LockDefaults = LeaseLimit &
 
 /** How long a lease may be. */
 export interface LeaseLimit {
-  /** A store that has forgotten its locks grants none for so long: no lease may be longer. @default no limit */
+  /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
 }
 
@@ -251,7 +251,7 @@ export function resolveLockOptions(
   };
 }
 
-/** What a contender wants of a semaphore, and what it takes that semaphore for. */
+/** The permits that a call asks for, and the size that it states for the semaphore. */
 export interface PermitRequest {
   /** How many permits it wants, all or none. */
   readonly count: number;

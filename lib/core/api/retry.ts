@@ -112,7 +112,7 @@ export function checkPause(pauseMs: unknown): number | null {
   if (pauseMs === null) return null;
   if (typeof pauseMs === 'number' && pauseMs >= 0 && pauseMs <= LONGEST_PAUSE_MS) return pauseMs;
   throw new InvalidLockOptionsError(
-    `retry.next() must give milliseconds from 0 to ${LONGEST_PAUSE_MS}, or null to give up, not ${describeValue(pauseMs)}.`,
+    `retry.next() must return milliseconds from 0 to ${LONGEST_PAUSE_MS}, or null to give up, not ${describeValue(pauseMs)}.`,
     'retry',
   );
 }

@@ -42,7 +42,7 @@ export function withTimeout<T>(
 
 /**
  * The same for a command that is sent again, within the same `timeoutMs`, while it is certain that it was not executed: as
- * in a fail-over, when the one server is a replica already and nobody has found the other one yet. Where that is not
+ * in a fail-over, when the old primary is already a replica and the new one was not found yet. Where that is not
  * certain it is left to the caller, who knows what a second execution would mean.
  *
  * @param command as it was sent the first time

@@ -27,7 +27,7 @@ export class AttemptLog {
     this.#silentSince ??= now;
   }
 
-  /** Somebody holds it, or it is not the turn of the one who asked. */
+  /** Another holder has it, or it is not this waiter's turn. */
   busy(holderTtlMs: number): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
@@ -80,7 +80,7 @@ export class AttemptLog {
   }
 }
 
-/** For a grant that nobody may trust. */
+/** For a grant that must not be trusted. */
 export function grantedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'the answer came when the lease that it grants was over');
 }
@@ -91,7 +91,7 @@ export const HEARTBEAT_MS = 1_000;
 const FAILURE_PAUSE_MS = { first: 20, longest: 500 };
 
 /**
- * How long a contender in the queue waits to be told before it asks again: until its place has to be renewed, or the
+ * How long a waiter in the queue waits to be told before it asks again: until its place has to be renewed, or the
  * holder's lease should be over.
  */
 export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Random): number {

@@ -28,7 +28,7 @@ export interface LatchListener {
 
 /**
  * What core needs of a place that keeps latches. Every method is one atomic step there, and one that is executed again
- * changes nothing twice. Whoever comes first with a count-down or a wait creates the latch. A rejection is a
+ * changes nothing twice. The first count-down or wait creates the latch. A rejection is a
  * `LockStoreError`.
  */
 export interface LatchStore {

@@ -3,7 +3,7 @@ import type { LockMode, PermitRequest } from '../api/lock-options.js';
 /** The identity of a lock in the store: only this id may renew or release it. */
 export interface LockOwner {
   readonly resource: string;
-  /** The contender id: `instanceId` + a secret random part. */
+  /** The owner id: `instanceId` + a secret random part. */
   readonly id: string;
   readonly mode: LockMode;
   /** What it wants of a semaphore; not set in other modes. */
@@ -14,15 +14,15 @@ export interface LockOwner {
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
-   * Somebody else holds it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One step of the store
+   * Another holder has it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One step of the store
    * passes over so many only who have died; ask again at once.
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly isOpen?: boolean }
-  /** The same, and this contender stands in the queue now. */
+  /** The same, and this waiter stands in the queue now. */
   | { readonly status: 'queued'; readonly ttlMs: number }
-  /** The same, but the queue is as long as this contender accepts: it was not added. */
+  /** The same, but the queue is as long as this waiter accepts: it was not added. */
   | { readonly status: 'full'; readonly ttlMs: number }
-  /** Not to be had like this: it is in use as something else, or as a semaphore of another size. Nobody was queued. */
+  /** Not to be had like this: it is in use as something else, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
 /** What a resource is in use as. */
@@ -32,7 +32,7 @@ export interface FoundInUse {
   readonly total: number;
 }
 
-/** How a contender wants to wait. */
+/** How a waiter wants to wait. */
 export interface Queueing {
   /** When the command is sent, on the sender's monotonic clock. It comes back, rounded down, with a {@link PushedGrant}. */
   readonly sentAt: number;
@@ -40,7 +40,7 @@ export interface Queueing {
   readonly maxWaiters: number;
 }
 
-/** What comes of handing a lock from one id of this instance to the next contender of this instance. */
+/** The result of passing a lock from one owner of this instance to the next waiter of this instance. */
 export interface RotateReply {
   /** Whether the lock was the first one's until now. */
   readonly released: boolean;
@@ -49,7 +49,7 @@ export interface RotateReply {
 }
 
 /**
- * The store has granted a resource to a contender in its queue. It does not say to which: an id id is a secret, and others
+ * The store has granted a resource to a waiter in its queue. It does not say to which: an owner id is a secret, and others
  * may listen.
  */
 export interface PushedGrant {
@@ -95,11 +95,11 @@ export interface LockWaiter {
 /** What Redis knows of one resource at one moment. */
 export interface LockState {
   readonly resource: string;
-  /** `null` where nobody holds it. */
+  /** `null` if the resource is free. */
   readonly mode: LockMode | null;
   /** One, or none; several readers, or holders of permits, in the order of their tokens. */
   readonly holders: readonly LockHolder[];
-  /** When the last of the leases ends unless it is renewed, in milliseconds; 0 where nobody holds it. */
+  /** When the last of the leases ends unless it is renewed, in milliseconds; 0 if it is free. */
   readonly ttlMs: number;
   /** A semaphore in use: how many permits there are, and how many of them are free. Not set in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
@@ -112,7 +112,7 @@ export interface LockState {
 
 /** How a lease passes from one id to the next. */
 export interface Transfer {
-  /** The id id that holds it from now on. */
+  /** The owner id that holds it from now on. */
   readonly to: string;
   readonly leaseMs: number;
   /** The token to keep; the one that the store knows when it is left out. */
@@ -129,19 +129,19 @@ export interface LockStore {
   /** How this process is called where holders are shown. */
   readonly instanceId: string;
   /**
-   * What every id id made here begins with: the instance, and something that no other store shares, whatever instances are
+   * What every owner id made here begins with: the instance, and something that no other store shares, whatever instances are
    * called. Grants are told to the one store whose it is.
    */
   readonly clientId: string;
   /** Why this kind of store keeps no semaphores, with the way out; nothing where it keeps them. */
   readonly noSemaphores?: string;
   /**
-   * Takes the resource if it is free and nobody waits for it, and mints its fencing token in the same step. With
+   * Takes the resource if it is free and the queue is empty, and mints its fencing token in the same step. With
    * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
-  acquire(contender: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
+  acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
   /** Releases the one and acquires for the next, who waits behind all others, in one step. */
-  rotate(owner: LockOwner, contender: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
+  rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /** Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the id any more. */
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
@@ -151,7 +151,7 @@ export interface LockStore {
   renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
    * Leaves the queue, and if this id holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the id, and no lock was changed. `lazily`: nobody waits for the answer, so it may leave together
+   * it. `false`: not the id, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave together
    * with what is sent next.
    */
   release(ownership: LockOwner, lazily?: boolean): Promise<boolean>;
@@ -167,7 +167,7 @@ export interface LockStore {
    * id any more.
    */
   raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean>;
-  /** Makes another id id the holder. Gives the fencing token, or `null` where the first one is not the id any more. */
+  /** Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the id any more. */
   transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
    * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in use as
@@ -181,7 +181,7 @@ export interface LockStore {
   inspect(resource: string): Promise<LockState>;
   /** The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal` aborts. */
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
-  /** Ends the lease with this fencing token, whoever holds it, and grants whoever is next. `false`: there is none. */
+  /** Ends the lease with this fencing token, whichever owner has it, and grants the next waiter. `false`: there is none. */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
    * Tells the listener of grants to owners of this instance, and of messages that look like one. A store has one listener.

@@ -38,7 +38,7 @@ export class OrphanReleases {
     return this.#pending.size;
   }
 
-  /** Of how many resources something may be granted here that nobody wants any more. */
+  /** How many resources may still be granted to a waiter that has gone. */
   get departed(): number {
     return this.#late.size;
   }
@@ -69,8 +69,8 @@ export class OrphanReleases {
   }
 
   /**
-   * A message says that somebody was granted something who does not wait for it here. It changes nothing unless that is one of
-   * this client's: whoever may use the channels can repeat in one inbox what was said in another.
+   * A message reports a grant for which no call waits here. It changes nothing unless that is one of
+   * this client's: a process that may use the channels can repeat in one inbox what was said in another.
    */
   hear(grant: PushedGrant, isHeld: (ownership: LockOwner) => boolean): void {
     const departed = this.#late.claim(grant);
@@ -83,7 +83,7 @@ export class OrphanReleases {
   }
 
   /**
-   * For a command that nobody waits for any more. It may be executed after the release that was to withdraw it, or to end the
+   * For a command that no caller waits for any more. It may be executed after the release that was to withdraw it, or to end the
    * lease: a script that Redis did not know is sent once more. What it grants then is given back as well.
    *
    * @param isHeld whether the lock is wanted after all
@@ -156,8 +156,8 @@ const MOST = { ofResource: 16, resources: 10_000 };
 const SWEPT_AT_ONCE = 2;
 
 /**
- * Contenders that wait no more while something they have asked may still be executed, as where a connection broke. What they
- * are granted by then has to be given back. Anybody else whom a grant message may be for is none of this client's.
+ * Waiters that wait no more while something they have asked may still be executed, as where a connection broke. What they
+ * are granted by then has to be given back. Other grant messages are not for this client.
  */
 export class LateGrants {
   readonly #byResource = new Map<string, Entry[]>();

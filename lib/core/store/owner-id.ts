@@ -3,14 +3,14 @@ import type { LockStore, LockOwner } from './lock-store.js';
 import type { Random } from '../util/random.js';
 
 /**
- * A new id id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. Whoever
- * knows the whole of it can renew and release what it owns.
+ * A new owner id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. A process
+ * that knows all of it can renew and release what it owns.
  */
 export function createOwnerId(clientId: string, random: Random): string {
   return `${clientId}/${random.id()}`;
 }
 
-/** What a new contender of this client is called in the store. */
+/** The identity of a new waiter of this client in the store. */
 export function createOwner(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
@@ -19,12 +19,12 @@ export function createOwner(
   return { resource, id: createOwnerId(store.clientId, random), mode, permits };
 }
 
-/** The instance that an id id begins with. */
+/** The instance that an owner id begins with. */
 export function instanceOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.indexOf('/'));
 }
 
-/** The client that an id id was made for. */
+/** The client that an owner id was made for. */
 export function clientOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf('/'));
 }

@@ -51,7 +51,7 @@ export class Alarms {
   }
 
   /**
-   * What is set rings now: nobody waits for a time that may never come. What is set after this rings in its time, but keeps the process
+   * Rings every alarm that is set, so that no caller waits for a time that may never come. What is set after this rings in its time, but keeps the process
    * alive no more.
    */
   stop(): void {

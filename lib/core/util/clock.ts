@@ -49,10 +49,10 @@ const OF_THIS_MACHINE: TimeSources = {
 
 /**
  * Of looks that follow one another sooner than this, one compares the clocks. What a process does within so short a time of its own it
- * could as well have done before the suspend: nobody can tell these apart.
+ * could as well have done before the suspend: the two cannot be told apart.
  */
 const COMPARE_EVERY_MS = 0.1;
-/** By how much the wall clock must leave the monotonic one behind before somebody asks why. */
+/** By how much the wall clock must leave the monotonic one behind before the clock asks why. */
 const JUMP_MS = 20;
 /** How exact the uptime is: hundredths of a second, or whole seconds where `/proc/uptime` cannot be read. */
 const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
@@ -112,7 +112,7 @@ export class SystemClock implements Clock {
     return inRootContext(() => new SystemTimer(this, this.#sources, callback, delayMs, options?.background ?? false));
   }
 
-  /** The wall clock has jumped: the machine was suspended, or somebody has set the clock, or this process stood still between two looks. */
+  /** The wall clock has jumped: the machine was suspended, or the clock was set, or this process stood still between two looks. */
   #countSuspend(jumpMs: number): void {
     const { seconds: uptimeSeconds, aheadMs } = this.#uptime();
     const sleptMs = aheadMs - this.#uptimeAheadMs;

@@ -33,7 +33,9 @@ describe('maxWaiters', () => {
         where: 'process',
         retryAfterMs: 3_000 - 32,
       });
-      expect((calls[2]!.error as Error).message).toContain('"stock" is not waited for: 2 calls of this process wait');
+      expect((calls[2]!.error as Error).message).toContain(
+        'The queue for "stock" is full: 2 calls of this process are already waiting',
+      );
       expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_QUEUE_FULL' } }]);
       await holder.release();
       await settle();
@@ -97,7 +99,7 @@ describe('maxWaiters', () => {
         where: 'redis',
         retryAfterMs: 2_900,
       });
-      expect((late.error as Error).message).toContain('1 processes wait for it already (maxWaiters)');
+      expect((late.error as Error).message).toContain('1 processes are already waiting (maxWaiters)');
       expect(world.server.listWaiters('stock')).toEqual(['b']);
       expect(c.store.commands.map(({ verb }) => verb)).toEqual(['acquire']); // nothing to withdraw
       await holder.release();

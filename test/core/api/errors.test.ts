@@ -11,7 +11,7 @@ describe('errors', () => {
     LockReentryError.foreignRelease('stock'),
     LockReentryError.upgrade('stock'),
     LockReentryError.waitingForOwnPermits('stock', 2, 2, 3),
-    LockReentryError.sharedByOthers('stock', 'handed on'),
+    LockReentryError.sharedByOthers('stock', 'transferred'),
     new errors.LockUnavailableError('stock', 'acquire', 'failed', new Error('READONLY')),
     new errors.LockShutdownError('stock'),
   ];

@@ -44,7 +44,7 @@ describe('transferring a lease to another process', () => {
     const { signal } = lease;
     await lease.transfer();
     expect([lease.isHeld(), lease.remainingMs(), signal.aborted]).toEqual([false, 0, false]);
-    expect(() => lease.assertHeld()).toThrow('it was handed on with transfer()');
+    expect(() => lease.assertHeld()).toThrow('it was transferred with transfer()');
     for (const use of [() => lease.extend(), () => lease.downgrade(), () => lease.transfer()]) {
       await expect(use()).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'transferred' });
     }

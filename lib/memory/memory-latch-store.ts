@@ -2,7 +2,10 @@ import type { MemoryLockStore } from './memory-lock-store.js';
 import type { MemoryLatch, MemoryServer } from './memory-server.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 
-/** Latches in the memory of **one process**, for tests without Redis; on the server of the lock store, and closed with it. */
+/**
+ * Latches in the memory of **one process**, for tests without Redis; on the server of the lock store, and closed with
+ * it.
+ */
 export class MemoryLatchStore implements LatchStore {
   constructor(private readonly store: MemoryLockStore) {}
 

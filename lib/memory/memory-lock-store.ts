@@ -28,8 +28,8 @@ let clients = 0;
 
 /**
  * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For the
- * tests of an application that should run without Redis. It protects nothing from another process: never use it where an
- * application has several instances.
+ * tests of an application that should run without Redis. It protects nothing from another process: never use it where
+ * an application has several instances.
  */
 export class MemoryLockStore implements LockStore {
   readonly instanceId: string;

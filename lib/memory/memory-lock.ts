@@ -85,7 +85,10 @@ export class MemoryLock {
     return permits.count > this.#totalFor(permits);
   }
 
-  /** One who is granted, or queued: what it decided on the total counts from now on, unless an earlier request had decided. */
+  /**
+   * One who is granted, or queued: what it decided on the total counts from now on, unless an earlier request had
+   * decided.
+   */
   heed({ permits = ONE }: LockRequest): void {
     this.#total = this.#totalFor(permits);
     this.#isResized ||= permits.isResized;
@@ -139,7 +142,10 @@ export class MemoryLock {
     return Math.max(0, ...this.#ttls());
   }
 
-  /** When there is something to hope for: readers go with the last of them, permits come free with the first lease that ends. */
+  /**
+   * When there is something to hope for: readers go with the last of them, permits come free with the first lease that
+   * ends.
+   */
   get nextEndMs(): number {
     return this.#mode === 'semaphore' ? Math.min(...this.#ttls()) : this.lastEndMs;
   }

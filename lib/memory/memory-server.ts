@@ -25,8 +25,8 @@ const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
 const TICKS_PER_MS = 100;
 
 /**
- * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them and
- * they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
+ * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them
+ * and they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
  */
 export class MemoryServer {
   readonly locks: MemoryLocks;
@@ -51,7 +51,10 @@ export class MemoryServer {
     this.queues = new MemoryQueues(clock);
   }
 
-  /** Makes it the holder, or one more of them, with a new fencing token, which it returns. The caller has checked that it may. */
+  /**
+   * Makes it the holder, or one more of them, with a new fencing token, which it returns. The caller has checked that
+   * it may.
+   */
   take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
     const { resource, id: owner, permits } = request;
     const fencingToken = this.#mintToken();
@@ -62,10 +65,10 @@ export class MemoryServer {
   }
 
   /**
-   * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as long
-   * as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: the owner that asks is told
-   * by the reply, so they end before it. `left`: the lock that the last one has left this moment; how many permits a semaphore
-   * has still counts for the next waiter.
+   * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as
+   * long as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: the owner
+   * that asks is told by the reply, so they end before it. `left`: the lock that the last one has left this moment; how
+   * many permits a semaphore has still counts for the next waiter.
    */
   grantWaiting(resource: string, asking?: string, left?: MemoryLock): void {
     const last = left?.mode === 'semaphore' ? left : undefined;

@@ -1,6 +1,9 @@
 import { quote } from '../util/quoted.js';
 
-/** The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be asked. */
+/**
+ * The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be
+ * asked.
+ */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
 /** How a resource is written in messages: quoted, escaped, and cut where it is long. */
@@ -9,7 +12,9 @@ export function quoteResource(resource: string | readonly string[]): string {
   return quote(resource);
 }
 
-/** The root of every error of this library. It never carries a secret: no owner id, no password, no script arguments. */
+/**
+ * The root of every error of this library. It never carries a secret: no owner id, no password, no script arguments.
+ */
 export abstract class LockError extends Error {
   /** A stable name for programs, such as `LOCK_BUSY`. */
   abstract readonly code: string;

@@ -86,8 +86,8 @@ export type LockEvent =
     };
 
 /**
- * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in the async context
- * of no request: an `AsyncLocalStorage` of yours has no store in it.
+ * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in
+ * the async context of no request: an `AsyncLocalStorage` of yours has no store in it.
  */
 export type LockObserver = (event: LockEvent) => void;
 

@@ -15,12 +15,13 @@ export interface Lease extends AsyncDisposable {
   readonly resources: readonly string[];
   readonly mode: LockMode;
   /**
-   * Grows with every lease of a resource that excludes those before it; readers beside one another, and holders of permits, have
-   * different ones in no certain order. Send it with each write and let the receiver refuse a token smaller than the largest it
-   * has seen. Of several resources: the largest of their tokens, which the next holder of any of them exceeds.
+   * Grows with every lease of a resource that excludes those before it; readers beside one another, and holders of
+   * permits, have different ones in no certain order. Send it with each write and let the receiver refuse a token
+   * smaller than the largest it has seen. Of several resources: the largest of their tokens, which the next holder of
+   * any of them exceeds.
    *
-   * @throws InvalidLockOptionsError of several resources on a Redis Cluster whose slots differ: each slot numbers its leases by itself,
-   * so that the largest token could exceed the next holder's. Take {@link fencingTokenOf}
+   * @throws InvalidLockOptionsError of several resources on a Redis Cluster whose slots differ: each slot numbers its
+   * leases by itself, so that the largest token could exceed the next holder's. Take {@link fencingTokenOf}
    */
   readonly fencingToken: number;
   /**
@@ -30,8 +31,8 @@ export interface Lease extends AsyncDisposable {
    */
   fencingTokenOf(resource: string): number;
   /**
-   * Aborts, with a `LeaseLostError` as reason, no later than the moment when another holder may have the lease; unless you
-   * gave it away yourself, by `release()` or `transfer()`.
+   * Aborts, with a `LeaseLostError` as reason, no later than the moment when another holder may have the lease; unless
+   * you gave it away yourself, by `release()` or `transfer()`.
    */
   readonly signal: AbortSignal;
   /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */
@@ -47,8 +48,8 @@ export interface Lease extends AsyncDisposable {
    */
   verify(): Promise<boolean>;
   /**
-   * Starts the lease anew from now, and for the watchdog from now on. Where others of this process read by the same lease in
-   * Redis, it is not made shorter.
+   * Starts the lease anew from now, and for the watchdog from now on. Where others of this process read by the same
+   * lease in Redis, it is not made shorter.
    *
    * @param leaseMs 50 ms to 24 h; the lease's own when left out
    * @throws LeaseLostError when the lease is not held any more
@@ -56,8 +57,9 @@ export interface Lease extends AsyncDisposable {
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Makes the writer a reader, in place: no other writer comes in between, and readers who wait are let in at once. The lease keeps its
-   * token. It only reads as soon as this is called, whatever comes of it. Does nothing for a lease that reads.
+   * Makes the writer a reader, in place: no other writer comes in between, and readers who wait are let in at once. The
+   * lease keeps its token. It only reads as soon as this is called, whatever comes of it. Does nothing for a lease that
+   * reads.
    *
    * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
    * @throws LockReentryError when this context has entered to write more than once
@@ -69,12 +71,13 @@ export interface Lease extends AsyncDisposable {
    * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that goes on behind a
    * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.
    *
-   * **The text is a secret**: a process that has it can take the lease over, once. Keep it out of logs, and send it only where the job
-   * itself may go.
+   * **The text is a secret**: a process that has it can take the lease over, once. Keep it out of logs, and send it
+   * only where the job itself may go.
    *
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockReentryError when this context has entered it more than once
-   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and no other process has it
+   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and no
+   * other process has it
    */
   transfer(options?: TransferOptions): Promise<string>;
   /**

@@ -9,10 +9,16 @@ import {
   unknownOption,
 } from './validation.js';
 
-/** How one option is checked, and what it is when the caller leaves it out. `D` is `undefined` for an option without a default. */
+/**
+ * How one option is checked, and what it is when the caller leaves it out. `D` is `undefined` for an option without a
+ * default.
+ */
 export class Option<T, D extends T | undefined = undefined> {
   constructor(
-    /** Throws an `InvalidLockOptionsError` that names the option, the value and what is allowed. `undefined` is never passed. */
+    /**
+     * Throws an `InvalidLockOptionsError` that names the option, the value and what is allowed. `undefined` is never
+     * passed.
+     */
     readonly check: (option: string, value: unknown) => void,
     readonly fallback: D,
   ) {}

@@ -27,8 +27,8 @@ export type ResourceNames = string | readonly string[];
  * that two callers who name the same resources in different orders can never wait for each other.
  *
  * @param source who gave them, for the message: `acquire`, or the decorated method
- * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for the names that are
- * the library's own
+ * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for the
+ * names that are the library's own
  */
 export function checkResources(resource: unknown, source: string): readonly string[] {
   if (typeof resource === 'string') return [checkOwnResource(resource, source, SEVERAL)];
@@ -69,8 +69,8 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
 }
 
 /**
- * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL, must not
- * hold the lock of a job or of a leadership.
+ * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL,
+ * must not hold the lock of a job or of a leadership.
  *
  * @throws InvalidLockOptionsError
  */
@@ -153,8 +153,8 @@ export function checkIsKept(what: string, name: string, why: string | undefined)
 export type KeyValue = string | number | bigint | boolean;
 
 /**
- * A tag for the names of resources. It refuses what an ordinary template string would hide: `order:undefined` is one lock for
- * all requests whose parameter is missing.
+ * A tag for the names of resources. It refuses what an ordinary template string would hide: `order:undefined` is one
+ * lock for all requests whose parameter is missing.
  *
  * ```ts
  * @DistributedLock((id: string) => key`order:${id}`)

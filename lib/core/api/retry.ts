@@ -46,8 +46,8 @@ export function fixedInterval(options: {
 }
 
 /**
- * Doubles the pause (or multiplies it by `factor`) up to `maxMs`, with full jitter: each pause is a random part of that,
- * at least 1 ms, so that many waiters do not ask in step.
+ * Doubles the pause (or multiplies it by `factor`) up to `maxMs`, with full jitter: each pause is a random part of
+ * that, at least 1 ms, so that many waiters do not ask in step.
  *
  * @see https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  * @throws InvalidLockOptionsError when an option is out of range

@@ -5,7 +5,10 @@ import type { Clock } from '../util/clock.js';
 import { pause } from '../util/promises.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
-/** First and longest pause before a command is sent again that was not executed: about as long as it takes to connect anew. */
+/**
+ * First and longest pause before a command is sent again that was not executed: about as long as it takes to connect
+ * anew.
+ */
 const PAUSE_MS = { first: 20, longest: 200 };
 
 /** What became of a command. `timeout` means unknown: it may have been executed, or still be. */
@@ -41,8 +44,8 @@ export function withTimeout<T>(
 }
 
 /**
- * The same for a command that is sent again, within the same `timeoutMs`, while it is certain that it was not executed: as
- * in a fail-over, when the old primary is already a replica and the new one was not found yet. Where that is not
+ * The same for a command that is sent again, within the same `timeoutMs`, while it is certain that it was not executed:
+ * as in a fail-over, when the old primary is already a replica and the new one was not found yet. Where that is not
  * certain it is left to the caller, who knows what a second execution would mean.
  *
  * @param command as it was sent the first time
@@ -119,7 +122,9 @@ export interface RepeatedCommand<T> {
   pauseMs(failures: number): number;
   /** Called after each attempt without an answer. @returns whether the caller needs the answer no more */
   unanswered?(answer: Exclude<Answer<T>, { outcome: 'answered' }>, command: Promise<T>): boolean;
-  /** Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`. */
+  /**
+   * Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`.
+   */
   isFinal?(value: T): boolean;
   /** Aborts the wait. */
   readonly signal?: AbortSignal;

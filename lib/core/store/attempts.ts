@@ -4,8 +4,9 @@ import { backoff, jitter } from '../util/backoff.js';
 import type { Random } from '../util/random.js';
 
 /**
- * What is known of a resource from attempts to acquire it. The calls of this process that wait for it in line share one log:
- * whichever of them asks, the answer counts for all of them. The last thing known when a wait ends is what ended it.
+ * What is known of a resource from attempts to acquire it. The calls of this process that wait for it in line share one
+ * log: whichever of them asks, the answer counts for all of them. The last thing known when a wait ends is what ended
+ * it.
  */
 export class AttemptLog {
   /** How many were sent. */
@@ -57,9 +58,9 @@ export class AttemptLog {
   }
 
   /**
-   * Whether Redis has been silent for so long that this is the last thing known of it: for the time of an attempt, however many
-   * calls that took. Less than that says nothing that an answer before it has not said better; and where the wait has not ended,
-   * nothing at all.
+   * Whether Redis has been silent for so long that this is the last thing known of it: for the time of an attempt,
+   * however many calls that took. Less than that says nothing that an answer before it has not said better; and where
+   * the wait has not ended, nothing at all.
    */
   checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true): void {
     if (this.#silentSince === undefined || this.last === 'failed') return;
@@ -68,7 +69,9 @@ export class AttemptLog {
     this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
 
-  /** What the connection says before anything is sent, where it says anything. What an attempt failed with says more. */
+  /**
+   * What the connection says before anything is sent, where it says anything. What an attempt failed with says more.
+   */
   notice(trouble: LockStoreError | undefined): void {
     if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
   }

@@ -36,7 +36,9 @@ export interface LatchStore {
   readonly refusal?: string;
   /** Counts each id once. The one that is the last tells the clients that wait. */
   countDown(spec: LatchSpec, id: string): Promise<LatchState>;
-  /** Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens. */
+  /**
+   * Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens.
+   */
   wait(spec: LatchSpec, placeMs: number): Promise<LatchState>;
   /** Looks, and changes nothing. */
   read(spec: LatchSpec): Promise<LatchState>;

@@ -14,15 +14,18 @@ export interface LockOwner {
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
-   * Another holder has it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One step of the store
-   * passes over so many only who have died; ask again at once.
+   * Another holder has it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One
+   * step of the store passes over so many only who have died; ask again at once.
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly isOpen?: boolean }
   /** The same, and this waiter stands in the queue now. */
   | { readonly status: 'queued'; readonly ttlMs: number }
   /** The same, but the queue is as long as this waiter accepts: it was not added. */
   | { readonly status: 'full'; readonly ttlMs: number }
-  /** Not to be had like this: it is in use as something else, or as a semaphore of another size. The waiter was not queued. */
+  /**
+   * Not to be had like this: it is in use as something else, or as a semaphore of another size. The waiter was not
+   * queued.
+   */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
 /** What a resource is in use as. */
@@ -34,7 +37,9 @@ export interface FoundInUse {
 
 /** How a waiter wants to wait. */
 export interface Queueing {
-  /** When the command is sent, on the sender's monotonic clock. It comes back, rounded down, with a {@link PushedGrant}. */
+  /**
+   * When the command is sent, on the sender's monotonic clock. It comes back, rounded down, with a {@link PushedGrant}.
+   */
   readonly sentAt: number;
   /** How many may wait for the resource at most, this one included. */
   readonly maxWaiters: number;
@@ -49,15 +54,15 @@ export interface RotateReply {
 }
 
 /**
- * The store has granted a resource to a waiter in its queue. It does not say to which: an owner id is a secret, and others
- * may listen.
+ * The store has granted a resource to a waiter in its queue. It does not say to which: an owner id is a secret, and
+ * others may listen.
  */
 export interface PushedGrant {
   readonly resource: string;
   readonly fencingToken: number;
   /**
-   * When the command was sent to which this grant owes its length: the lease counts from there. `-Infinity`: it does not count
-   * before it was asked for once more.
+   * When the command was sent to which this grant owes its length: the lease counts from there. `-Infinity`: it does
+   * not count before it was asked for once more.
    */
   readonly sentAt: number;
   /** Whether it was granted to this id, with this very token and stamp. Only the store and the id can tell. */
@@ -104,8 +109,8 @@ export interface LockState {
   /** A semaphore in use: how many permits there are, and how many of them are free. Not set in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
   /**
-   * Who waits in the queue, the one that is granted next first. The instance that asks is the last of them where its calls
-   * wait for a holder of its own.
+   * Who waits in the queue, the one that is granted next first. The instance that asks is the last of them where its
+   * calls wait for a holder of its own.
    */
   readonly waiters: readonly LockWaiter[];
 }
@@ -129,8 +134,8 @@ export interface LockStore {
   /** How this process is called where holders are shown. */
   readonly instanceId: string;
   /**
-   * What every owner id made here begins with: the instance, and something that no other store shares, whatever instances are
-   * called. Grants are told to the one store whose it is.
+   * What every owner id made here begins with: the instance, and something that no other store shares, whatever
+   * instances are called. Grants are told to the one store whose it is.
    */
   readonly clientId: string;
   /** Why this kind of store keeps no semaphores, with the way out; nothing where it keeps them. */
@@ -142,7 +147,10 @@ export interface LockStore {
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
   /** Releases the one and acquires for the next, who waits behind all others, in one step. */
   rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
-  /** Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the id any more. */
+  /**
+   * Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the id any
+   * more.
+   */
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
    * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the id any more, and
@@ -151,27 +159,29 @@ export interface LockStore {
   renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
    * Leaves the queue, and if this id holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the id, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave together
-   * with what is sent next.
+   * it. `false`: not the id, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave
+   * together with what is sent next.
    */
   release(ownership: LockOwner, lazily?: boolean): Promise<boolean>;
   /** Whether this id holds the resource now. */
   verify(ownership: LockOwner): Promise<boolean>;
   /**
-   * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least `leaseMs`
-   * more. `false`: not the id any more.
+   * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least
+   * `leaseMs` more. `false`: not the id any more.
    */
   downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean>;
   /**
-   * The token of this id's lease, and of all that are minted after it, is at least this one from now on. `false`: not the
-   * id any more.
+   * The token of this id's lease, and of all that are minted after it, is at least this one from now on. `false`: not
+   * the id any more.
    */
   raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean>;
-  /** Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the id any more. */
+  /**
+   * Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the id any more.
+   */
   transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
-   * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in use as
-   * something else.
+   * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in
+   * use as something else.
    */
   resize(resource: string, total: number): Promise<boolean>;
   /** What numbers the leases of a resource. The tokens of all resources with the same one grow in one order. */
@@ -179,12 +189,18 @@ export interface LockStore {
   /** Why nothing can be asked about a resource at this moment, where the store knows that without asking. */
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
-  /** The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal` aborts. */
+  /**
+   * The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal`
+   * aborts.
+   */
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
-  /** Ends the lease with this fencing token, whichever owner has it, and grants the next waiter. `false`: there is none. */
+  /**
+   * Ends the lease with this fencing token, whichever owner has it, and grants the next waiter. `false`: there is none.
+   */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
-   * Tells the listener of grants to owners of this instance, and of messages that look like one. A store has one listener.
+   * Tells the listener of grants to owners of this instance, and of messages that look like one. A store has one
+   * listener.
    *
    * @throws Error if it has one already
    */
@@ -194,7 +210,8 @@ export interface LockStore {
 }
 
 /**
- * How far a failed command got. `notExecuted`: nothing happened, try again. `unknown`: it may have happened, or may still.
+ * How far a failed command got. `notExecuted`: nothing happened, try again. `unknown`: it may have happened, or may
+ * still.
  * `refused`: the store will never do it; tell the user.
  */
 export type StoreFailure = 'notExecuted' | 'unknown' | 'refused';

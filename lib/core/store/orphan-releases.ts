@@ -83,8 +83,8 @@ export class OrphanReleases {
   }
 
   /**
-   * For a command that no caller waits for any more. It may be executed after the release that was to withdraw it, or to end the
-   * lease: a script that Redis did not know is sent once more. What it grants then is given back as well.
+   * For a command that no caller waits for any more. It may be executed after the release that was to withdraw it, or
+   * to end the lease: a script that Redis did not know is sent once more. What it grants then is given back as well.
    *
    * @param isHeld whether the lock is wanted after all
    */
@@ -150,14 +150,17 @@ interface Entry extends Departed {
   heardToken: number;
 }
 
-/** More are not expected of one resource, or at all: the oldest are forgotten, and what they are granted expires by itself. */
+/**
+ * More are not expected of one resource, or at all: the oldest are forgotten, and what they are granted expires by
+ * itself.
+ */
 const MOST = { ofResource: 16, resources: 10_000 };
 /** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
 const SWEPT_AT_ONCE = 2;
 
 /**
- * Waiters that wait no more while something they have asked may still be executed, as where a connection broke. What they
- * are granted by then has to be given back. Other grant messages are not for this client.
+ * Waiters that wait no more while something they have asked may still be executed, as where a connection broke. What
+ * they are granted by then has to be given back. Other grant messages are not for this client.
  */
 export class LateGrants {
   readonly #byResource = new Map<string, Entry[]>();

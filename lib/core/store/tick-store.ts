@@ -18,8 +18,8 @@ export interface TickClaim {
   /** What becomes of the tick while an earlier run still holds the job's lock: nothing, or it runs after that. */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What may be taken over from another owner while the job's lock is free: nothing; a tick whose run was not granted to any
-   * owner, or that was given back; or also one whose run was granted and has not finished: its runner is dead.
+   * What may be taken over from another owner while the job's lock is free: nothing; a tick whose run was not granted
+   * to any owner, or that was given back; or also one whose run was granted and has not finished: its runner is dead.
    */
   readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
@@ -29,14 +29,18 @@ export interface TickClaim {
 /** What the tick store answers to a claim. */
 export type TickReply =
   /**
-   * The tick and the job's lock are this claimant's, now or since before. Run it. `rerun`: the run was granted to another
-   * claimant before, so it may have begun.
+   * The tick and the job's lock are this claimant's, now or since before. Run it. `rerun`: the run was granted to
+   * another claimant before, so it may have begun.
    */
   | { readonly status: 'granted'; readonly fencingToken: number; readonly rerun: boolean }
-  /** The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that lease. */
+  /**
+   * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that
+   * lease.
+   */
   | { readonly status: 'claimed'; readonly ttlMs: number }
   /**
-   * Another instance has the tick and has not finished it. `ttlMs`: what is left of the lock's lease; 0 when it is free.
+   * Another instance has the tick and has not finished it. `ttlMs`: what is left of the lock's lease; 0 when it is
+   * free.
    * `isBegun`: its run was granted.
    */
   | { readonly status: 'taken'; readonly ttlMs: number; readonly isBegun: boolean }
@@ -44,18 +48,25 @@ export type TickReply =
   | { readonly status: 'overlap' }
   /** It has run, or was dropped, or (where it was to be taken over) is forgotten. */
   | { readonly status: 'finished' }
-  /** It is too late for the tick, or a later one of the job was claimed; or it is due too far ahead. Nothing was changed. */
+  /**
+   * It is too late for the tick, or a later one of the job was claimed; or it is due too far ahead. Nothing was
+   * changed.
+   */
   | DueRefusal;
 
 /**
- * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one atomic
- * step, so a claimed tick whose lock is free has a dead runner. Idempotent by owner. A rejection is a `LockStoreError`.
+ * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one
+ * atomic step, so a claimed tick whose lock is free has a dead runner. Idempotent by owner. A rejection is a
+ * `LockStoreError`.
  */
 export interface TickStore {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
   /** Notes that the tick has run, if it is still this owner's: no process reruns it. */
   finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
-  /** Gives the tick back, if it is still this owner's, which has not begun its run and never will: any instance may have it. */
+  /**
+   * Gives the tick back, if it is still this owner's, which has not begun its run and never will: any instance may have
+   * it.
+   */
   giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
 }
 
@@ -65,11 +76,17 @@ export interface TickDue {
   readonly at: number;
   /** A tick that is due in more than this many milliseconds is refused: the clock of the process is wrong. */
   readonly earlyMs: number;
-  /** A tick that was due more than this many milliseconds ago is refused: the process stood still, or its clock is wrong. */
+  /**
+   * A tick that was due more than this many milliseconds ago is refused: the process stood still, or its clock is
+   * wrong.
+   */
   readonly lateMs: number;
 }
 
-/** Why a tick may not start, and by how many milliseconds it is late by the clock of the store; below 0 where it is early. */
+/**
+ * Why a tick may not start, and by how many milliseconds it is late by the clock of the store; below 0 where it is
+ * early.
+ */
 export interface DueRefusal {
   readonly status: 'late' | 'early';
   readonly lateMs: number;
@@ -81,8 +98,8 @@ export const LONGEST_EARLY_MS = 24 * HOUR_MS;
 /** The largest part of `lateMs` that stands for the time that a claim is tried. */
 export const LONGEST_TRY_MS = HOUR_MS;
 /**
- * How long the last claimed tick of a job is remembered: longer than the longest window in which a tick may start, and an hour
- * for the clocks of a fail-over.
+ * How long the last claimed tick of a job is remembered: longer than the longest window in which a tick may start, and
+ * an hour for the clocks of a fail-over.
  */
 export const LAST_TICK_KEEP_MS = 2 * LONGEST_EARLY_MS + LONGEST_TRY_MS + HOUR_MS;
 /** What a claim is remembered longer than the window, so that neither ends in the same millisecond. */
@@ -91,20 +108,21 @@ const MARGIN_MS = 1_000;
 /**
  * How long the claim of a tick has to be remembered at least, in milliseconds.
  *
- * Why no tick T starts twice, however long a process stands still: a new claim of T is accepted only while the store's clock
- * is in the window from T - earlyMs to T + lateMs. The claim is kept for longer than the whole window lasts, so the store
- * remembers it, or refuses T as late. Apart from that, the last claimed tick L of the job is kept for LAST_TICK_KEEP_MS, which
- * is longer than any window, and T <= L is refused: so this holds too where processes have different windows, as in a
- * deployment that changes `maxClockSkewMs`. An L that lies beyond now + earlyMs could not have been accepted now: the store's
- * own clock was wrong and has been set back. It is passed over, or the job would stop until then.
+ * Why no tick T starts twice, however long a process stands still: a new claim of T is accepted only while the store's
+ * clock is in the window from T - earlyMs to T + lateMs. The claim is kept for longer than the whole window lasts, so
+ * the store remembers it, or refuses T as late. Apart from that, the last claimed tick L of the job is kept for
+ * LAST_TICK_KEEP_MS, which is longer than any window, and T <= L is refused: so this holds too where processes have
+ * different windows, as in a deployment that changes `maxClockSkewMs`. An L that lies beyond now + earlyMs could not
+ * have been accepted now: the store's own clock was wrong and has been set back. It is passed over, or the job would
+ * stop until then.
  */
 export function windowMs({ earlyMs, lateMs }: TickDue): number {
   return earlyMs + lateMs + MARGIN_MS;
 }
 
 /**
- * Whether a tick that no process has claimed may be claimed now. A tick that stands as claimed (by a runner that died, or by a
- * process that gave it back at its shutdown) is not judged; nor would one be that is to be caught up with.
+ * Whether a tick that no process has claimed may be claimed now. A tick that stands as claimed (by a runner that died,
+ * or by a process that gave it back at its shutdown) is not judged; nor would one be that is to be caught up with.
  *
  * @param last the last tick of the job that was claimed, or 0
  * @param now the time by the store's clock
@@ -144,7 +162,9 @@ export interface ClaimChange {
   readonly isJudged?: boolean;
 }
 
-/** Claims of ticks, without the locks of their jobs: what a node of a quorum keeps. A rejection is a `LockStoreError`. */
+/**
+ * Claims of ticks, without the locks of their jobs: what a node of a quorum keeps. A rejection is a `LockStoreError`.
+ */
 export interface TickNode {
   /**
    * Changes the claim where it may, in one step.
@@ -160,7 +180,10 @@ export function claimText(claimant: string, state: typeof RUNS | typeof RERUNS):
   return `${claimant} ${state}`;
 }
 
-/** The claimant, or {@link RETURNED}, or '' where nothing stands; and {@link RUNS}, {@link RERUNS}, or '' where no run was granted. */
+/**
+ * The claimant, or {@link RETURNED}, or '' where nothing stands; and {@link RUNS}, {@link RERUNS}, or '' where no run
+ * was granted.
+ */
 export function readClaim(text: string | null | undefined): { readonly claimant: string; readonly state: string } {
   // From the end: in memory an id may be called anything.
   const [, claimant = '', state = ''] = /^(.*?)(?: (runs|reruns))?$/s.exec(text ?? '')!;

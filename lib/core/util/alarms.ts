@@ -11,8 +11,8 @@ export function alarmThat(ring: () => void): Alarm {
 }
 
 /**
- * Any number of alarms on one timer. Setting and cancelling one for each command costs a fraction of a timer of its own: the
- * timer stays where it is as long as it is early enough.
+ * Any number of alarms on one timer. Setting and cancelling one for each command costs a fraction of a timer of its
+ * own: the timer stays where it is as long as it is early enough.
  */
 export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
@@ -51,8 +51,8 @@ export class Alarms {
   }
 
   /**
-   * Rings every alarm that is set, so that no caller waits for a time that may never come. What is set after this rings in its time, but keeps the process
-   * alive no more.
+   * Rings every alarm that is set, so that no caller waits for a time that may never come. What is set after this rings
+   * in its time, but keeps the process alive no more.
    */
   stop(): void {
     this.#timer?.cancel();

@@ -9,14 +9,15 @@ export interface Timer {
 /** Where core takes the time from. Injected, so that every rule about time has a deterministic test. */
 export interface Clock {
   /**
-   * Monotonic milliseconds, which go on while the machine is suspended. Only differences mean anything; a change of the wall clock does
-   * not touch it.
+   * Monotonic milliseconds, which go on while the machine is suspended. Only differences mean anything; a change of the
+   * wall clock does not touch it.
    */
   now(): number;
   /** Milliseconds since the Unix epoch, by this machine's wall clock. Never used to decide who holds a lock. */
   wallNow(): number;
   /**
-   * Calls back once, `delayMs` from now, in the async context of no caller. `background` timers do not keep the process alive.
+   * Calls back once, `delayMs` from now, in the async context of no caller. `background` timers do not keep the process
+   * alive.
    */
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }
@@ -27,7 +28,10 @@ export interface TimeSources {
   monotonicMs(): number;
   /** Milliseconds since the Unix epoch. Steps when the clock is set. */
   wallMs(): number;
-  /** Seconds since the machine was started, with the time it was suspended; NaN where that is not known. Takes a hundred times as long. */
+  /**
+   * Seconds since the machine was started, with the time it was suspended; NaN where that is not known. Takes a hundred
+   * times as long.
+   */
   uptimeSeconds(): number;
   setTimeout(callback: () => void, delayMs: number): Pick<NodeJS.Timeout, 'ref' | 'unref'>;
   clearTimeout(timer: Pick<NodeJS.Timeout, 'ref' | 'unref'>): void;
@@ -48,8 +52,8 @@ const OF_THIS_MACHINE: TimeSources = {
 };
 
 /**
- * Of looks that follow one another sooner than this, one compares the clocks. What a process does within so short a time of its own it
- * could as well have done before the suspend: the two cannot be told apart.
+ * Of looks that follow one another sooner than this, one compares the clocks. What a process does within so short a
+ * time of its own it could as well have done before the suspend: the two cannot be told apart.
  */
 const COMPARE_EVERY_MS = 0.1;
 /** By how much the wall clock must leave the monotonic one behind before the clock asks why. */
@@ -59,12 +63,16 @@ const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
 /** How long asking for it takes at most, unless this process stood still meanwhile; and how often it is asked then. */
 const UPTIME_ASKED_MS = 2;
 const MOST_UPTIMES = 4;
-/** Timers stand still in a suspend. One that is set for longer looks at the clock in between, so it is at most this late. */
+/**
+ * Timers stand still in a suspend. One that is set for longer looks at the clock in between, so it is at most this
+ * late.
+ */
 const LONGEST_SLEEP_MS = 1_000;
 
 /**
- * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do not: a look
- * compares it with the wall clock, and asks where that has jumped whether the machine was suspended or the clock was set.
+ * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do
+ * not: a look compares it with the wall clock, and asks where that has jumped whether the machine was suspended or the
+ * clock was set.
  */
 export class SystemClock implements Clock {
   readonly #sources: TimeSources;
@@ -112,20 +120,26 @@ export class SystemClock implements Clock {
     return inRootContext(() => new SystemTimer(this, this.#sources, callback, delayMs, options?.background ?? false));
   }
 
-  /** The wall clock has jumped: the machine was suspended, or the clock was set, or this process stood still between two looks. */
+  /**
+   * The wall clock has jumped: the machine was suspended, or the clock was set, or this process stood still between two
+   * looks.
+   */
   #countSuspend(jumpMs: number): void {
     const { seconds: uptimeSeconds, aheadMs } = this.#uptime();
     const sleptMs = aheadMs - this.#uptimeAheadMs;
     const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
     const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
     if (!(sleptMs > stepMs)) return;
-    // The jump is exact to a millisecond, unless the clock was set as well. Otherwise no lease shall be trusted for too long.
+    // The jump is exact to a millisecond, unless the clock was set as well. Otherwise no lease shall be trusted for too
+    // long.
     this.#suspendedMs += Math.abs(jumpMs - sleptMs) <= stepMs ? jumpMs : sleptMs + stepMs;
     this.#uptimeSeconds = uptimeSeconds;
     this.#uptimeAheadMs = aheadMs;
   }
 
-  /** The uptime, and by how much it is ahead of the monotonic clock. Asked again where the two were not read together. */
+  /**
+   * The uptime, and by how much it is ahead of the monotonic clock. Asked again where the two were not read together.
+   */
   #uptime(): { seconds: number; aheadMs: number } {
     for (let times = 1; ; times++) {
       const monotonicMs = this.#sources.monotonicMs();

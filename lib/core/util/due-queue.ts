@@ -6,7 +6,10 @@ export interface Due {
   heapIndex: number;
 }
 
-/** A binary min-heap by due time whose entries know their place, so that any of them can be moved or removed in O(log n). */
+/**
+ * A binary min-heap by due time whose entries know their place, so that any of them can be moved or removed in O(log
+ * n).
+ */
 export class DueQueue<T extends Due> {
   readonly #heap: T[] = [];
 

@@ -76,8 +76,9 @@ export class ExpiringMap<V> {
   }
 
   /**
-   * Looks at the next few entries, round and round, and forgets those that are over: so keys that are never read again do not pile up, also
-   * behind one that lives for long. Of n entries that live, no more than about n that are over are left.
+   * Looks at the next few entries, round and round, and forgets those that are over: so keys that are never read again
+   * do not pile up, also behind one that lives for long. Of n entries that live, no more than about n that are over are
+   * left.
    */
   #sweep(): void {
     for (let looks = 0; looks < SWEPT_AT_ONCE; looks++) {

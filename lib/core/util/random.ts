@@ -46,8 +46,8 @@ export class SystemRandom implements Random {
     }
     const from = this.#used;
     this.#used += ID_BYTES;
-    // Copies of a machine that was saved while it ran (snapshots, live clones) have the same pool, and the same generator behind
-    // it; the time at which they go on is not the same. Random bits stay random with it.
+    // Copies of a machine that was saved while it ran (snapshots, live clones) have the same pool, and the same
+    // generator behind it; the time at which they go on is not the same. Random bits stay random with it.
     const time = now();
     if (!(time - this.#wallReadAt < WALL_CLOCK_KEEPS_MS)) {
       this.#wallReadAt = time;

@@ -8,8 +8,8 @@ interface Listeners {
 const LISTENERS = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back when a signal of the user's aborts. However many calls are given one signal, it has one listener: Node takes more than ten
- * for a leak, and warns.
+ * Calls back when a signal of the user's aborts. However many calls are given one signal, it has one listener: Node
+ * takes more than ten for a leak, and warns.
  *
  * @returns what ends that; the signal may live for much longer than the call
  */
@@ -67,7 +67,9 @@ export function mergeSignals(
   };
 }
 
-/** Whether an error says that this signal aborted the work: it is the reason, or the AbortError that Node wraps it in. */
+/**
+ * Whether an error says that this signal aborted the work: it is the reason, or the AbortError that Node wraps it in.
+ */
 export function isAbortedBy(signal: AbortSignal, error: unknown): boolean {
   if (!signal.aborted) return false;
   return (

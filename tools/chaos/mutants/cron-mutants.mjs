@@ -17,10 +17,10 @@ export const CRON_MUTANTS = [
     name: 'tick-by-now',
     what: 'a tick is known by the time at which an instance asks, not by the time it was scheduled for',
     file: 'core/singleton/singleton-runs.js',
-    find: 'const resolved = resolveSingletonRun(options, this.client.defaults);',
+    find: 'const resolved = resolveSingletonRun(options, this.deps.defaults);',
     replace:
       'options = { ...options, tick: new Date().toISOString() };\n' +
-      '        const resolved = resolveSingletonRun(options, this.client.defaults);',
+      '        const resolved = resolveSingletonRun(options, this.deps.defaults);',
   },
   {
     name: 'rescue-of-the-living',

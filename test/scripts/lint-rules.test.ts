@@ -17,41 +17,6 @@ const arrows = 'eslint(no-restricted-imports)';
 
 /** Each example is one file of a project that has our lint configuration. */
 const examples: Example[] = [
-  { says: 'core may import node:*', file: 'lib/core/a.ts', code: `import 'node:timers/promises';`, rule: null },
-  { says: 'core may import core', file: 'lib/core/b/b.ts', code: `import '../a.js';`, rule: null },
-  { says: 'core must not import ioredis', file: 'lib/core/c.ts', code: `import 'ioredis';`, rule: arrows },
-  { says: 'core must not import Nest', file: 'lib/core/d.ts', code: `import '@nestjs/common';`, rule: arrows },
-  { says: 'core must not import redis/', file: 'lib/core/e.ts', code: `import '../redis/a.js';`, rule: arrows },
-  { says: 'core must not import nest/', file: 'lib/core/f/f.ts', code: `import '../../nest/a.js';`, rule: arrows },
-  {
-    says: 'core must not import types of redis/',
-    file: 'lib/core/g.ts',
-    code: `import type { A } from '../redis/a.js'; export const a = (b: A) => b;`,
-    rule: arrows,
-  },
-  {
-    says: 'redis may import core/ and ioredis',
-    file: 'lib/redis/a.ts',
-    code: `import '../core/a.js'; import 'ioredis';`,
-    rule: null,
-  },
-  { says: 'redis must not import nest/', file: 'lib/redis/b.ts', code: `import '../nest/a.js';`, rule: arrows },
-  { says: 'redis must not import Nest', file: 'lib/redis/c.ts', code: `import '@nestjs/common';`, rule: arrows },
-  {
-    says: 'nest may import core/, redis/, Nest and rxjs',
-    file: 'lib/nest/a.ts',
-    code: `import '../core/a.js'; import '../redis/a.js'; import '@nestjs/core'; import 'rxjs/operators';`,
-    rule: null,
-  },
-  { says: 'nest must not import ioredis', file: 'lib/nest/b.ts', code: `import 'ioredis';`, rule: arrows },
-  { says: 'nobody imports index.ts', file: 'lib/nest/c.ts', code: `import '../index.js';`, rule: arrows },
-  { says: 'nobody imports schedule.ts', file: 'lib/nest/d/d.ts', code: `import '../../schedule.js';`, rule: arrows },
-  {
-    says: 'nobody imports an index.ts of a folder',
-    file: 'lib/nest/e.ts',
-    code: `import '../core/index.js';`,
-    rule: arrows,
-  },
   {
     says: 'the sample app imports the package by its name',
     file: 'sample-app/src/a.ts',

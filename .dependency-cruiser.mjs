@@ -1,0 +1,152 @@
+/**
+ * Which room of lib/ may import which. `npm run lint` checks every import, type-only ones included; a wrong arrow or a circle fails it.
+ * test/tools/arrows.test.ts proves that each arrow which is not in this table is refused.
+ */
+
+const API = ['core/api', 'core/util'];
+const STORE = [...API, 'core/store'];
+const HOLDING = [...STORE, 'core/holding'];
+const ACQUIRING = [...HOLDING, 'core/acquiring'];
+const LEASE = [...ACQUIRING, 'core/lease'];
+const CLIENT = [...LEASE, 'core/semaphore', 'core/leader'];
+const CORE = [...CLIENT, 'core', 'core/singleton', 'core/latch'];
+const DECORATORS = [...CORE, 'nest', 'nest/request', 'nest/decorators'];
+
+const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
+
+/**
+ * Each room, what it may import beside itself and node:*, and which packages. A room is a folder without the folders in it.
+ *
+ * @type {Record<string, { rooms: readonly string[], packages?: readonly string[], why: string }>}
+ */
+export const ROOMS = {
+  'core/util': { rooms: [], why: 'Time, chance and waiting know nothing about locks.' },
+  'core/api': { rooms: ['core/util'], why: 'What users name depends on nothing that does the work.' },
+  'core/store': { rooms: API, why: 'The ports to a store do not know who asks.' },
+  'core/holding': { rooms: STORE, why: 'What this process holds does not know how it was acquired.' },
+  'core/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
+  'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
+  'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/leader': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  core: { rooms: CLIENT, why: 'The lock client is the door to leases, semaphores and campaigns.' },
+  'core/singleton': { rooms: [...CLIENT, 'core'], why: 'Built on the lock client.' },
+  'core/latch': { rooms: [...CLIENT, 'core'], why: 'Built on the lock client.' },
+  memory: { rooms: STORE, why: 'The backends do not know each other.' },
+  quorum: { rooms: STORE, why: 'The backends do not know each other.' },
+  'redis/lua': { rooms: [], why: 'Lua only.' },
+  'redis/script': {
+    rooms: STORE,
+    packages: ['ioredis'],
+    why: 'A script does not know over which connection it is sent.',
+  },
+  'redis/connection': { rooms: [...STORE, 'redis/script'], packages: ['ioredis'], why: 'One server.' },
+  'redis/durability': {
+    rooms: [...STORE, 'redis/script', 'redis/connection'],
+    packages: ['ioredis'],
+    why: 'A durable server wraps a server.',
+  },
+  'redis/topology': {
+    rooms: [...STORE, 'redis/script', 'redis/connection', 'redis/durability'],
+    packages: ['ioredis'],
+    why: 'Which server is asked.',
+  },
+  'redis/fence': {
+    rooms: [...STORE, 'redis/script'],
+    packages: ['ioredis'],
+    why: 'A fence is a script on a client of the user.',
+  },
+  redis: {
+    rooms: [...STORE, 'redis/script', 'redis/connection', 'redis/durability', 'redis/topology'],
+    packages: ['ioredis'],
+    why: 'The stores stand on one Redis, and implement the ports of core.',
+  },
+  nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },
+  'nest/decorators': {
+    rooms: [...CORE, 'nest', 'nest/request'],
+    packages: NEST,
+    why: 'Decorators do not know the module.',
+  },
+  'nest/handlers': { rooms: DECORATORS, packages: NEST, why: 'Interceptor and filter do not know the module.' },
+  'nest/leader': { rooms: DECORATORS, packages: NEST, why: 'A feature does not know the module.' },
+  'nest/schedule': {
+    rooms: DECORATORS,
+    packages: [...NEST, '@nestjs/schedule'],
+    why: 'The only room that needs @nestjs/schedule.',
+  },
+  'nest/module': {
+    rooms: [
+      ...DECORATORS,
+      'nest/handlers',
+      'nest/leader',
+      'memory',
+      'quorum',
+      'redis',
+      'redis/connection',
+      'redis/durability',
+    ],
+    packages: NEST,
+    why: 'The module alone knows every backend.',
+  },
+};
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** A folder of lib/, without the folders in it. */
+const room = (name) => `^lib/${escaped(name)}/[^/]+$`;
+
+const arrows = Object.entries(ROOMS).map(([name, { rooms, why }]) => ({
+  name: `arrows-of-${name.replace('/', '-')}`,
+  comment: `lib/${name} may import ${rooms.length ? rooms.map((it) => `lib/${it}`).join(', ') : 'nothing else of lib/'}. ${why}`,
+  severity: 'error',
+  from: { path: room(name) },
+  to: { path: '^lib/', pathNot: [name, ...rooms].map(room) },
+}));
+
+const packages = Object.entries(ROOMS).map(([name, { packages: allowed = [] }]) => ({
+  name: `packages-of-${name.replace('/', '-')}`,
+  comment: `lib/${name} may import node:*${allowed.map((it) => `, ${it}`).join('')}.`,
+  severity: 'error',
+  from: { path: room(name) },
+  to: {
+    dependencyTypesNot: ['core'],
+    pathNot: ['^lib/', ...allowed.map((it) => `(^|/)node_modules/${escaped(it)}(/|$)`)],
+  },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...arrows,
+    ...packages,
+    {
+      name: 'rooms',
+      comment: 'Each folder of lib/ has a line in this file that says what it may import.',
+      severity: 'error',
+      from: { path: '^lib/[^/]+/', pathNot: Object.keys(ROOMS).map(room) },
+      to: {},
+    },
+    {
+      name: 'entry-points',
+      comment: 'The entry points are for users.',
+      severity: 'error',
+      from: { path: '^lib/[^/]+/' },
+      to: { path: '^lib/[^/]+$' },
+    },
+    {
+      name: 'no-circles',
+      comment: 'A circle of imports, types included: neither file can be read without the other.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { circular: true },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

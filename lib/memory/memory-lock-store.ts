@@ -217,7 +217,7 @@ export class MemoryLockStore implements LockStore {
     return left !== undefined;
   }
 
-  /** What this id holds, alone or with others. */
+  /** What this owner holds, alone or with others. */
   #held({ resource, id: owner }: LockOwner): { lock: MemoryLock; member: MemoryMember } | undefined {
     const lock = this.connected().locks.get(resource);
     const member = lock?.member(owner);

@@ -41,7 +41,7 @@ export class Candidate {
   readonly #listener: RoundListener;
   readonly #patience: Patience;
 
-  /** @param isBack whether the id was forgotten: late releases of its earlier locks must not free its new one */
+  /** @param isBack whether the owner was forgotten: late releases of its earlier locks must not free its new one */
   constructor(
     readonly owner: LockOwner,
     private readonly deps: QuorumDeps,

@@ -9,8 +9,7 @@ import { mergeSignals } from '../util/signals.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
-import { StoreLease } from '../holding/store-lease.js';
-import { validUntil } from '../store/validity.js';
+import { StoreLease, validUntil } from '../holding/store-lease.js';
 
 /** One call to acquire, while it lasts. */
 interface Poller {

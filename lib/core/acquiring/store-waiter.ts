@@ -10,7 +10,7 @@ import {
 } from '../store/lock-store.js';
 import { isSameRequest } from '../api/lock-options.js';
 import type { Runtime } from '../store/runtime.js';
-import { validUntil } from '../store/validity.js';
+import { validUntil } from '../holding/store-lease.js';
 
 /** The queue that a waiter asks for. */
 export interface WaiterListener {

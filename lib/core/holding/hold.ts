@@ -5,8 +5,7 @@ import { LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { Holder, StoreLease } from './store-lease.js';
-import { leaseFor } from '../store/validity.js';
+import { type Holder, type StoreLease, leaseFor } from './store-lease.js';
 
 /** What a call to acquire was granted. */
 export interface Grant {

@@ -10,9 +10,8 @@ import type { Runtime } from '../store/runtime.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
-import { StoreLease } from '../holding/store-lease.js';
+import { StoreLease, validUntil } from '../holding/store-lease.js';
 import type { LeaseTransfer } from './transfer-text.js';
-import { validUntil } from '../store/validity.js';
 
 /** What `locks.adopt()` takes. Options that are left out have the default of the module. */
 export interface AdoptOptions extends Pick<

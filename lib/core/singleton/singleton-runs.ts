@@ -9,7 +9,7 @@ import { checkWork } from '../api/validation.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
-import { StoreLease } from '../holding/store-lease.js';
+import { StoreLease, validUntil } from '../holding/store-lease.js';
 import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
@@ -17,7 +17,6 @@ import {
   type SingletonWork,
 } from './singleton-run-options.js';
 import type { TickClaim, TickStore, TickReply } from '../store/tick-store.js';
-import { validUntil } from '../store/validity.js';
 
 /** The pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;

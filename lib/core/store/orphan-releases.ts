@@ -63,7 +63,7 @@ export class OrphanReleases {
     this.#late.expect(ownership, limits, unanswered);
   }
 
-  /** One question is answered of an id that waits no more. */
+  /** One question is answered of an owner that waits no more. */
   answered(ownership: LockOwner): void {
     this.#late.answered(ownership);
   }

@@ -138,7 +138,7 @@ export const FINISHED = 'finished';
 
 /** What stands in place of the claimant once a tick was given back. Behind it may stand {@link RERUNS}. */
 export const RETURNED = 'returned';
-/** What stands behind the id once the run was granted: for the first time, or after another id's. */
+/** What stands behind the owner once the run was granted: for the first time, or after another owner's. */
 export const RUNS = 'runs';
 export const RERUNS = 'reruns';
 
@@ -169,13 +169,13 @@ export interface TickNode {
   /**
    * Changes the claim where it may, in one step.
    *
-   * @returns what stands then, with a hash in place of another id's id where it is a secret;
+   * @returns what stands then, with a hash in place of another owner's id where it is a secret;
    * `null` for nothing; or 'late' or 'early' and by how many milliseconds the tick is late, for one that is refused
    */
   exchange(tick: Tick, change: ClaimChange): Promise<string | null>;
 }
 
-/** The claim of an id whose run was granted. */
+/** The claim of an owner whose run was granted. */
 export function claimText(claimant: string, state: typeof RUNS | typeof RERUNS): string {
   return `${claimant} ${state}`;
 }
@@ -185,17 +185,17 @@ export function claimText(claimant: string, state: typeof RUNS | typeof RERUNS):
  * was granted.
  */
 export function readClaim(text: string | null | undefined): { readonly claimant: string; readonly state: string } {
-  // From the end: in memory an id may be called anything.
+  // From the end: in memory an owner may be called anything.
   const [, claimant = '', state = ''] = /^(.*?)(?: (runs|reruns))?$/s.exec(text ?? '')!;
   return { claimant, state };
 }
 
-/** What stands in place of a claim that was given back: a run that another id may have begun stays one. */
+/** What stands in place of a claim that was given back: a run that another owner may have begun stays one. */
 export function returnedFrom(text: string): string {
   return readClaim(text).state === RERUNS ? claimText(RETURNED, RERUNS) : RETURNED;
 }
 
-/** Whether the claim is of this id. A quorum puts an id between the id and the state. */
+/** Whether the claim is of this owner. A quorum puts an id between the owner and the state. */
 export function isClaimOf(text: string, owner: string): boolean {
   return text === owner || text.startsWith(`${owner} `);
 }

@@ -18,7 +18,7 @@ import {
 
 const TWO = permits(2, 3);
 
-/** What every lock store keeps to: a lease that passes from one id to the next. */
+/** What every lock store keeps to: a lease that passes from one owner to the next. */
 export function describeTransfer(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
   let subject: Subject;
   let world: QueueWorld;

@@ -91,7 +91,7 @@ export class QuorumWorld {
     }
   }
 
-  /** How many nodes the lock of a resource is at, by id; an id has another name for each attempt. */
+  /** How many nodes the lock of a resource is at, by owner; an owner has another name for each attempt. */
   votes(resource: string): Map<string, number> {
     const votes = new Map<string, number>();
     for (const { locks } of this.servers) {

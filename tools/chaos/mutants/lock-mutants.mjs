@@ -59,7 +59,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'validity-from-arrival',
     what: 'a lease is trusted from the moment its grant arrived, not from the one it was asked for',
-    file: 'core/store/validity.js',
+    file: 'core/holding/store-lease.js',
     find: 'return sentAt + leaseMs - (leaseMs * 0.01 + 2);',
     replace: 'return performance.now() + leaseMs - (leaseMs * 0.01 + 2);',
     scenario: 'standstill',

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { useRedis } from '../support/redis/redis-server.js';
+
+const root = new URL('../../', import.meta.url);
+
+/** What a newcomer has to open to follow one call. */
+const MOST_FILES = 45;
+
+describe('the way of one call of a method with @DistributedLock, on a free lock', () => {
+  const redis = useRedis();
+  let files: string[];
+  let page: string;
+
+  beforeAll(async () => {
+    const env = { ...process.env, NODE_OPTIONS: '', REDIS_URL: redis().url };
+    const program = fileURLToPath(new URL('tools/walk/walk.mjs', root));
+    const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+    const { definition, call } = JSON.parse(stdout) as Record<'definition' | 'call', string[]>;
+    files = [...new Set([...definition, ...call])].sort();
+    page = await readFile(new URL('docs/internals/architecture.md', root), 'utf8');
+  });
+
+  it('passes through the stations that the page for contributors shows', () => {
+    const table = page.slice(page.indexOf('## One call'), page.indexOf('## A hand-over'));
+    const shown = [...table.matchAll(/`(?:lib\/)?((?:core|nest|redis)\/[\w./-]+)\.ts`/g)].map(([, file]) => file!);
+    expect(shown.length).toBeGreaterThan(10);
+    for (const file of shown) {
+      expect(existsSync(new URL(`lib/${file}.ts`, root))).toBe(true);
+      expect(files).toContain(file);
+    }
+  });
+
+  it(`runs through at most ${MOST_FILES} files, as many as the page says`, () => {
+    expect(files.length).toBeLessThanOrEqual(MOST_FILES);
+    expect(page).toContain(`runs through ${files.length} files of \`lib/\``);
+  });
+});

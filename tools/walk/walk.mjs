@@ -1,0 +1,57 @@
+// Which files of lib/ one call of a method with @DistributedLock runs through, by V8's coverage. Needs dist/ and a Redis (REDIS_URL).
+import { Session } from 'node:inspector/promises';
+import { fileURLToPath } from 'node:url';
+
+const dist = new URL('../../dist/esm/', import.meta.url).href;
+
+/**
+ * The files that ran between the start of the call and the settling of what it returned: a free lock, acquired and released.
+ *
+ * @param {string} connection the URL of a Redis
+ * @returns {Promise<{ call: string[], definition: string[] }>} files of lib/, without `.ts`, sorted: those of a call, and those that run
+ * when the class is defined
+ */
+export async function walk(connection) {
+  await import('reflect-metadata');
+  const { DistributedLock, RedisLockModule } = await import('nestjs-redis-lock');
+  const { Module } = await import('@nestjs/common');
+  const { NestFactory } = await import('@nestjs/core');
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  const taken = async () => filesOf(await session.post('Profiler.takePreciseCoverage'));
+
+  await taken();
+  class Shop {
+    async sell() {}
+  }
+  const sell = Object.getOwnPropertyDescriptor(Shop.prototype, 'sell');
+  Object.defineProperty(Shop.prototype, 'sell', DistributedLock('stock')(Shop.prototype, 'sell', sell) ?? sell);
+  const definition = await taken();
+  class App {}
+  Module({ imports: [RedisLockModule.forRoot({ connection })], providers: [Shop] })(App);
+  const app = await NestFactory.createApplicationContext(App, { logger: false });
+  const shop = app.get(Shop);
+  // The first calls load the scripts and open what is opened once.
+  for (let i = 0; i < 3; i++) await shop.sell();
+  await taken();
+  await shop.sell();
+  const call = await taken();
+  await app.close();
+  session.disconnect();
+  return { definition, call };
+}
+
+/** @param {{ result: { url: string, functions: { isBlockCoverage: boolean, ranges: { count: number }[] }[] }[] }} coverage */
+function filesOf({ result }) {
+  const ran = result.filter(
+    ({ url, functions }) => url.startsWith(dist) && functions.some(({ ranges }) => ranges[0].count > 0),
+  );
+  return ran.map(({ url }) => url.slice(dist.length).replace(/\.js$/, '')).sort();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const walked = await walk(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+  console.log(JSON.stringify(walked, null, 2));
+}

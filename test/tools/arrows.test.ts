@@ -59,22 +59,22 @@ describe('the arrows between the rooms of lib/', () => {
       .sort();
 
   describe.each(rooms)('lib/%s', (room) => {
-    const refused = rooms.filter((other) => other !== room && !ROOMS[room]!.rooms.includes(other)).sort();
+    const refusedRooms = rooms.filter((other) => other !== room && !ROOMS[room]!.rooms.includes(other)).sort();
 
     it('may import the rooms in its line, and no other', () => {
-      expect(refusedFrom(`lib/${room}/values.ts`)).toEqual(refused);
+      expect(refusedFrom(`lib/${room}/values.ts`)).toEqual(refusedRooms);
     });
 
     it('may not import a type either', () => {
-      expect(refusedFrom(`lib/${room}/types.ts`)).toEqual(refused);
+      expect(refusedFrom(`lib/${room}/types.ts`)).toEqual(refusedRooms);
     });
 
     it('may import the packages in its line, and node:*', () => {
-      const packages = violations.filter(({ from }) => from === `lib/${room}/packages.ts`).map(({ to }) => to);
+      const refused = violations.filter(({ from }) => from === `lib/${room}/packages.ts`).map(({ to }) => to);
       const allowed = ROOMS[room]!.packages ?? [];
-      expect(packages.map((to) => PACKAGES.find((it) => to.includes(`${it}/`) || to === it)).sort()).toEqual(
-        PACKAGES.filter((it) => !allowed.includes(it)).sort(),
-      );
+      const isRefused = (name: string): boolean => refused.some((to) => to === name || to.includes(`${name}/`));
+      expect(PACKAGES.filter(isRefused)).toEqual(PACKAGES.filter((name) => !allowed.includes(name)));
+      expect(refused).toHaveLength(PACKAGES.length - allowed.length);
     });
   });
 

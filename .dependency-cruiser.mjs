@@ -8,8 +8,8 @@ const STORE = [...API, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
-const CLIENT = [...LEASE, 'core/semaphore', 'core/leader'];
-const CORE = [...CLIENT, 'core', 'core/singleton', 'core/latch'];
+const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch'];
+const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/request', 'nest/decorators'];
 
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
@@ -28,9 +28,9 @@ export const ROOMS = {
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/leader': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
-  core: { rooms: CLIENT, why: 'The lock client is the door to leases, semaphores and campaigns.' },
-  'core/singleton': { rooms: [...CLIENT, 'core'], why: 'Built on the lock client.' },
-  'core/latch': { rooms: [...CLIENT, 'core'], why: 'Built on the lock client.' },
+  core: { rooms: [...LEASE, ...FEATURES], why: 'The lock client is the door to leases and to every feature.' },
+  'core/singleton': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   memory: { rooms: STORE, why: 'The backends do not know each other.' },
   quorum: { rooms: STORE, why: 'The backends do not know each other.' },
   'redis/lua': { rooms: [], why: 'Lua only.' },

@@ -1,6 +1,6 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
 
-/** The identity of a lock in the store: only this id may renew or release it. */
+/** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
   readonly resource: string;
   /** The owner id: `instanceId` + a secret random part. */
@@ -65,7 +65,7 @@ export interface PushedGrant {
    * not count before it was asked for once more.
    */
   readonly sentAt: number;
-  /** Whether it was granted to this id, with this very token and stamp. Only the store and the id can tell. */
+  /** Whether it was granted to this owner, with this very token and stamp. Only the store and the owner can tell. */
   readonly isFor: (owner: string) => boolean;
 }
 
@@ -115,19 +115,19 @@ export interface LockState {
   readonly waiters: readonly LockWaiter[];
 }
 
-/** How a lease passes from one id to the next. */
+/** How a lease passes from one owner to the next. */
 export interface Transfer {
   /** The owner id that holds it from now on. */
   readonly to: string;
   readonly leaseMs: number;
   /** The token to keep; the one that the store knows when it is left out. */
   readonly fencingToken?: number;
-  /** Whether the first id stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
+  /** Whether the first owner stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
   readonly share?: boolean;
 }
 
 /**
- * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by id: a command
+ * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by owner: a command
  * that is sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
 export interface LockStore {
@@ -148,35 +148,35 @@ export interface LockStore {
   /** Releases the one and acquires for the next, who waits behind all others, in one step. */
   rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /**
-   * Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the id any
+   * Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the owner any
    * more.
    */
   setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
-   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the id any more, and
+   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
    * nothing was changed.
    */
   renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
-   * Leaves the queue, and if this id holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the id, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave
+   * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
+   * it. `false`: not the owner, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave
    * together with what is sent next.
    */
   release(ownership: LockOwner, lazily?: boolean): Promise<boolean>;
-  /** Whether this id holds the resource now. */
+  /** Whether this owner holds the resource now. */
   verify(ownership: LockOwner): Promise<boolean>;
   /**
    * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least
-   * `leaseMs` more. `false`: not the id any more.
+   * `leaseMs` more. `false`: not the owner any more.
    */
   downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean>;
   /**
-   * The token of this id's lease, and of all that are minted after it, is at least this one from now on. `false`: not
-   * the id any more.
+   * The token of this owner's lease, and of all that are minted after it, is at least this one from now on. `false`: not
+   * the owner any more.
    */
   raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean>;
   /**
-   * Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the id any more.
+   * Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the owner any more.
    */
   transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null>;
   /**

@@ -1,5 +1,5 @@
 import type { Clock } from '../util/clock.js';
-import type { Due } from '../util/due-queue.js';
+import type { Due } from '../util/alarms.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
 import { asStoreError, type LockOwner } from '../store/lock-store.js';

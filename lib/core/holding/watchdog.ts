@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../util/clock.js';
-import { DueQueue } from '../util/due-queue.js';
+import { DueQueue } from '../util/alarms.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
 import type { Holder } from './store-lease.js';
 

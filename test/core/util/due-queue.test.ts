@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Due, DueQueue } from '../../../lib/core/util/due-queue.js';
+import { type Due, DueQueue } from '../../../lib/core/util/alarms.js';
 
 class Entry implements Due {
   heapIndex = -1;

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../../lib/core/util/clock.js';
-import { type Due, DueQueue } from '../../../lib/core/util/due-queue.js';
+import { type Due, DueQueue } from '../../../lib/core/util/alarms.js';
 
 /** What falls due at one time, in the order in which it was set. */
 interface FakeTimers extends Due {

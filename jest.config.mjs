@@ -51,7 +51,10 @@ export default {
     },
     project('docs', testsIn('test/docs'), `!${testsIn('test/docs/site')}`),
     // Builds the site, and opens it in a browser.
-    project('site', testsIn('test/docs/site')),
+    {
+      ...project('site', testsIn('test/docs/site')),
+      globalSetup: '<rootDir>/test/docs/site/install-packages.mjs',
+    },
     project('chaos', testsIn('tools/chaos')),
   ],
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.

@@ -14,7 +14,7 @@ import { resolveModuleOptions } from '../../lib/nest/module/module-options.js';
 import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
 import { SingletonTimeout } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
 import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
-import { generateReference } from '../../tools/docs/reference.mjs';
+import { generateReference } from '../../tools/reference/reference.mjs';
 
 const { options: tables } = (await generateReference()).declarations;
 const MODULE = 'RedisLockModuleOptions & RedisLockModuleExtras';

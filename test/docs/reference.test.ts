@@ -7,8 +7,8 @@ import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../lib/redis/redis-tick-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
-import { readDeclarations } from '../../tools/docs/declarations.mjs';
-import { gapsIn, generateReference } from '../../tools/docs/reference.mjs';
+import { readDeclarations } from '../../tools/reference/declarations.mjs';
+import { gapsIn, generateReference } from '../../tools/reference/reference.mjs';
 import { blocksOf, GUIDES, readGuide, ROOT } from './guides.js';
 
 const { pages, declarations, gaps } = await generateReference();

@@ -1,4 +1,8 @@
+// Started by scripts/docs.mjs, which installs the packages of this folder.
+//
 // npm run docs              builds the site in site/dist and checks every link of it
+// Started by scripts/docs.mjs, which installs the packages of this folder.
+//
 // npm run docs -- --serve   then serves it
 // npm run docs:dev          serves the pages while they are being written
 import { spawn } from 'node:child_process';
@@ -10,6 +14,7 @@ import { serve } from 'vitepress';
 import { checkLinks } from './check-links.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDER = join(ROOT, 'tools/docs');
 const SITE = join(ROOT, 'site/dist');
 const require = createRequire(import.meta.url);
 const TYPEDOC = join(dirname(require.resolve('typedoc/package.json')), 'bin/typedoc');
@@ -23,17 +28,17 @@ const { values } = parseArgs({
   },
 });
 
-await run(TYPEDOC, '--options', join(ROOT, 'tools/docs/typedoc.mjs'));
-if (values.dev) await run(VITEPRESS, 'dev', 'docs', '--port', values.port);
+await run(TYPEDOC, '--options', join(FOLDER, 'typedoc.mjs'));
+if (values.dev) await run(VITEPRESS, 'dev', FOLDER, '--port', values.port);
 else {
-  await run(VITEPRESS, 'build', 'docs');
+  await run(VITEPRESS, 'build', FOLDER);
   const { followed, broken } = checkLinks(SITE, process.env.DOCS_BASE);
   if (broken.length > 0) {
     console.error(`These links lead nowhere:\n${broken.map((link) => `  ${link}`).join('\n')}`);
     process.exit(1);
   }
   console.log(`All ${followed} links lead somewhere. The site is in ${SITE}`);
-  if (values.serve) await serve({ root: join(ROOT, 'docs'), port: Number(values.port) });
+  if (values.serve) await serve({ root: FOLDER, port: Number(values.port) });
 }
 
 /** Ends this program where the other one fails: that one has said why. */

@@ -31,6 +31,6 @@ export default {
     invalidLink: true,
   },
   treatValidationWarningsAsErrors: true,
-  // Ours are explained in reference.mjs.
+  // Ours are explained in tools/reference/reference.mjs.
   blockTags: [...OptionDefaults.blockTags, '@allowed', '@remedy'],
 };

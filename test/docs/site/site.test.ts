@@ -1,8 +1,15 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { BROWSER, findTools } from '../../support/process/toolchain.mjs';
 import { findOnPath } from '../../../scripts/setup/programs.mjs';
+import {
+  type Browser,
+  type BrowserContext,
+  type ConsoleMessage,
+  launchBrowser,
+  type Page,
+  type Response,
+} from '../../../tools/docs/browser.mjs';
 import { GUIDES, readGuide, ROOT } from '../guides.js';
 import { serveSite, type SiteServer } from './site-server.js';
 
@@ -19,7 +26,7 @@ const withDiagrams = pages.filter(({ text }) => /^```mermaid$/m.test(text));
 
 describe('the site in a browser', () => {
   let site: SiteServer | undefined;
-  let browser: Browser | undefined;
+  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   /** What the browser complained of, on any page of a test. */
@@ -28,11 +35,7 @@ describe('the site in a browser', () => {
   beforeAll(async () => {
     const [program] = findTools([BROWSER]);
     site = await serveSite();
-    browser = await chromium.launch({
-      executablePath: program!.startsWith('/') ? program! : (await findOnPath(program!, process.env))!,
-      // Chromium has no sandbox for root, whom containers run as. It opens nothing but our own pages.
-      chromiumSandbox: process.getuid?.() !== 0,
-    });
+    browser = await launchBrowser(program!.startsWith('/') ? program! : (await findOnPath(program!, process.env))!);
   }, BUILD_MS);
   afterAll(async () => {
     await browser?.close();
@@ -41,14 +44,14 @@ describe('the site in a browser', () => {
 
   beforeEach(async () => {
     complaints = [];
-    context = await browser!.newContext({ baseURL: site!.url });
+    context = await browser.newContext({ baseURL: site!.url });
     context.setDefaultTimeout(PAGE_MS);
     page = await context.newPage();
-    page.on('console', (message) => {
+    page.on('console', (message: ConsoleMessage) => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
     });
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('response', (response) => {
+    page.on('pageerror', (error: Error) => complaints.push(error.message));
+    page.on('response', (response: Response) => {
       if (!response.ok() && response.status() !== 304) complaints.push(`${response.status()} ${response.url()}`);
     });
   });

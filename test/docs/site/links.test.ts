@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkLinks } from '../../tools/docs/check-links.mjs';
+import { checkLinks } from '../../../tools/docs/check-links.mjs';
 
 describe('the check of the links of the site', () => {
   let site: string;

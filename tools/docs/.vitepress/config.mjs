@@ -5,7 +5,7 @@ import { defineConfig } from 'vitepress';
 import { useRepositoryMarkdown } from './markdown.mjs';
 import { firstPageOf, NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
 
-const { name, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const { name, description } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><text y=".9em" font-size="90">🔒</text></svg>';
@@ -17,11 +17,11 @@ export default defineConfig({
   // For a site that is not at the root of its host, such as the pages of a project on GitHub.
   base: process.env.DOCS_BASE ?? '/',
   // The root of the repository: the README is the home page, and links to it work.
-  srcDir: '..',
+  srcDir: '../..',
   srcExclude: NO_PAGES,
   rewrites: sitePathOf,
-  outDir: `../${SITE_FOLDER}/dist`,
-  cacheDir: `../${SITE_FOLDER}/cache`,
+  outDir: `../../${SITE_FOLDER}/dist`,
+  cacheDir: `../../${SITE_FOLDER}/cache`,
   markdown: {
     // The anchors that GitHub makes of headings.
     anchor: { slugify: (heading) => slug(heading) },
@@ -31,6 +31,7 @@ export default defineConfig({
   },
   vite: {
     publicDir: false,
+    plugins: [{ name: 'packages-of-the-site', configResolved: forgetUnseenPackages }],
     // Mermaid is large. Only the pages that have a diagram load it.
     build: { chunkSizeWarningLimit: 3_000 },
   },
@@ -47,3 +48,11 @@ export default defineConfig({
     search: { provider: 'local' },
   },
 });
+
+/**
+ * VitePress names packages of its own that the development server should bundle. Vite looks for them from the folder of the pages,
+ * where it does not find those of this folder, and warns. The server works without their bundles.
+ */
+function forgetUnseenPackages({ optimizeDeps }) {
+  optimizeDeps.include = optimizeDeps.include?.filter((name) => !name.startsWith('vitepress >'));
+}

@@ -1,4 +1,4 @@
-import { tickOf } from '../core/store/fencing-token.js';
+import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
 import { MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
@@ -58,58 +58,58 @@ export class MemoryLockStore implements LockStore {
     return { released: this.#release(owner), next: this.#acquire(waiter, leaseMs, queueing) };
   }
 
-  async setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    const held = this.#held(ownership);
+  async setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    const held = this.#held(owner);
     if (held?.lock.mode !== 'reentrant' && held?.lock.mode !== 'write') return false;
     held.lock.lengthen({ ...held.member, depth }, leaseMs);
     return true;
   }
 
-  async renew(ownership: LockOwner, leaseMs: number, exactly = false): Promise<boolean> {
-    const held = this.#held(ownership);
+  async renew(owner: LockOwner, leaseMs: number, exactly = false): Promise<boolean> {
+    const held = this.#held(owner);
     if (exactly) held?.lock.put(held.member, leaseMs);
     else held?.lock.lengthen(held.member, leaseMs);
     return held !== undefined;
   }
 
-  async release(ownership: LockOwner): Promise<boolean> {
-    return this.#release(ownership);
+  async release(owner: LockOwner): Promise<boolean> {
+    return this.#release(owner);
   }
 
-  async verify(ownership: LockOwner): Promise<boolean> {
-    return this.#held(ownership) !== undefined;
+  async verify(owner: LockOwner): Promise<boolean> {
+    return this.#held(owner) !== undefined;
   }
 
-  async downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
-    const held = this.#held(ownership);
+  async downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
+    const held = this.#held(owner);
     if (held?.lock.mode !== 'write' && held?.lock.mode !== 'read') return false;
     const { lock, member } = held;
     lock.lengthen({ ...member, depth: 1 }, leaseMs);
     if (lock.mode === 'read') return true; // the command was sent again
     lock.downgrade();
-    this.#server.grantWaiting(ownership.resource);
+    this.#server.grantWaiting(owner.resource);
     return true;
   }
 
-  async raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
-    const held = this.#held(ownership);
-    this.connected().raiseTick(tickOf(fencingToken));
+  async raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
+    const held = this.#held(owner);
+    this.connected().raiseTick(fencingTickOf(fencingToken));
     if (held && held.member.fencingToken < fencingToken) held.lock.replace({ ...held.member, fencingToken });
     return held !== undefined;
   }
 
-  async transfer(ownership: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
-    const heir = this.#held({ ...ownership, id: to });
-    if (heir) {
+  async transfer(owner: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
+    const next = this.#held({ ...owner, id: to });
+    if (next) {
       // The command was sent again.
-      heir.lock.lengthen(heir.member, leaseMs);
-      return heir.member.fencingToken;
+      next.lock.lengthen(next.member, leaseMs);
+      return next.member.fencingToken;
     }
-    const held = this.#held(ownership);
+    const held = this.#held(owner);
     if (!held) return null;
     const { lock, member } = held;
     if (share && !lock.isShared) return null;
-    if (!share || lock.mode !== 'read') lock.remove(ownership.id);
+    if (!share || lock.mode !== 'read') lock.remove(owner.id);
     const token = fencingToken ?? member.fencingToken;
     lock.put({ ...member, owner: to, fencingToken: token, depth: 1 }, leaseMs);
     return token;
@@ -146,7 +146,7 @@ export class MemoryLockStore implements LockStore {
     // The one with this very token, or else the one whose leases count up to it.
     const meant =
       members.find((member) => member.fencingToken === fencingToken) ??
-      members.find((member) => tickOf(member.fencingToken) === tickOf(fencingToken));
+      members.find((member) => fencingTickOf(member.fencingToken) === fencingTickOf(fencingToken));
     const left = meant && server.locks.remove(resource, meant.owner);
     if (left) server.grantWaiting(resource, undefined, left);
     return left !== undefined;
@@ -202,7 +202,7 @@ export class MemoryLockStore implements LockStore {
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
     const sentAt = Math.floor(queueing.sentAt);
     queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
-    lock.heed(waiter);
+    lock.acceptTotal(waiter);
     // What it decided may let in those before it.
     if (permits?.isResized) server.grantWaiting(resource);
     return { status: 'queued', ttlMs };

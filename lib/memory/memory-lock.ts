@@ -89,7 +89,7 @@ export class MemoryLock {
    * One who is granted, or queued: what it decided on the total counts from now on, unless an earlier request had
    * decided.
    */
-  heed({ permits = ONE }: LockRequest): void {
+  acceptTotal({ permits = ONE }: LockRequest): void {
     this.#total = this.#totalFor(permits);
     this.#isResized ||= permits.isResized;
   }

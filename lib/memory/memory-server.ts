@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import { TOKENS_PER_TICK } from '../core/store/fencing-token.js';
+import { TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { LockOwner, PushedGrant, LockHolder, LockState, LockWaiter } from '../core/store/lock-store.js';
@@ -59,7 +59,7 @@ export class MemoryServer {
     const { resource, id: owner, permits } = request;
     const fencingToken = this.#mintToken();
     const lock = this.locks.open(resource, request, left);
-    lock.heed(request);
+    lock.acceptTotal(request);
     lock.put({ owner, fencingToken, depth: 1, permits: permits?.count ?? 1 }, leaseMs);
     return fencingToken;
   }
@@ -124,7 +124,7 @@ export class MemoryServer {
   #mintToken(): number {
     const byTheClock = Math.floor((this.clock.wallNow() - TICKS_BEGIN_MS) * TICKS_PER_MS);
     this.#lastTick = Math.max(this.#lastTick + 1, byTheClock);
-    return this.#lastTick * TOKENS_PER_TICK;
+    return this.#lastTick * TOKENS_PER_FENCING_TICK;
   }
 }
 

@@ -27,10 +27,12 @@ import {
 export class MemoryTickStore implements TickStore, TickNode {
   constructor(private readonly server: MemoryServer = new MemoryServer()) {}
 
-  async claim(tick: Tick, { ownership, leaseMs, keepMs, overlap, takeOver, due }: TickClaim): Promise<TickReply> {
+  async claim(
+    tick: Tick,
+    { owner: { id: owner }, leaseMs, keepMs, overlap, takeOver, due }: TickClaim,
+  ): Promise<TickReply> {
     const { claims, locks } = this.server;
     const { resource } = tick;
-    const { id: owner } = ownership;
     const key = claimKey(tick);
     const claim = claims.get(key);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };

@@ -1,4 +1,4 @@
-import { tickOf } from '../core/store/fencing-token.js';
+import { fencingTickOf } from '../core/store/fencing-token.js';
 import { Deferred } from '../core/util/promises.js';
 import { type LockHolder, type LockState, LockStoreError } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
@@ -57,8 +57,8 @@ export async function forceReleaseOnNodes(
 ): Promise<boolean> {
   const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
   const all = sightings(states);
-  const meant = tickOf(fencingToken);
-  const isMeant = ({ holder }: Sighting) => tickOf(holder.fencingToken) === meant;
+  const meant = fencingTickOf(fencingToken);
+  const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
   const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
   const seen = exact ?? all.find((each) => each.some(isMeant));
   if (seen === undefined) {

@@ -68,19 +68,18 @@ export class QuorumTickStore implements TickStore {
   }
 
   async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
-    const { ownership, leaseMs, keepMs, takeOver, due } = claim;
+    const { owner, leaseMs, keepMs, takeOver, due } = claim;
     for (let looks = 1; ; looks++) {
-      const lock = await this.store.acquire(ownership, leaseMs);
+      const lock = await this.store.acquire(owner, leaseMs);
       if (lock.status === 'granted') {
         const reply = await this.#decideAlone(tick, claim, lock.fencingToken);
-        if (reply.status !== 'granted') this.store.abandon(ownership);
+        if (reply.status !== 'granted') this.store.abandon(owner);
         return reply;
       }
       const { ttlMs } = lock;
       // An instance that watches a claim makes the nodes keep it, however long the run takes.
-      const { id: owner } = ownership;
-      const look = takeOver === 'nothing' ? { owner, due, isJudged: true } : { owner, keepMs };
-      const { mine, others, returned, isFinished, open, refusal } = sort(await this.#exchange(tick, look), ownership);
+      const look = takeOver === 'nothing' ? { owner: owner.id, due, isJudged: true } : { owner: owner.id, keepMs };
+      const { mine, others, returned, isFinished, open, refusal } = sort(await this.#exchange(tick, look), owner);
       if (isFinished) return { status: 'finished' };
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
       if (others.length > 0) return { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
@@ -97,12 +96,12 @@ export class QuorumTickStore implements TickStore {
     }
   }
 
-  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, ownership, keepMs, () => FINISHED);
+  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    return this.#end(tick, owner, keepMs, () => FINISHED);
   }
 
-  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, ownership, keepMs, returnedFrom);
+  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    return this.#end(tick, owner, keepMs, returnedFrom);
   }
 
   async #end(
@@ -120,11 +119,10 @@ export class QuorumTickStore implements TickStore {
 
   /** Decides under the job's lock: no other instance does at the same time. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
-    const { ownership, keepMs, takeOver, due } = claim;
-    const { id: owner } = ownership;
+    const { owner, keepMs, takeOver, due } = claim;
     try {
       const isNew = takeOver === 'nothing';
-      const seen = sort(await this.#exchange(tick, { owner, due, isJudged: isNew }), ownership);
+      const seen = sort(await this.#exchange(tick, { owner: owner.id, due, isJudged: isNew }), owner);
       const { mine, others, returned } = seen;
       if (seen.isFinished) return { status: 'finished' };
       if (!isNew && mine.length + others.length + returned.length === 0) return { status: 'finished' };
@@ -134,44 +132,38 @@ export class QuorumTickStore implements TickStore {
       }
       if (isNew && seen.refusal && mine.length + returned.length + seen.open < this.#majority) return seen.refusal;
       const rerun = begun || mine.some(isRerun) || returned.some(isRerun);
-      const to = claimText(owner, rerun ? RERUNS : RUNS);
+      const to = claimText(owner.id, rerun ? RERUNS : RUNS);
       const written = sort(
-        await this.#exchange(tick, { owner, to, force: true, keepMs, due, isJudged: isNew }),
-        ownership,
+        await this.#exchange(tick, { owner: owner.id, to, force: true, keepMs, due, isJudged: isNew }),
+        owner,
       );
       if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, rerun };
       if (written.isFinished) return { status: 'finished' };
       throw new LockStoreError('unknown', 'the claim of the tick was not written to a majority');
     } catch (error) {
-      this.store.abandon(ownership);
+      this.store.abandon(owner);
       throw error;
     }
   }
 
   /** An earlier run holds the lock: marks the tick as finished, so that no instance runs it. */
-  async #dropTick(tick: Tick, { ownership, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
-    const written = await this.#exchange(tick, { owner: ownership.id, to: FINISHED, keepMs, due, isJudged: true });
+  async #dropTick(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
+    const written = await this.#exchange(tick, { owner: owner.id, to: FINISHED, keepMs, due, isJudged: true });
     const isDropped = written.filter((text) => text === FINISHED).length >= this.#majority;
     if (isDropped) return { status: 'overlap' };
-    const { others, refusal } = sort(written, ownership);
+    const { others, refusal } = sort(written, owner);
     return others.length === 0 && refusal ? refusal : { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
   }
 
   /** An earlier run holds the lock: tries to claim the tick for when that run is over. */
-  async #claimAhead(
-    tick: Tick,
-    { ownership, keepMs, due }: TickClaim,
-    ttlMs: number,
-    rerun: boolean,
-  ): Promise<TickReply> {
-    const { id: owner } = ownership;
+  async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, rerun: boolean): Promise<TickReply> {
     for (let splits = 1; splits <= MOST_SPLITS; splits++) {
       // Each text is unique: the command that drops a claim may come late, and must not drop the next one.
-      const text = `${owner} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
-      const texts = await this.#exchange(tick, { owner, to: text, keepMs, due, isJudged: true });
-      const { mine, others, isFinished, refusal } = sort(texts, ownership);
+      const text = `${owner.id} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
+      const texts = await this.#exchange(tick, { owner: owner.id, to: text, keepMs, due, isJudged: true });
+      const { mine, others, isFinished, refusal } = sort(texts, owner);
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
-      await this.#exchange(tick, { owner, drop: text }).catch(() => {});
+      await this.#exchange(tick, { owner: owner.id, drop: text }).catch(() => {});
       if (isFinished) return { status: 'finished' };
       if (others.some((other) => others.filter((each) => each === other).length >= this.#majority)) {
         return { status: 'taken', ttlMs, isBegun: others.some(isBegun) };

@@ -21,12 +21,12 @@ export class RedisTickStore implements TickStore, TickNode {
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { ownership, leaseMs, keepMs, overlap, takeOver, due } = claim;
+    const { owner, leaseMs, keepMs, overlap, takeOver, due } = claim;
     const lock = keys.lock(resource);
     const [status, value, flag] = await this.store.run<[TickReply['status'], number, number]>(
       CLAIM_TICK,
       [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
-      [ownership.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
+      [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
     );
     switch (status) {
       case 'granted':

@@ -151,18 +151,18 @@ describe('the ACL user of docs/operations/acl.md', () => {
   });
 
   it.each(['exclusive', 'reentrant'] as const)('may hold %s locks', async (mode) => {
-    const ownership = { resource: mode, id: `${store.clientId}/1`, mode };
-    const other = { ...ownership, id: `${store.clientId}/2` };
+    const owner = { resource: mode, id: `${store.clientId}/1`, mode };
+    const other = { ...owner, id: `${store.clientId}/2` };
     const queueing = { sentAt: 1, maxWaiters: 10 };
-    expect(await store.acquire(ownership, 1_000, queueing)).toMatchObject({ status: 'granted' });
+    expect(await store.acquire(owner, 1_000, queueing)).toMatchObject({ status: 'granted' });
     expect(await store.acquire(other, 1_000, queueing)).toMatchObject({ status: 'queued' });
-    expect(await store.setDepth(ownership, 2, 1_000)).toBe(mode === 'reentrant');
-    expect(await store.renew(ownership, 1_000)).toBe(true);
-    expect(await store.verify(ownership)).toBe(true);
+    expect(await store.setDepth(owner, 2, 1_000)).toBe(mode === 'reentrant');
+    expect(await store.renew(owner, 1_000)).toBe(true);
+    expect(await store.verify(owner)).toBe(true);
     expect(await store.inspect(mode)).toMatchObject({ mode });
-    const next = { ...ownership, id: `${store.clientId}/3` };
-    expect(await store.rotate(ownership, next, 1_000, queueing)).toMatchObject({ released: true });
-    for (const { id: owner } of [other, next]) expect(await store.release({ ...ownership, id: owner })).toBe(true);
+    const next = { ...owner, id: `${store.clientId}/3` };
+    expect(await store.rotate(owner, next, 1_000, queueing)).toMatchObject({ released: true });
+    for (const { id } of [other, next]) expect(await store.release({ ...owner, id })).toBe(true);
   });
 
   it('may share locks, hand them on, and look after them', async () => {
@@ -186,10 +186,10 @@ describe('the ACL user of docs/operations/acl.md', () => {
   it('may run singleton jobs', async () => {
     const tickStore = new RedisTickStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
-    const ownership = { resource: 'cron:job', id: `${store.clientId}/3`, mode: 'exclusive' as const };
-    const claim = { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
+    const owner = { resource: 'cron:job', id: `${store.clientId}/3`, mode: 'exclusive' as const };
+    const claim = { owner, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
     expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
-    await expect(tickStore.finish(tick, ownership, 1_000)).resolves.toBeUndefined();
+    await expect(tickStore.finish(tick, owner, 1_000)).resolves.toBeUndefined();
   });
 
   it('may use latches', async () => {

@@ -51,8 +51,8 @@ describe('ticks that are times, on a quorum', () => {
   const target = () => ({ resource, tick: new Date(now).toISOString() });
 
   function wish(owner: string): TickClaim {
-    const ownership = { resource, id: owner, mode: 'exclusive' as const };
-    return { ownership, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver: 'nothing', due: due() };
+    const lockOwner = { resource, id: owner, mode: 'exclusive' as const };
+    return { owner: lockOwner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver: 'nothing', due: due() };
   }
 
   it('claims a tick that waits after its claims were split, and all of them given up', async () => {

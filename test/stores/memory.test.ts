@@ -107,8 +107,8 @@ describe('the in-memory server', () => {
     const server = new MemoryServer(clock);
     const tickStore = new MemoryTickStore(server);
     for (let minute = 0; minute < 100; minute++) {
-      const ownership = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
-      const claim = { ownership, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
+      const owner = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
+      const claim = { owner, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
       await tickStore.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }

@@ -66,10 +66,10 @@ export class Watchdog {
     this.#timer?.cancel();
     this.#wakesAt = wakesAt;
     // In the background: a lease alone is no reason to keep a process alive.
-    this.#timer = this.clock.setTimer(() => this.#tick(), wakesAt - this.clock.now(), { background: true });
+    this.#timer = this.clock.setTimer(() => this.#renewDue(), wakesAt - this.clock.now(), { background: true });
   }
 
-  #tick(): void {
+  #renewDue(): void {
     this.#timer = undefined;
     this.#wakesAt = Infinity;
     const now = this.clock.now();

@@ -24,7 +24,7 @@ const OVERLAP_PAUSE_MS = 250;
 
 /** The attempt of this instance to run one tick. */
 interface TickAttempt extends ResolvedSingletonRun {
-  readonly ownership: LockOwner;
+  readonly owner: LockOwner;
   readonly startedAt: number;
 }
 
@@ -58,7 +58,7 @@ export class SingletonRuns {
     const { resource } = resolved.target;
     const attempt: TickAttempt = {
       ...resolved,
-      ownership: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
+      owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
     };
     let claimed = await (resolved.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
@@ -136,8 +136,8 @@ export class SingletonRuns {
   ): Promise<Claimed | undefined> {
     const { deps, tickStore } = this;
     const { clock, closing } = deps;
-    const { lock, target, ownership, keepMs, options, due } = attempt;
-    const claim: TickClaim = { ownership, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
+    const { lock, target, owner, keepMs, options, due } = attempt;
+    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
     if (closing.aborted) return undefined;
     let sentAt = 0;
     const answer = await askUntil(deps.alarms, clock, {
@@ -149,7 +149,7 @@ export class SingletonRuns {
       // The last attempt begins at the end of `waitMs`, or less than a pause later.
       giveUpAt: since + lock.waitMs + RETRY_PAUSE_MS,
       unanswered({ outcome }, command) {
-        if (outcome !== 'failed') deps.orphanReleases.refuseLateGrant(command, ownership, lock);
+        if (outcome !== 'failed') deps.orphanReleases.refuseLateGrant(command, owner, lock);
         return false;
       },
       // A grant that arrives after its lease is asked for again: the claim still has this owner id.
@@ -167,8 +167,8 @@ export class SingletonRuns {
    * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the
    * lock of the job are given up, so that any instance may have the tick.
    */
-  #forget({ ownership, lock, target, keepMs }: TickAttempt): undefined {
-    this.deps.orphanReleases.start(ownership, lock, () => this.tickStore.giveBack(target, ownership, keepMs));
+  #forget({ owner, lock, target, keepMs }: TickAttempt): undefined {
+    this.deps.orphanReleases.start(owner, lock, () => this.tickStore.giveBack(target, owner, keepMs));
   }
 
   #unclaimed(
@@ -188,9 +188,9 @@ export class SingletonRuns {
     work: SingletonWork<T>,
   ): Promise<T> {
     const { deps, leases } = this;
-    const { options, ownership, lock, startedAt } = attempt;
+    const { options, owner, lock, startedAt } = attempt;
     const { job, tick } = options;
-    const storeLease = new StoreLease(ownership, fencingToken, sentAt, lock, deps.clock);
+    const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
     const lease = leases.hold({ storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt }, lock);
     return leases.runUnder(lease, async () => {
       deps.observers.emit({ type: 'tickStarted', job, tick, rerun });
@@ -222,11 +222,11 @@ export class SingletonRuns {
   }
 
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
-  async #finish({ options, target, ownership, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
+  async #finish({ options, target, owner, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { alarms, clock, closing } = this.deps;
     await askUntil(alarms, clock, {
-      send: () => this.tickStore.finish(target, ownership, keepMs),
+      send: () => this.tickStore.finish(target, owner, keepMs),
       // Leaves time for more than one try within the lease.
       timeoutMs: Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3),
       giveUpAt: clock.now() + lock.leaseMs + RETRY_PAUSE_MS,

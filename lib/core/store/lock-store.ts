@@ -151,34 +151,34 @@ export interface LockStore {
    * Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the owner any
    * more.
    */
-  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
+  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
    * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
    * nothing was changed.
    */
-  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
+  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
    * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
    * it. `false`: not the owner, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave
    * together with what is sent next.
    */
-  release(ownership: LockOwner, lazily?: boolean): Promise<boolean>;
+  release(owner: LockOwner, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
-  verify(ownership: LockOwner): Promise<boolean>;
+  verify(owner: LockOwner): Promise<boolean>;
   /**
    * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least
    * `leaseMs` more. `false`: not the owner any more.
    */
-  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean>;
+  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean>;
   /**
    * The token of this owner's lease, and of all that are minted after it, is at least this one from now on. `false`: not
    * the owner any more.
    */
-  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean>;
+  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean>;
   /**
    * Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the owner any more.
    */
-  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null>;
+  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
    * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in
    * use as something else.

@@ -43,43 +43,43 @@ export class OrphanReleases {
     return this.#late.size;
   }
 
-  start(ownership: LockOwner, limits: Limits, before = this.#withdrawn.get(ownership)): void {
-    this.#withdrawn.set(ownership, before);
+  start(owner: LockOwner, limits: Limits, before = this.#withdrawn.get(owner)): void {
+    this.#withdrawn.set(owner, before);
     // It may go on for as long as the lease lasts: the caller's data is not kept for so long.
-    inRootContext(() => this.#begin(ownership, limits, before));
+    inRootContext(() => this.#begin(owner, limits, before));
   }
 
-  #begin(ownership: LockOwner, limits: Limits, before: Before | undefined): void {
-    const earlier = this.#pending.get(ownership.id);
-    const repeat = () => this.#repeat(ownership, limits, before);
+  #begin(owner: LockOwner, limits: Limits, before: Before | undefined): void {
+    const earlier = this.#pending.get(owner.id);
+    const repeat = () => this.#repeat(owner, limits, before);
     const work = (earlier ? earlier.then(repeat) : repeat()).finally(() => {
-      if (this.#pending.get(ownership.id) === work) this.#pending.delete(ownership.id);
+      if (this.#pending.get(owner.id) === work) this.#pending.delete(owner.id);
     });
-    this.#pending.set(ownership.id, work);
+    this.#pending.set(owner.id, work);
   }
 
   /** The id waits no more, and so many of its questions may still be executed. What they are granted is given back. */
-  expectLate(ownership: LockOwner, limits: Limits, unanswered: number): void {
-    this.#late.expect(ownership, limits, unanswered);
+  expectLate(owner: LockOwner, limits: Limits, unanswered: number): void {
+    this.#late.expect(owner, limits, unanswered);
   }
 
   /** One question is answered of an owner that waits no more. */
-  answered(ownership: LockOwner): void {
-    this.#late.answered(ownership);
+  answered(owner: LockOwner): void {
+    this.#late.answered(owner);
   }
 
   /**
    * A message reports a grant for which no call waits here. It changes nothing unless that is one of
    * this client's: a process that may use the channels can repeat in one inbox what was said in another.
    */
-  hear(grant: PushedGrant, isHeld: (ownership: LockOwner) => boolean): void {
+  hear(grant: PushedGrant, isHeld: (owner: LockOwner) => boolean): void {
     const departed = this.#late.claim(grant);
-    if (departed && !isHeld(departed.ownership)) this.start(departed.ownership, departed.limits);
+    if (departed && !isHeld(departed.owner)) this.start(departed.owner, departed.limits);
   }
 
   /** Releases it once more. Nothing more is sent where a release is under way: it comes after that. */
-  again(ownership: LockOwner, limits: Limits): void {
-    if (!this.#pending.has(ownership.id)) this.start(ownership, limits);
+  again(owner: LockOwner, limits: Limits): void {
+    if (!this.#pending.has(owner.id)) this.start(owner, limits);
   }
 
   /**
@@ -90,13 +90,13 @@ export class OrphanReleases {
    */
   refuseLateGrant(
     command: Promise<{ readonly status: string }>,
-    ownership: LockOwner,
+    owner: LockOwner,
     limits: Limits,
-    isHeld = () => !this.#withdrawn.has(ownership),
+    isHeld = () => !this.#withdrawn.has(owner),
   ): void {
     command.then(
       ({ status }) => {
-        if (status === 'granted' && !isHeld()) this.start(ownership, limits);
+        if (status === 'granted' && !isHeld()) this.start(owner, limits);
       },
       () => {},
     );
@@ -110,14 +110,10 @@ export class OrphanReleases {
     this.#stop.abort();
   }
 
-  async #repeat(
-    ownership: LockOwner,
-    { leaseMs, attemptTimeoutMs }: Limits,
-    before: Before | undefined,
-  ): Promise<void> {
+  async #repeat(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, before: Before | undefined): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
     await askUntil(this.alarms, this.clock, {
-      send: () => (before ? this.#inOrder(before, ownership) : this.store.release(ownership)),
+      send: () => (before ? this.#inOrder(before, owner) : this.store.release(owner)),
       timeoutMs: attemptTimeoutMs,
       giveUpAt: expiresAt,
       pauseMs: (failures) => backoff(PAUSE_MS, failures),
@@ -126,9 +122,9 @@ export class OrphanReleases {
   }
 
   /** The release is sent whatever becomes of the command before it. */
-  async #inOrder(before: Before, ownership: LockOwner): Promise<boolean> {
+  async #inOrder(before: Before, owner: LockOwner): Promise<boolean> {
     const [first] = await Promise.allSettled([before()]);
-    const wasHeld = await this.store.release(ownership);
+    const wasHeld = await this.store.release(owner);
     if (first.status === 'rejected') throw first.reason;
     return wasHeld;
   }
@@ -139,7 +135,7 @@ export type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
 /** One that waits no more, though the store may still grant it what it has asked for. */
 export interface Departed {
-  readonly ownership: LockOwner;
+  readonly owner: LockOwner;
   readonly limits: Limits;
 }
 
@@ -173,23 +169,23 @@ export class LateGrants {
   }
 
   /** @param unanswered how many of its questions may still be executed */
-  expect(ownership: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
+  expect(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
     this.#sweep();
-    const { resource } = ownership;
+    const { resource } = owner;
     const entries = this.#byResource.get(resource)?.slice(1 - MOST.ofResource) ?? [];
     // One that is executed about now has its place, and then its lease, for so long.
     const endsAt = this.clock.now() + 2 * leaseMs;
     // The options of a call have a signal of the caller's, which is not to be kept for so long.
     const limits = { leaseMs, attemptTimeoutMs };
-    entries.push({ ownership, limits, endsAt, unanswered, heardToken: 0 });
+    entries.push({ owner, limits, endsAt, unanswered, heardToken: 0 });
     this.#byResource.delete(resource);
     this.#byResource.set(resource, entries);
   }
 
   /** One of its questions is answered. After the last one nothing is expected of it. */
-  answered({ resource, id: owner }: LockOwner): void {
+  answered({ resource, id }: LockOwner): void {
     const entries = this.#byResource.get(resource);
-    const entry = entries?.find(({ ownership }) => ownership.id === owner);
+    const entry = entries?.find(({ owner }) => owner.id === id);
     if (entry === undefined || --entry.unanswered > 0) return;
     if (entries!.length === 1) this.#byResource.delete(resource);
     else entries!.splice(entries!.indexOf(entry), 1);
@@ -197,7 +193,7 @@ export class LateGrants {
 
   /** Whom a grant is for, if it is one of these. Once for each grant, however often its message comes. */
   claim(grant: PushedGrant): Departed | undefined {
-    const entry = this.#byResource.get(grant.resource)?.find(({ ownership }) => grant.isFor(ownership.id));
+    const entry = this.#byResource.get(grant.resource)?.find(({ owner }) => grant.isFor(owner.id));
     if (entry === undefined || entry.heardToken >= grant.fencingToken) return undefined;
     entry.heardToken = grant.fencingToken;
     return entry;

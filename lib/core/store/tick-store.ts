@@ -11,7 +11,7 @@ export interface Tick {
 /** How an instance wants a tick. */
 export interface TickClaim {
   /** Who claims, and who holds the job's lock if it is granted. */
-  readonly ownership: LockOwner;
+  readonly owner: LockOwner;
   readonly leaseMs: number;
   /** How long the claim is remembered, in milliseconds. With `due`, at least {@link windowMs}. */
   readonly keepMs: number;
@@ -62,12 +62,12 @@ export type TickReply =
 export interface TickStore {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
   /** Notes that the tick has run, if it is still this owner's: no process reruns it. */
-  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
+  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
   /**
    * Gives the tick back, if it is still this owner's, which has not begun its run and never will: any instance may have
    * it.
    */
-  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void>;
+  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
 }
 
 /** When a tick of a schedule is due, and how far from that it may start, by the clock of the store. */

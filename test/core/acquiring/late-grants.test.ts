@@ -105,9 +105,9 @@ describe('a grant', () => {
 
 it('keeps nothing of the caller in mind for those who wait no more', () => {
   const late = new LateGrants(new FakeClock());
-  const ownership = { resource: 'stock', id: 'a/1/x', mode: 'exclusive' } as const;
+  const owner = { resource: 'stock', id: 'a/1/x', mode: 'exclusive' } as const;
   const options = { leaseMs: 3_000, attemptTimeoutMs: 100, signal: new AbortController().signal };
-  late.expect(ownership, options, 1);
+  late.expect(owner, options, 1);
   const departed = late.claim({ resource: 'stock', fencingToken: 1, sentAt: 0, isFor: () => true });
   expect(departed?.limits).toStrictEqual({ leaseMs: 3_000, attemptTimeoutMs: 100 });
 });

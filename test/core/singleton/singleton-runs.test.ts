@@ -48,7 +48,7 @@ describe('a tick that fires on every instance', () => {
     const other = ben.fire('09:00');
     await fleet.clock.advance(10_000);
     expect(anna.tickStore.claims).toHaveLength(3);
-    expect(new Set(anna.tickStore.claims.map(({ claim }) => claim.ownership.id)).size).toBe(1);
+    expect(new Set(anna.tickStore.claims.map(({ claim }) => claim.owner.id)).size).toBe(1);
     expect(fleet.runs).toHaveLength(1);
     expect(other.value).toBeUndefined();
   });

@@ -180,9 +180,9 @@ describe('with durability, on a primary and its replica', () => {
     const { store } = await start(DURABLY);
     const tickStore = new RedisTickStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
-    const ownership = { resource: tick.resource, id: `${store.clientId}/1`, mode: 'exclusive' as const };
+    const owner = { resource: tick.resource, id: `${store.clientId}/1`, mode: 'exclusive' as const };
     const claim = {
-      ownership,
+      owner,
       leaseMs: 10_000,
       keepMs: 10_000,
       overlap: 'skip' as const,
@@ -194,10 +194,10 @@ describe('with durability, on a primary and its replica', () => {
     expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
     pair.stall();
     for (let i = 0; i < 2; i++) {
-      expect(await rejection(tickStore.finish(tick, ownership, 10_000))).toBeInstanceOf(LockStoreError);
+      expect(await rejection(tickStore.finish(tick, owner, 10_000))).toBeInstanceOf(LockStoreError);
     }
     pair.heal();
-    await tickStore.finish(tick, ownership, 10_000);
+    await tickStore.finish(tick, owner, 10_000);
     expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
   });
 });

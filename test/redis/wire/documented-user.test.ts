@@ -100,15 +100,21 @@ describe('the ACL line of docs/operations/acl.md', () => {
     () => latches.latch('latch', 2).remaining(),
     async () => {
       const tickStore = new RedisTickStore(store);
-      const ownership = {
+      const owner = {
         resource: 'job',
         id: createOwnerId(store.clientId, new SystemRandom()),
         mode: 'exclusive' as const,
       };
       const tick = { resource: 'job', tick: '1' };
-      await tickStore.claim(tick, { ownership, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip', takeOver: 'nothing' });
-      await tickStore.finish(tick, ownership, 1_000);
-      await store.release(ownership);
+      await tickStore.claim(tick, {
+        owner,
+        leaseMs: 1_000,
+        keepMs: 1_000,
+        overlap: 'skip',
+        takeOver: 'nothing',
+      });
+      await tickStore.finish(tick, owner, 1_000);
+      await store.release(owner);
     },
     async () => {
       await admin().set('lock:{strange}', 'not a lock');

@@ -123,11 +123,11 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
     });
 
     it('shows nothing of claimed ticks, but the lock of a job that runs', async () => {
-      const ownership = newOwner(a.store, 'job');
-      const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+      const owner = newOwner(a.store, 'job');
+      const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
       await a.tickStore.claim({ resource: 'job', tick: 'noon' }, claim);
       expect(await listed('')).toEqual(['job']);
-      await a.store.release(ownership);
+      await a.store.release(owner);
       expect(await listed('')).toEqual([]);
     });
 

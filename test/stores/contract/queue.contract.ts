@@ -82,7 +82,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
     await world.waiting(b);
     await world.leaseEnds(owner);
     const claim = {
-      ownership: runner,
+      owner: runner,
       leaseMs: LONG_MS,
       keepMs: LONG_MS,
       overlap: 'skip',

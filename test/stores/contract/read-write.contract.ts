@@ -195,8 +195,8 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, feature
 
   it.each([READ, WRITE])('is held to those who claim a tick: %j', async (wish) => {
     await world.holding(world.holder, wish);
-    const ownership = newOwner(a.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
+    const owner = newOwner(a.store, 'stock');
+    const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
     const reply = await a.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim);
     expect(reply).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
     expect(await world.holders()).toEqual(['holder']);

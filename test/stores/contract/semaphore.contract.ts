@@ -173,8 +173,8 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     const waiter = await world.queued(a, ONE);
     const second = await world.queued(b, ONE);
     await world.leaseEnds(owner);
-    const ownership = newOwner(b.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+    const runner = newOwner(b.store, 'stock');
+    const claim = { owner: runner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect((await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).status).toBe('granted');
     const found = { mode: 'exclusive', total: 1 };
     expect(await b.store.acquire(second, LONG_MS, PATIENT)).toMatchObject({ status: 'mismatch', found });
@@ -186,8 +186,8 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
 
   it('is held to those who claim a tick, until the first of the leases ends', async () => {
     await world.holding(a, ONE);
-    const ownership = newOwner(b.store, 'stock');
-    const claim = { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+    const owner = newOwner(b.store, 'stock');
+    const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     expect(await b.tickStore.claim({ resource: 'stock', tick: 'noon' }, claim)).toEqual({ status: 'overlap' });
     expect(await world.holders()).toEqual(['a']);
   });

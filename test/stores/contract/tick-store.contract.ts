@@ -10,7 +10,7 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
   let subject: Subject;
   let store: LockStore;
   let tickStore: TickStore;
-  let otherLedger: TickStore;
+  let otherTickStore: TickStore;
   let runner: LockOwner;
   let other: LockOwner;
 
@@ -19,14 +19,14 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
     const one = await subject.open('one');
     const two = await subject.open('two');
     ({ store, tickStore } = one);
-    otherLedger = two.tickStore;
+    otherTickStore = two.tickStore;
     runner = newOwner(one.store, TICK.resource);
     other = newOwner(two.store, TICK.resource);
   });
   afterEach(() => subject.close());
 
-  function wish(ownership: LockOwner, changes: Partial<TickClaim> = {}): TickClaim {
-    return { ownership, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
+  function wish(owner: LockOwner, changes: Partial<TickClaim> = {}): TickClaim {
+    return { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
   }
 
   /** The runner's run is over. */
@@ -51,7 +51,7 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
 
   it('tells the others that the tick is taken, and for how long its lock lasts', async () => {
     await tickStore.claim(TICK, wish(runner));
-    const reply = await otherLedger.claim(TICK, wish(other));
+    const reply = await otherTickStore.claim(TICK, wish(other));
     expect(reply).toEqual({ status: 'taken', ttlMs: expect.any(Number), isBegun: true });
     expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
   });
@@ -59,13 +59,13 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
   it('never starts a tick twice: not after it has run, and a late clock gets nothing', async () => {
     await tickStore.claim(TICK, wish(runner));
     await finish();
-    expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
+    expect(await otherTickStore.claim(TICK, wish(other))).toEqual({ status: 'finished' });
   });
 
   it('forgets a tick after keepMs', async () => {
     await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
     await subject.pass(SHORT_MS * 2);
-    expect((await otherLedger.claim(TICK, wish(other))).status).toBe('granted');
+    expect((await otherTickStore.claim(TICK, wish(other))).status).toBe('granted');
   });
 
   it('keeps jobs, and ticks of one job, apart', async () => {
@@ -86,15 +86,15 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
 
     it('drops the tick for everybody (overlap: skip)', async () => {
       expect(await tickStore.claim(TICK, wish(runner))).toEqual({ status: 'overlap' });
-      expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
+      expect(await otherTickStore.claim(TICK, wish(other))).toEqual({ status: 'finished' });
       await store.release(earlier);
-      expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'finished' });
+      expect(await otherTickStore.claim(TICK, wish(other))).toEqual({ status: 'finished' });
     });
 
     it('claims the tick and gets the lock later (overlap: wait)', async () => {
       const waiting = wish(runner, { overlap: 'wait' });
       expect(await tickStore.claim(TICK, waiting)).toEqual({ status: 'claimed', ttlMs: expect.any(Number) });
-      const reply = await otherLedger.claim(TICK, wish(other, { overlap: 'wait' }));
+      const reply = await otherTickStore.claim(TICK, wish(other, { overlap: 'wait' }));
       expect(reply).toMatchObject({ status: 'taken', isBegun: false });
       await store.release(earlier);
       expect(await tickStore.claim(TICK, waiting)).toMatchObject({ status: 'granted', rerun: false });
@@ -106,12 +106,12 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
       beforeEach(() => tickStore.claim(TICK, wish(runner, { overlap: 'wait' })));
 
       it('is taken over by an instance that stands by, as soon as the lock is free: no run of it had begun', async () => {
-        expect(await otherLedger.claim(TICK, wish(other, asStandBy))).toMatchObject({
+        expect(await otherTickStore.claim(TICK, wish(other, asStandBy))).toMatchObject({
           status: 'taken',
           isBegun: false,
         });
         await store.release(earlier);
-        expect(await otherLedger.claim(TICK, wish(other, asStandBy))).toMatchObject({
+        expect(await otherTickStore.claim(TICK, wish(other, asStandBy))).toMatchObject({
           status: 'granted',
           rerun: false,
         });
@@ -124,17 +124,17 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
       it('belongs to no instance when it is given back, and that run is no rerun', async () => {
         await tickStore.giveBack(TICK, runner, LONG_MS);
         await store.release(earlier);
-        expect(await otherLedger.claim(TICK, wish(other))).toMatchObject({ status: 'granted', rerun: false });
+        expect(await otherTickStore.claim(TICK, wish(other))).toMatchObject({ status: 'granted', rerun: false });
         await tickStore.giveBack(TICK, runner, LONG_MS);
-        await otherLedger.finish(TICK, other, LONG_MS);
+        await otherTickStore.finish(TICK, other, LONG_MS);
         expect(await tickStore.claim(TICK, wish(runner))).toEqual({ status: 'finished' });
       });
 
       it('is still stood by for when it is given back before the lock is free', async () => {
         await tickStore.giveBack(TICK, runner, LONG_MS);
-        expect((await otherLedger.claim(TICK, wish(other, asStandBy))).status).toMatch(/taken|claimed/);
+        expect((await otherTickStore.claim(TICK, wish(other, asStandBy))).status).toMatch(/taken|claimed/);
         await store.release(earlier);
-        expect(await otherLedger.claim(TICK, wish(other, asStandBy))).toMatchObject({
+        expect(await otherTickStore.claim(TICK, wish(other, asStandBy))).toMatchObject({
           status: 'granted',
           rerun: false,
         });
@@ -145,7 +145,7 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
   it('does not let a run that was granted be taken over by one that only takes what has not begun', async () => {
     await tickStore.claim(TICK, wish(runner));
     await store.release(runner);
-    const reply = await otherLedger.claim(TICK, wish(other, { takeOver: 'unbegun' }));
+    const reply = await otherTickStore.claim(TICK, wish(other, { takeOver: 'unbegun' }));
     expect(reply).toEqual({ status: 'taken', ttlMs: 0, isBegun: true });
   });
 
@@ -154,21 +154,21 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
 
     it('waits as long as the runner holds the lock', async () => {
       await tickStore.claim(TICK, wish(runner));
-      expect((await otherLedger.claim(TICK, wish(other, rescue))).status).toBe('taken');
+      expect((await otherTickStore.claim(TICK, wish(other, rescue))).status).toBe('taken');
     });
 
     it('takes over a tick whose runner died', async () => {
       await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
-      expect((await otherLedger.claim(TICK, wish(other))).status).toBe('taken');
+      expect((await otherTickStore.claim(TICK, wish(other))).status).toBe('taken');
       await subject.pass(SHORT_MS * 2);
-      expect(await otherLedger.claim(TICK, wish(other))).toEqual({ status: 'taken', ttlMs: 0, isBegun: true });
-      expect(await otherLedger.claim(TICK, wish(other, rescue))).toMatchObject({ status: 'granted', rerun: true });
+      expect(await otherTickStore.claim(TICK, wish(other))).toEqual({ status: 'taken', ttlMs: 0, isBegun: true });
+      expect(await otherTickStore.claim(TICK, wish(other, rescue))).toMatchObject({ status: 'granted', rerun: true });
     });
 
     it('leaves the dead runner nothing to finish', async () => {
       await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
       await subject.pass(SHORT_MS * 2);
-      await otherLedger.claim(TICK, wish(other, rescue));
+      await otherTickStore.claim(TICK, wish(other, rescue));
       await tickStore.finish(TICK, runner, LONG_MS);
       expect((await tickStore.claim(TICK, wish(runner))).status).toBe('taken');
     });
@@ -176,16 +176,16 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
     it('keeps the claim from being forgotten, however long the run takes', async () => {
       await tickStore.claim(TICK, wish(runner, { keepMs: 1_000 }));
       await subject.pass(100);
-      await otherLedger.claim(TICK, wish(other, rescue));
+      await otherTickStore.claim(TICK, wish(other, rescue));
       await subject.pass(1_000);
-      expect((await otherLedger.claim(TICK, wish(other))).status).toBe('taken');
+      expect((await otherTickStore.claim(TICK, wish(other))).status).toBe('taken');
     });
 
     it('has nothing to do for a tick that has run or is forgotten', async () => {
-      expect(await otherLedger.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
+      expect(await otherTickStore.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
       await tickStore.claim(TICK, wish(runner));
       await finish();
-      expect(await otherLedger.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
+      expect(await otherTickStore.claim(TICK, wish(other, rescue))).toEqual({ status: 'finished' });
     });
   });
 
@@ -266,10 +266,8 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
     it('remembers the last one for each job alone, and only of ticks that are times', async () => {
       await runTick(0);
       const { tick, claim } = due(-1_000);
-      const ownership = newOwner(store, 'job:draw');
-      expect((await tickStore.claim({ ...tick, resource: 'job:draw' }, { ...claim, ownership })).status).toBe(
-        'granted',
-      );
+      const owner = newOwner(store, 'job:draw');
+      expect((await tickStore.claim({ ...tick, resource: 'job:draw' }, { ...claim, owner })).status).toBe('granted');
       expect((await runTick(-2_000, { due: undefined })).status).toBe('granted');
     });
 
@@ -315,9 +313,9 @@ export function describeTickStore(createSubject: () => Promise<Subject>): void {
 
   it('finishes only the claim of the one who says so', async () => {
     await tickStore.claim(TICK, wish(runner));
-    await otherLedger.finish(TICK, other, LONG_MS);
-    expect((await otherLedger.claim(TICK, wish(other))).status).toBe('taken');
-    await otherLedger.finish(NEXT_TICK, other, LONG_MS);
-    expect((await otherLedger.claim(NEXT_TICK, wish(other))).status).toBe('overlap');
+    await otherTickStore.finish(TICK, other, LONG_MS);
+    expect((await otherTickStore.claim(TICK, wish(other))).status).toBe('taken');
+    await otherTickStore.finish(NEXT_TICK, other, LONG_MS);
+    expect((await otherTickStore.claim(NEXT_TICK, wish(other))).status).toBe('overlap');
   });
 }

@@ -71,7 +71,7 @@ export class History {
     if (step.verb === 'forceRelease') return this.#forceRelease(resource, step.holder);
     const { store } = this.#clientOf(actor);
     if (this.#model.gone.has(store.clientId)) return;
-    await this.#act(step, store, this.#ownership(actor, resource));
+    await this.#act(step, store, this.#owner(actor, resource));
   }
 
   async #act(step: PlannedStep, store: LockStore, own: LockOwner): Promise<void> {
@@ -85,7 +85,7 @@ export class History {
       }
       case 'rotate': {
         const peers = this.#peersOf(step.actor);
-        const next = this.#ownership(peers[step.next % peers.length]!, own.resource);
+        const next = this.#owner(peers[step.next % peers.length]!, own.resource);
         const reply = await store.rotate(own, next, leaseMs, queueing);
         const expected = model.rotate(own, next, leaseMs, queueing);
         this.#comparison.same(reply.released, expected.released, step);
@@ -107,7 +107,7 @@ export class History {
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
       case 'transfer': {
-        const to = this.#ownership(step.next, own.resource).id;
+        const to = this.#owner(step.next, own.resource).id;
         // Owner ids are made for a transfer; none of them waits.
         if (model.waits(own.resource, to)) return;
         const { leases: _, ...terms } = step;
@@ -203,7 +203,7 @@ export class History {
     return [...actors.keys()].filter((other) => actors[other]!.client === actors[actor]!.client);
   }
 
-  #ownership(actor: number, resource: string): LockOwner {
+  #owner(actor: number, resource: string): LockOwner {
     const { client: _, ...request } = this.plan.actors[actor]!;
     return { ...request, resource, id: `${this.#clientOf(actor).store.clientId}/actor${actor}` };
   }

@@ -25,7 +25,7 @@ export const LONG_MS = 60_000;
 /** Short enough to wait for its end. */
 export const SHORT_MS = 50;
 
-/** The ownership of a new owner of this instance. */
+/** A new owner of this instance. */
 export function newOwner(store: LockStore, resource: string, mode: LockOwner['mode'] = 'exclusive'): LockOwner {
   return { resource, id: `${store.clientId}/${randomUUID()}`, mode };
 }
@@ -64,20 +64,20 @@ export function permits(count: number, total: number, isResized = false): Wish {
 export const PATIENT: Queueing = { sentAt: 0, maxWaiters: 1_000 };
 
 /** Takes a free resource. @throws when it is not free */
-export async function take(store: LockStore, ownership: LockOwner, leaseMs = LONG_MS): Promise<number> {
-  const reply = await store.acquire(ownership, leaseMs);
-  if (reply.status !== 'granted') throw new Error(`${ownership.resource} is ${reply.status}`);
+export async function take(store: LockStore, owner: LockOwner, leaseMs = LONG_MS): Promise<number> {
+  const reply = await store.acquire(owner, leaseMs);
+  if (reply.status !== 'granted') throw new Error(`${owner.resource} is ${reply.status}`);
   return reply.fencingToken;
 }
 
 /** Joins the queue of a resource that is not free, or asks again from within. @throws when it does not stand in the queue then */
 export async function enqueue(
   store: LockStore,
-  ownership: LockOwner,
+  owner: LockOwner,
   { leaseMs = LONG_MS, ...queueing }: Partial<Queueing> & { leaseMs?: number } = {},
 ): Promise<void> {
-  const { status } = await store.acquire(ownership, leaseMs, { ...PATIENT, ...queueing });
-  if (status !== 'queued') throw new Error(`${ownership.resource} is ${status}`);
+  const { status } = await store.acquire(owner, leaseMs, { ...PATIENT, ...queueing });
+  if (status !== 'queued') throw new Error(`${owner.resource} is ${status}`);
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LockEvent } from '../../../lib/core/api/events.js';
 import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Hold } from '../../../lib/core/holding/hold.js';
-import { tickOf } from '../../../lib/core/store/fencing-token.js';
+import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
@@ -104,7 +104,7 @@ export class ContentionHistory {
   forceRelease(resource: string): void {
     const first = this.world.server.locks.get(resource)?.members()[0];
     if (!first) return;
-    this.#forced.add(tickOf(first.fencingToken));
+    this.#forced.add(fencingTickOf(first.fencingToken));
     void this.#operator.forceRelease(resource, first.fencingToken);
   }
 
@@ -126,7 +126,7 @@ export class ContentionHistory {
       if (!this.#canAsk(hold)) continue;
       if (!hold.isHeld())
         this.holds.delete(hold); // that is final
-      else if (!this.#forced.has(tickOf(hold.fencingToken))) valid.add(hold);
+      else if (!this.#forced.has(fencingTickOf(hold.fencingToken))) valid.add(hold);
     }
     for (const call of this.calls) {
       if (call.state !== 'waiting' || call.overdueMs <= LATENESS_MS || !this.#isAwake(call)) continue;
@@ -188,13 +188,13 @@ export class ContentionHistory {
   #hear(instance: SimulatedInstance, event: LockEvent): void {
     if (event.type !== 'acquired') return;
     const { resource, mode, fencingToken } = event;
-    const tick = tickOf(fencingToken);
+    const tick = fencingTickOf(fencingToken);
     // Not again when it is adopted, by another clock.
     if (!this.#storeLeases.has(tick)) this.#storeLeases.set(tick, instance.clock.now());
     if (this.#forced.has(tick)) return;
     for (const hold of this.holds) {
       const isOther = hold.owner.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
-      if (isOther || this.#forced.has(tickOf(hold.fencingToken))) continue;
+      if (isOther || this.#forced.has(fencingTickOf(hold.fencingToken))) continue;
       assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
     }
     this.#tokens.granted(resource, mode, fencingToken);
@@ -210,7 +210,7 @@ export class ContentionHistory {
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
     const place = hold.fencingToken % TOKENS_PER_TICK;
     assert.ok(place <= cohort, 'a store lease is passed on no more often than cohort');
-    const storeLeaseBeganAt = this.#storeLeases.get(tickOf(hold.fencingToken))!;
+    const storeLeaseBeganAt = this.#storeLeases.get(fencingTickOf(hold.fencingToken))!;
     assert.ok(place === 0 || hold.acquiredAt - storeLeaseBeganAt < cohortMs, 'nor for longer than cohortMs');
   }
 

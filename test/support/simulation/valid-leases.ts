@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Hold } from '../../../lib/core/holding/hold.js';
 import type { MemoryMember } from '../../../lib/memory/memory-lock.js';
-import { tickOf } from '../../../lib/core/store/fencing-token.js';
+import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
 import type { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
 
@@ -44,12 +44,13 @@ export class ValidLeases {
     const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
     const nextOwner = this.leaving.has(hold) ? lock?.members().find(isNextOwner) : undefined;
     const own = lock?.member(owner);
-    const member = own && tickOf(own.fencingToken) === tickOf(hold.fencingToken) ? own : (nextOwner ?? own);
+    const member =
+      own && fencingTickOf(own.fencingToken) === fencingTickOf(hold.fencingToken) ? own : (nextOwner ?? own);
     assert.ok(lock && member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
     // One that was downgraded reads from then on, whenever the store hears of it.
     assert.ok(lock.mode === hold.mode || (lock.mode === 'write' && hold.mode === 'read'), 'it has it in another mode');
     assert.equal(member.permits, permits?.count ?? 1);
-    assert.equal(tickOf(hold.fencingToken), tickOf(member.fencingToken));
+    assert.equal(fencingTickOf(hold.fencingToken), fencingTickOf(member.fencingToken));
     // The clocks differ by less than 1 %.
     const leftMs = hold.remainingMs() / 1.01;
     assert.ok(leftMs <= lock.ttlMs(member.owner), `the lease of ${resource} is trusted for longer than the lock`);

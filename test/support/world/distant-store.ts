@@ -62,32 +62,32 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.rotate(owner, newOwner, leaseMs, queueing));
   }
 
-  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.#send(() => this.inner.setDepth(ownership, depth, leaseMs));
+  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    return this.#send(() => this.inner.setDepth(owner, depth, leaseMs));
   }
 
-  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.#send(() => this.inner.renew(ownership, leaseMs, exactly));
+  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.#send(() => this.inner.renew(owner, leaseMs, exactly));
   }
 
-  release(ownership: LockOwner): Promise<boolean> {
-    return this.#send(() => this.inner.release(ownership));
+  release(owner: LockOwner): Promise<boolean> {
+    return this.#send(() => this.inner.release(owner));
   }
 
-  verify(ownership: LockOwner): Promise<boolean> {
-    return this.#send(() => this.inner.verify(ownership));
+  verify(owner: LockOwner): Promise<boolean> {
+    return this.#send(() => this.inner.verify(owner));
   }
 
-  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.#send(() => this.inner.downgrade(ownership, leaseMs));
+  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
+    return this.#send(() => this.inner.downgrade(owner, leaseMs));
   }
 
-  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#send(() => this.inner.raiseToken(ownership, fencingToken));
+  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
+    return this.#send(() => this.inner.raiseToken(owner, fencingToken));
   }
 
-  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
-    return this.#send(() => this.inner.transfer(ownership, transfer));
+  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
+    return this.#send(() => this.inner.transfer(owner, transfer));
   }
 
   resize(resource: string, total: number): Promise<boolean> {

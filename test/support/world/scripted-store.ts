@@ -173,33 +173,33 @@ export class ScriptedStore implements LockStore {
     return this.#send('rotate', owner, details, () => this.inner.rotate(owner, newOwner, leaseMs, queueing));
   }
 
-  setDepth(ownership: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.#send('setDepth', ownership, { depth, leaseMs }, () => this.inner.setDepth(ownership, depth, leaseMs));
+  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    return this.#send('setDepth', owner, { depth, leaseMs }, () => this.inner.setDepth(owner, depth, leaseMs));
   }
 
-  renew(ownership: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.#send('renew', ownership, { leaseMs }, () => this.inner.renew(ownership, leaseMs, exactly));
+  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    return this.#send('renew', owner, { leaseMs }, () => this.inner.renew(owner, leaseMs, exactly));
   }
 
-  release(ownership: LockOwner): Promise<boolean> {
-    return this.#send('release', ownership, {}, () => this.inner.release(ownership));
+  release(owner: LockOwner): Promise<boolean> {
+    return this.#send('release', owner, {}, () => this.inner.release(owner));
   }
 
-  verify(ownership: LockOwner): Promise<boolean> {
-    return this.#send('verify', ownership, {}, () => this.inner.verify(ownership));
+  verify(owner: LockOwner): Promise<boolean> {
+    return this.#send('verify', owner, {}, () => this.inner.verify(owner));
   }
 
-  downgrade(ownership: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.#send('downgrade', ownership, { leaseMs }, () => this.inner.downgrade(ownership, leaseMs));
+  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
+    return this.#send('downgrade', owner, { leaseMs }, () => this.inner.downgrade(owner, leaseMs));
   }
 
-  raiseToken(ownership: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#send('raiseToken', ownership, {}, () => this.inner.raiseToken(ownership, fencingToken));
+  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
+    return this.#send('raiseToken', owner, {}, () => this.inner.raiseToken(owner, fencingToken));
   }
 
-  transfer(ownership: LockOwner, transfer: Transfer): Promise<number | null> {
+  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
     const details = { leaseMs: transfer.leaseMs, next: transfer.to };
-    return this.#send('transfer', ownership, details, () => this.inner.transfer(ownership, transfer));
+    return this.#send('transfer', owner, details, () => this.inner.transfer(owner, transfer));
   }
 
   resize(resource: string, total: number): Promise<boolean> {

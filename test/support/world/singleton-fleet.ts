@@ -34,14 +34,14 @@ export class ScriptedLedger implements TickStore {
     return (this.#next.claim.shift() ?? this.fates.claim)(() => this.inner.claim(tick, claim));
   }
 
-  finish(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    this.finishes.push(ownership);
-    return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, ownership, keepMs));
+  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    this.finishes.push(owner);
+    return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, owner, keepMs));
   }
 
-  giveBack(tick: Tick, ownership: LockOwner, keepMs: number): Promise<void> {
-    this.returns.push(ownership);
-    return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, ownership, keepMs));
+  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
+    this.returns.push(owner);
+    return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, owner, keepMs));
   }
 }
 

@@ -24,8 +24,8 @@ let forged = 0;
 export function unjudged(tickStore: TickStore): TickStore {
   return {
     claim: (tick, claim) => tickStore.claim(tick, { ...claim, due: undefined }),
-    finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
-    giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+    finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
+    giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
   };
 }
 
@@ -35,16 +35,16 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     rule: 'duplicate',
     breakLedger: (tickStore) => ({
       claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 1 }),
-      finish: (tick, ownership) => tickStore.finish(tick, ownership, 1),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+      finish: (tick, owner) => tickStore.finish(tick, owner, 1),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
     }),
   },
   'it remembers a claim for less than the clocks are apart': {
     rule: 'duplicate',
     breakLedger: (tickStore) => ({
       claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 20_000 }),
-      finish: (tick, ownership) => tickStore.finish(tick, ownership, 20_000),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+      finish: (tick, owner) => tickStore.finish(tick, owner, 20_000),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
     }),
   },
   'it remembers a claim for as long as ever, but does not judge a tick by the time': {
@@ -55,9 +55,9 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   'it knows a tick by the time it is asked': {
     rule: 'duplicate',
     breakLedger: (tickStore) => ({
-      claim: (tick, claim) => tickStore.claim({ ...tick, tick: claim.ownership.id }, claim),
-      finish: (tick, ownership, keepMs) => tickStore.finish({ ...tick, tick: ownership.id }, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack({ ...tick, tick: ownership.id }, ownership, keepMs),
+      claim: (tick, claim) => tickStore.claim({ ...tick, tick: claim.owner.id }, claim),
+      finish: (tick, owner, keepMs) => tickStore.finish({ ...tick, tick: owner.id }, owner, keepMs),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack({ ...tick, tick: owner.id }, owner, keepMs),
     }),
   },
   'it gives a rescuer the tick of a runner who lives': {
@@ -68,8 +68,8 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
         if (reply.status !== 'taken' || claim.takeOver === 'nothing' || reply.ttlMs === 0) return reply;
         return { status: 'granted', fencingToken: 2 ** 52 + ++forged, rerun: true };
       },
-      finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+      finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
     }),
   },
   'it does not note that a run has ended': {
@@ -77,7 +77,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
     breakLedger: (tickStore) => ({
       claim: (tick, claim) => tickStore.claim(tick, claim),
       finish: () => Promise.resolve(),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
     }),
   },
   'it loses a claim that must wait': {
@@ -87,8 +87,8 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
         const reply = await tickStore.claim(tick, claim);
         return reply.status === 'claimed' ? { status: 'overlap' } : reply;
       },
-      finish: (tick, ownership, keepMs) => tickStore.finish(tick, ownership, keepMs),
-      giveBack: (tick, ownership, keepMs) => tickStore.giveBack(tick, ownership, keepMs),
+      finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
+      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
     }),
   },
 };

@@ -87,7 +87,7 @@ export const LOCK_MUTANTS = [
     name: 'grant-of-the-withdrawn',
     what: 'who gives up tells nobody, and a lock that is granted to it all the same is not passed on',
     file: 'core/store/orphan-releases.js',
-    find: 'this.#withdrawn.set(ownership, before);',
+    find: 'this.#withdrawn.set(owner, before);',
     replace: 'return;',
     scenario: 'patient',
     work: { ways: { exclusive: 1, aborted: 1 } },

@@ -1,5 +1,5 @@
-import { simulateCron } from '../../../tools/chaos/cron/simulate-cron.js';
-import type { SimulatedJob } from '../../../tools/chaos/cron/simulated-job.js';
+import { simulateCron } from '../../../tools/chaos/cron/simulation/simulate-cron.js';
+import type { SimulatedJob } from '../../../tools/chaos/cron/simulation/simulated-job.js';
 import { runs } from '../../support/simulation/runs.js';
 
 // The same simulation runs with many more ticks in tools/chaos/cron.

@@ -1,20 +1,20 @@
 import type { History } from '../history/history.js';
 import type { Bounds } from './bounds.js';
 import { crashes } from './crashes.js';
-import { endings } from './endings.js';
-import { errors } from './errors.js';
-import { exclusion } from './exclusion.js';
-import { fifo } from './fifo.js';
-import { leftovers } from './leftovers.js';
-import { liveness } from './liveness.js';
-import { losses } from './losses.js';
-import { outcomes } from './outcomes.js';
-import { permits } from './permits.js';
-import { reentry } from './reentry.js';
-import { tokens } from './tokens.js';
-import { tickRuns } from './tick-runs.js';
+import { endings } from './progress/endings.js';
+import { errors } from './progress/errors.js';
+import { exclusion } from './exclusion/exclusion.js';
+import { fifo } from './exclusion/fifo.js';
+import { leftovers } from './progress/leftovers.js';
+import { liveness } from './progress/liveness.js';
+import { losses } from './progress/losses.js';
+import { outcomes } from './progress/outcomes.js';
+import { permits } from './exclusion/permits.js';
+import { reentry } from './exclusion/reentry.js';
+import { tokens } from './exclusion/tokens.js';
+import { tickRuns } from './ticks/tick-runs.js';
 import type { Verdict } from './violation.js';
-import { writes } from './writes.js';
+import { writes } from './exclusion/writes.js';
 
 export type Checker = (history: History, bounds?: Bounds) => Verdict;
 

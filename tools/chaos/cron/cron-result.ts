@@ -1,5 +1,5 @@
-import { checkMissed, type Omission, type TickOutcome } from '../checkers/missed-ticks.js';
-import { checkTicks, type TickStart } from '../checkers/ticks.js';
+import { checkMissed, type Omission, type TickOutcome } from '../checkers/ticks/missed-ticks.js';
+import { checkTicks, type TickStart } from '../checkers/ticks/ticks.js';
 import { startsOf, type TickCall } from './tick-log.js';
 
 /** How the ticks of a job run. */

@@ -1,4 +1,4 @@
-import type { TickStart } from '../checkers/ticks.js';
+import type { TickStart } from '../checkers/ticks/ticks.js';
 
 /** What is written down of one run. Times are milliseconds on a clock that all processes share. */
 export type TickLine =

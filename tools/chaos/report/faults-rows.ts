@@ -1,5 +1,5 @@
 import { heartbeatMs } from '../checkers/bounds.js';
-import { spreadOf } from '../checkers/gaps.js';
+import { spreadOf } from '../checkers/progress/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
 import { SHORT_SCRIPT_US } from '../world/longest-script.js';

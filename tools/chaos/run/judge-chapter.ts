@@ -1,4 +1,4 @@
-import { type Gap, gaps } from '../checkers/gaps.js';
+import { type Gap, gaps } from '../checkers/progress/gaps.js';
 import { BOUNDS } from '../checkers/bounds.js';
 import { checkers } from '../checkers/index.js';
 import { Struck } from '../checkers/struck.js';

@@ -4,7 +4,7 @@ import { huntMutants } from '../mutants/hunt.js';
 import { huntTable } from '../mutants/hunt-table.js';
 import { fuzzNames } from '../names/fuzz-names.js';
 import { runCron } from '../cron/run-cron.js';
-import { simulateCron } from '../cron/simulate-cron.js';
+import { simulateCron } from '../cron/simulation/simulate-cron.js';
 import { faultsOutcome } from '../report/faults-rows.js';
 import { topologiesOutcome } from '../report/topologies-rows.js';
 import type { Part } from '../options.js';

@@ -1,0 +1,270 @@
+import { type Call, heldUntil, modeOf, reenters } from '../../history/call.js';
+import type { FaultSpan, History } from '../../history/history.js';
+import { BOUNDS, type Bounds } from '../bounds.js';
+import { adoptersOf, endOf, isWaiter } from './liveness.js';
+import { possession } from '../exclusion/possession.js';
+import { Spans } from '../spans.js';
+import { Struck } from '../struck.js';
+
+/** How long a resource had no holder that works, while somebody waited for it. */
+export interface Gap {
+  readonly resource: string;
+  /**
+   * When its holder died or stood still, or the last of those who could have been next; the release was called whose message was
+   * lost; or Redis was back and it was free.
+   */
+  readonly from: number;
+  /** The next grant. */
+  readonly to: number;
+  readonly ms: number;
+  readonly leaseMs: number;
+}
+
+/** What a gap is measured from. */
+export type GapKind = 'died' | 'stopped' | 'message' | 'redis';
+
+export interface Spread {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly maxMs: number;
+  /** The largest in leases: for what is bound by them. */
+  readonly maxLeases: number;
+}
+
+/**
+ * The gaps of each kind of fault, as `died: kill` or `redis: restart`. Those that another fault of Redis, or of the one who waited,
+ * fell into are left out.
+ */
+export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<string, readonly Gap[]> {
+  const found = new Map<string, Gap[]>();
+  const note = (kind: GapKind, fault: string, gap: Gap | undefined): void => {
+    if (!gap) return;
+    const key = `${kind}: ${fault}`;
+    const list = found.get(key);
+    if (list) list.push(gap);
+    else found.set(key, [gap]);
+  };
+  const struck = new Struck(history, { except: bounds.losesMessages });
+  const adopters = adoptersOf(history);
+  const silences = new Silences(history);
+  const lines = [...history.callsByResource].map(([resource, calls]) => {
+    return new ResourceLine(history, resource, calls, adopters, struck, silences);
+  });
+  for (const line of lines) {
+    for (const call of line.exclusive) {
+      const { diedAt, lost, invoked } = call;
+      const isEnded = (at: number) => (call.endCalledAt ?? Infinity) <= at || heldUntil(call) <= at;
+      if (diedAt !== undefined && !isEnded(diedAt)) {
+        const fault = faultOf(history.faults, invoked.process, diedAt);
+        note('died', fault, line.gapAfterSilence(diedAt, call));
+      } else if (lost && lost.at - lost.loopRanAt > invoked.leaseMs / 2 && !isEnded(lost.loopRanAt)) {
+        const fault = faultOf(history.faults, invoked.process, lost.loopRanAt);
+        note('stopped', fault, line.gapAfterSilence(lost.loopRanAt, call));
+      }
+    }
+    for (const fault of history.faults.filter((one) => bounds.losesMessages(one))) {
+      for (const call of line.releasedWithin(fault)) {
+        note('message', fault.kind, line.gapAfterMessage(call, fault.victims));
+      }
+    }
+    for (const fault of struck.ofRedis) {
+      if (fault.to < Infinity) note('redis', fault.kind, line.gapAfterRedis(fault));
+    }
+  }
+  return found;
+}
+
+/** Of the gaps of one kind. */
+export function spreadOf(found: readonly Gap[]): Spread {
+  const sorted = found.map(({ ms }) => ms).sort((a, b) => a - b);
+  const maxLeases = found.reduce((most, { ms, leaseMs }) => Math.max(most, ms / leaseMs), 0);
+  return {
+    count: sorted.length,
+    medianMs: sorted[sorted.length >> 1] ?? 0,
+    maxMs: sorted.at(-1) ?? 0,
+    maxLeases,
+  };
+}
+
+/** The fault that a process was under then, or the last one that had struck it. */
+function faultOf(faults: readonly FaultSpan[], process: string, at: number): string {
+  // What began it may have been written down a moment later than what it did.
+  return faults.findLast(({ victims, from }) => victims.includes(process) && from <= at + 50)?.kind ?? 'no fault';
+}
+
+/** When processes fell silent: they died, or stood still. */
+class Silences {
+  readonly #struck: Struck;
+
+  constructor(private readonly history: History) {
+    this.#struck = new Struck(history);
+  }
+
+  /**
+   * When the last one of these fell silent between; `from` where none did. Nothing where a network came between: what such a process
+   * sends may arrive, or be heard, at any time.
+   *
+   * @param stallMs standstills that are shorter do not count
+   */
+  lastOf(processes: readonly string[], from: number, to: number, stallMs: number): number | undefined {
+    if (this.#struck.redis.touches(from, to)) return undefined;
+    let last = from;
+    for (const process of processes) {
+      const diedAt = this.history.deaths.get(process) ?? Infinity;
+      const stalls = this.#struck.stallsOf(process, from, to).filter((stall) => stall.to - stall.from >= stallMs);
+      for (const fault of this.#struck.faultsOf(process)) {
+        if (fault.from > to || fault.to < from) continue;
+        const isDeadly = diedAt <= fault.to;
+        const isStill = stalls.some((stall) => stall.from <= fault.from + 50 && stall.to >= fault.to - 50);
+        if (!isDeadly && !isStill) return undefined;
+      }
+      for (const at of [diedAt, ...stalls.map((stall) => stall.from)]) if (at <= to) last = Math.max(last, at);
+    }
+    return last;
+  }
+}
+
+/** The grants of one resource, and who waited for it. */
+class ResourceLine {
+  /** Those that nobody shared the resource with. */
+  readonly exclusive: readonly Call[];
+  readonly #grants: readonly Call[];
+  readonly #waiters: readonly Call[];
+  /** Those that want it together with others: they may have it long before they are granted. */
+  readonly #composites: readonly Call[];
+  readonly #longestMs: number;
+  readonly #releases: readonly Call[];
+  /** When somebody may have held it. */
+  readonly #taken: Spans;
+  /** Each of them may be first in the queue at some time. */
+  readonly #callers: ReadonlySet<string>;
+
+  constructor(
+    private readonly history: History,
+    private readonly resource: string,
+    calls: readonly Call[],
+    adopters: ReadonlyMap<Call, readonly Call[]>,
+    private readonly struck: Struck,
+    private readonly silences: Silences,
+  ) {
+    this.#callers = new Set(calls.map(({ invoked }) => invoked.process));
+    this.#taken = new Spans(calls.flatMap((call) => possession(call, adopters.get(call))));
+    this.#grants = calls
+      .filter((call) => call.granted && !reenters(call) && !call.giver)
+      .sort((a, b) => a.granted!.at - b.granted!.at);
+    this.exclusive = this.#grants.filter((call) => {
+      const mode = modeOf(call);
+      return (
+        mode !== 'read' &&
+        mode !== 'semaphore' &&
+        call.downgradedAt === undefined &&
+        call.transferCalledAt === undefined
+      );
+    });
+    this.#composites = calls.filter(({ invoked }) => invoked.resources.length > 1);
+    this.#waiters = calls.filter(isWaiter).sort((a, b) => a.invoked.at - b.invoked.at);
+    this.#longestMs = this.#waiters.reduce((most, call) => Math.max(most, endOf(call, history) - call.invoked.at), 0);
+    this.#releases = this.exclusive
+      .filter(({ releasedAt }) => releasedAt !== undefined)
+      .sort((a, b) => a.releaseCalledAt! - b.releaseCalledAt!);
+  }
+
+  releasedWithin({ from, to }: FaultSpan): Call[] {
+    const found: Call[] = [];
+    for (let index = after(this.#releases, from, ({ releaseCalledAt }) => releaseCalledAt!); ; index++) {
+      const call = this.#releases[index];
+      if (!call || call.releaseCalledAt! > to) return found;
+      found.push(call);
+    }
+  }
+
+  /** To the next grant after that of a call, if one of these (of all, where nobody is named) waited for it all the time. */
+  gapFrom(from: number, call: Call, victims?: readonly string[]): Gap | undefined {
+    const next = this.#grants[after(this.#grants, from, ({ granted }) => granted!.at)];
+    if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
+    const to = next.granted!.at;
+    if (this.struck.redis.touches(from, to) || !this.#someoneWaited(from, to)) return undefined;
+    if (this.#isPartBetween(call, next)) return undefined;
+    return { resource: this.resource, from, to, ms: to - from, leaseMs: call.invoked.leaseMs };
+  }
+
+  /**
+   * From the death of its holder to the next grant. Where another one died or stood still in the meantime, who could have been first in
+   * the queue, from then on: what it was granted, not knowing it, lasts as long as what was left of its place.
+   */
+  gapAfterSilence(from: number, call: Call): Gap | undefined {
+    const gap = this.gapFrom(from, call);
+    if (!gap) return undefined;
+    const others = [...this.#callers].filter((process) => process !== call.invoked.process);
+    const silentFrom = this.silences.lastOf(others, gap.from, gap.to, gap.leaseMs / 4);
+    return silentFrom === undefined ? undefined : { ...gap, from: silentFrom, ms: gap.to - silentFrom };
+  }
+
+  /** From the release whose message one of these did not get to the grant that it found by itself, if nothing else was in the way. */
+  gapAfterMessage(call: Call, victims: readonly string[]): Gap | undefined {
+    const gap = this.gapFrom(call.releaseCalledAt!, call, victims);
+    if (!gap || this.struck.spansOf(call.invoked.process).touches(gap.from, gap.to)) return undefined;
+    const isDisturbed = this.#waiters.some((waiter) => {
+      if (waiter.invoked.at > gap.to || endOf(waiter, this.history) < gap.from) return false;
+      const { refused, invoked: asked } = waiter;
+      // What it had been granted went to the next, with one more message that was lost.
+      const gaveUp = refused !== undefined && refused.at < gap.to && victims.includes(asked.process);
+      // It may have been granted first, and could not go on.
+      return gaveUp || this.struck.spansOf(asked.process).touches(gap.from, gap.to);
+    });
+    return isDisturbed ? undefined : gap;
+  }
+
+  /** From when Redis was back, and nobody could still hold the resource, to the next grant. */
+  gapAfterRedis({ to: back }: FaultSpan): Gap | undefined {
+    const next = this.#grants[after(this.#grants, back, ({ granted }) => granted!.at)];
+    if (!next) return undefined;
+    const to = next.granted!.at;
+    const taken = this.#taken.firstFrom(back);
+    // Held through the outage: whatever ended that is not what Redis did.
+    if (taken && taken.from <= back) return undefined;
+    const others = [...this.struck.ofRedis.filter((fault) => fault.to !== back), ...this.struck.slow];
+    const isOther = others.some((span) => span.from <= to && span.to >= back);
+    if (isOther || !this.#someoneWaited(back, to, true)) return undefined;
+    return { resource: this.resource, from: back, to, ms: to - back, leaseMs: next.invoked.leaseMs };
+  }
+
+  /** Whether it may have been a part of what another call had, between the grants of these. Tokens are in the order of the grants. */
+  #isPartBetween(call: Call, next: Call): boolean {
+    const [before, after] = [call, next].map(({ granted }) => granted!.tokens.get(this.resource)!);
+    const freedAt = next.granted!.at + next.invoked.leaseMs / 4; // what is said of it may be said a little later
+    return this.#composites.some(({ granted, refused, diedAt, invoked }) => {
+      const token = granted?.tokens.get(this.resource);
+      if (token !== undefined) return before! < token && token <= after!;
+      const endedAt = refused?.at ?? diedAt;
+      if (endedAt === undefined) return invoked.at < freedAt;
+      // It has given back what it had by then, or that has expired.
+      return endedAt > call.granted!.at - (diedAt === undefined ? 0 : invoked.leaseMs) && endedAt < freedAt;
+    });
+  }
+
+  #someoneWaited(from: number, to: number, isRedisBack = false): boolean {
+    for (let index = after(this.#waiters, from - this.#longestMs - 1, ({ invoked }) => invoked.at); ; index++) {
+      const call = this.#waiters[index];
+      if (!call || call.invoked.at > from) return false;
+      if (endOf(call, this.history) < to) continue;
+      const { process } = call.invoked;
+      const own = [...this.struck.faultsOf(process), ...this.struck.stallsOf(process, from, to)];
+      const isStruck = isRedisBack
+        ? own.some((span) => span.from <= to && span.to >= from)
+        : this.struck.spansOf(process).touches(from, to);
+      if (!isStruck) return true;
+    }
+  }
+}
+
+/** Where the first one is in the order of time that comes after a moment. */
+function after<T>(items: readonly T[], at: number, timeOf: (item: T) => number): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeOf(items[middle]!) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,78 @@
+import { CronTime } from 'cron';
+import { type CronTimeLike, nominalTick } from '../../../../lib/nest/schedule/nominal-tick.js';
+
+/** A job that every member of the fleet schedules. */
+export interface SimulatedJob {
+  readonly name: string;
+  /** A divisor of a minute, or so many minutes or hours. */
+  readonly everySeconds: number;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+  /** Whether the server judges its ticks by the time, as those of `@SingletonCron`; or any text is a tick. */
+  readonly isJudged: boolean;
+}
+
+/** So many ticks are computed for each that the package `cron` is asked for as well: it takes a hundred times as long. */
+const TICKS_PER_PROOF = 100;
+
+/** Two of each kind, which share one set of processes. */
+export const SIMULATED_JOBS: readonly SimulatedJob[] = (['skip', 'retry'] as const).flatMap((onCrash) =>
+  (['skip', 'wait'] as const).flatMap((overlap) =>
+    [5, 10].map((everySeconds) => ({
+      name: `onCrash ${onCrash}, overlap ${overlap}, every ${everySeconds} s`,
+      everySeconds,
+      overlap,
+      onCrash,
+      isJudged: everySeconds === 5,
+    })),
+  ),
+);
+
+/**
+ * The same kinds, all judged, so rare that what a process missed is still the last tick when its claim is forgotten: a claim is kept
+ * for an hour and twice the clock skew.
+ */
+export const RARE_JOBS: readonly SimulatedJob[] = SIMULATED_JOBS.filter(({ isJudged }) => isJudged).map((job) => ({
+  ...job,
+  name: `onCrash ${job.onCrash}, overlap ${job.overlap}, every 2 h`,
+  everySeconds: 7_200,
+}));
+
+/** Which tick a job fires for: what the decorators compute, from the wall clock of a member. */
+export class SimulatedSchedule {
+  readonly everyMs: number;
+  readonly #fast: CronTimeLike;
+  readonly #real: CronTime;
+  #asked = 0;
+
+  constructor({ everySeconds }: SimulatedJob) {
+    this.everyMs = everySeconds * 1_000;
+    this.#fast = everySoManyMs(this.everyMs);
+    this.#real = new CronTime(expressionOf(everySeconds), 'UTC');
+  }
+
+  /** @throws where the package `cron` has another answer */
+  tickAt(wallNow: number): number {
+    const tick = nominalTick(this.#fast, wallNow);
+    if (this.#asked++ % TICKS_PER_PROOF > 0) return tick;
+    const real = nominalTick(this.#real as unknown as CronTimeLike, wallNow);
+    if (real !== tick) throw new Error(`at ${wallNow} the tick is ${real} by the package cron, and not ${tick}`);
+    return tick;
+  }
+}
+
+function expressionOf(everySeconds: number): string {
+  if (everySeconds < 60) return `*/${everySeconds} * * * * *`;
+  return everySeconds < 3_600 ? `0 */${everySeconds / 60} * * * *` : `0 0 */${everySeconds / 3_600} * * *`;
+}
+
+function everySoManyMs(everyMs: number): CronTimeLike {
+  return {
+    realDate: false,
+    source: '',
+    getNextDateFrom(start) {
+      const next = (Math.floor(start.getTime() / everyMs) + 1) * everyMs;
+      return { toMillis: () => next };
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { eventsOf } from '../../../../test/support/world/lock-world.js';
+import type { Member } from '../../../../test/support/world/singleton-fleet.js';
+import type { ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
+import type { SeededRandom } from '../../../../test/support/world/seeded-random.js';
+import type { SimulatedJob, SimulatedSchedule } from './simulated-job.js';
+import type { TickLine } from '../tick-log.js';
+
+/** Timers are late, and now and then a little early: by so much at most. */
+const USUAL_DELAY_MS = 30;
+const LONG_DELAY_MS = 900;
+const EARLY_MS = 9;
+/** Of jobs that are rarer than this, a run lasts no longer. */
+const LONGEST_SCALE_SECONDS = 10;
+
+export interface SimulatedWorld {
+  readonly random: SeededRandom;
+  readonly leaseMs: number;
+  /** No clock is further from that of the server. */
+  readonly maxClockSkewMs: number;
+  /** The time that everybody's lines bear. */
+  now(): number;
+  add(line: TickLine): void;
+}
+
+/**
+ * The scheduler of one member: it fires each job when the member's wall clock says so, however wrong that is.
+ *
+ * As the package `cron` with `@SingletonCron`: the timer of a tick that passed while the process stood still fires when it goes on,
+ * and after a suspend later by as long as that lasted; it then fires for the last tick by the wall clock, however long ago that was.
+ */
+export class SimulatedScheduler {
+  #calls = 0;
+  #isStopped = false;
+  /** How long the machine was suspended: its timers stood still. */
+  #suspendedMs = 0;
+
+  constructor(
+    private readonly world: SimulatedWorld,
+    private readonly member: Member,
+    private readonly clock: ProcessClock,
+  ) {}
+
+  schedule(job: SimulatedJob, schedule: SimulatedSchedule): void {
+    const armFor = (tick: number): void => {
+      const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
+      this.#setTimer(() => {
+        if (this.#isStopped) return;
+        // The clock was set back meanwhile, or runs too slowly: as cron itself, it waits on.
+        if (tick - this.clock.wallNow() > EARLY_MS) return armFor(tick);
+        const due = schedule.tickAt(this.clock.wallNow());
+        this.#fire(job, due);
+        armFor(due + schedule.everyMs);
+      }, delayMs);
+    };
+    armFor(schedule.tickAt(this.clock.wallNow()) + schedule.everyMs);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** The machine wakes up from a suspend that lasted for so long. */
+  suspended(ms: number): void {
+    this.#suspendedMs += ms;
+  }
+
+  #setTimer(callback: () => void, delayMs: number): void {
+    const awakeMs = (): number => this.world.now() - this.#suspendedMs;
+    const endsAt = awakeMs() + delayMs;
+    const ring = (): void => {
+      const leftMs = endsAt - awakeMs();
+      // A clock that runs too fast rings a little before.
+      if (leftMs <= delayMs / 50) callback();
+      else this.clock.setTimer(ring, leftMs);
+    };
+    this.clock.setTimer(ring, delayMs);
+  }
+
+  #upTo(limit: number): number {
+    return Math.floor(this.world.random.fraction() * limit);
+  }
+
+  #lateness(): number {
+    switch (this.#upTo(20)) {
+      case 0:
+        return this.#upTo(LONG_DELAY_MS);
+      case 1:
+        return -this.#upTo(EARLY_MS);
+      default:
+        return this.#upTo(USUAL_DELAY_MS);
+    }
+  }
+
+  #fire({ name: job, everySeconds, overlap, onCrash, isJudged }: SimulatedJob, due: number): void {
+    const { world, member, clock } = this;
+    const tick = new Date(due).toISOString();
+    const call = ++this.#calls;
+    const line = () => ({ on: member.name, call, at: world.now() });
+    // Mostly short; sometimes the next tick comes before the end.
+    const scale = Math.min(everySeconds, LONGEST_SCALE_SECONDS);
+    const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * scale : 300 * scale);
+    // Some wait so long for a reply that their lease is over when it comes.
+    const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
+    const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };
+    const { maxClockSkewMs } = world;
+    const isLate = (): boolean => {
+      const event = eventsOf(member.instance, 'tickSkipped').findLast((each) => each.job === job && each.tick === tick);
+      return event?.reason === 'late';
+    };
+    world.add({ type: 'fired', ...line(), job, tick });
+    member.singletons
+      .run(
+        { job, tick, overlap, onCrash, keepMs: 600_000, lock, due: isJudged ? { at: due, maxClockSkewMs } : undefined },
+        async (lease, { rerun }) => {
+          const remainingMs = (): number => lease.remainingMs() / clock.rate;
+          world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
+          await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+          world.add({ type: 'end', ...line(), remainingMs: remainingMs() });
+        },
+      )
+      .then(
+        () => world.add({ type: 'done', ...line(), ...(isLate() && { isLate: true }) }),
+        (error: unknown) => world.add({ type: 'done', ...line(), error: String(error) }),
+      );
+  }
+}

@@ -181,7 +181,7 @@ export class LocalQueue implements WaiterListener {
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     storeLease.mayComeBack = hasAskedAgain;
     this.#storeLeases.add(storeLease);
-    call.grant(storeLease, now);
+    grant(call, storeLease, now);
     this.#goOn();
   }
 
@@ -219,7 +219,7 @@ export class LocalQueue implements WaiterListener {
   /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
   #grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
     storeLease.mintToken();
-    call.grant(storeLease, now);
+    grant(call, storeLease, now);
   }
 
   /** Whether the store can be asked for this call now, if it is the first one. */
@@ -288,6 +288,10 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.#size === 0) this.queues.delete(this.resource);
   }
+}
+
+function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
+  call.succeed({ storeLease, attempts: call.attempts, waitedMs: call.waitedMs(now), grantedAt: now });
 }
 
 /** What a queue holds of its resource: one store lease, or several if the resource can be shared. */

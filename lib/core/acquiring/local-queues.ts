@@ -34,7 +34,7 @@ export class LocalQueues implements GrantListener {
     const { clock, alarms, closing } = this.deps;
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
-      const outcome = { granted: (grant: Grant) => resolve(take(grant)), failed: reject };
+      const outcome = { succeeded: (grant: Grant) => resolve(take(grant)), failed: reject };
       this.#queueOf(resource).join(new PendingCall(options, clock.now(), outcome, alarms));
     });
   }

@@ -2,18 +2,23 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { onAbort } from '../util/signals.js';
-import type { StoreLease } from '../holding/store-lease.js';
 
 /** How the caller learns what became of its call. */
-export interface CallOutcome {
-  granted(grant: Grant): void;
+export interface CallOutcome<Result> {
+  succeeded(result: Result): void;
   failed(error: Error): void;
 }
 
-/** One call to acquire, until it is granted or fails. */
-export class PendingCall implements Alarm {
+/** How long a call waits at most. */
+export interface WaitLimits {
+  readonly waitMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One call that waits, until it succeeds or fails: to acquire a lock, or for a latch to open. */
+export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLockOptions> implements Alarm {
   readonly giveUpAt: number;
-  /** How many attempts were sent for it. */
+  /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
   attempts = 0;
   dueAt = 0;
   heapIndex = -1;
@@ -21,9 +26,9 @@ export class PendingCall implements Alarm {
   #stopListening: (() => void) | undefined;
 
   constructor(
-    readonly options: ResolvedLockOptions,
+    readonly options: Options,
     readonly startedAt: number,
-    private readonly outcome: CallOutcome,
+    private readonly outcome: CallOutcome<Result>,
     private readonly alarms: Alarms,
   ) {
     this.giveUpAt = startedAt + options.waitMs;
@@ -53,9 +58,9 @@ export class PendingCall implements Alarm {
     this.alarms.cancel(this);
   }
 
-  grant(storeLease: StoreLease, now: number): void {
+  succeed(result: Result): void {
     this.#end();
-    this.outcome.granted({ storeLease, attempts: this.attempts, waitedMs: this.waitedMs(now), grantedAt: now });
+    this.outcome.succeeded(result);
   }
 
   fail(error: Error): void {

@@ -4,7 +4,7 @@ import { failurePause, heartbeatPause, AttemptLog } from '../store/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
-import type { LatchWaiter } from './latch-waiter.js';
+import type { PendingCall, WaitLimits } from '../acquiring/pending-call.js';
 import type { Runtime } from '../store/runtime.js';
 import { asStoreError, LockStoreError } from '../store/lock-store.js';
 
@@ -25,6 +25,8 @@ export type LatchDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults'
   readonly store: LatchStore;
 };
 
+export type LatchCall = PendingCall<void, WaitLimits>;
+
 /**
  * All calls of this process that wait for one latch. They ask the store together, so a thousand calls cost Redis no
  * more than one. Each question renews the place of this process among those that are told when the latch opens, and
@@ -33,7 +35,7 @@ export type LatchDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults'
 export class LatchWatch implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  readonly #waiters = new Set<LatchWaiter>();
+  readonly #calls = new Set<LatchCall>();
   /** Of all attempts, for any of the calls. */
   readonly #log = new AttemptLog();
   #remaining: number;
@@ -56,14 +58,12 @@ export class LatchWatch implements Alarm {
   }
 
   /** @param abortedBy what the call fails with when its signal aborts */
-  join(waiter: LatchWaiter, abortedBy: () => Error): void {
+  join(call: LatchCall, abortedBy: () => Error): void {
     const attemptsBefore = this.#log.attempts;
-    this.#waiters.add(waiter);
-    waiter.watch(
-      () => this.#dismiss(waiter, this.#outOfTime(waiter, attemptsBefore)),
-      () => this.#dismiss(waiter, abortedBy()),
-    );
-    if (this.#waiters.size === 1) this.ask();
+    this.#calls.add(call);
+    call.onGivingUp(() => this.#dismiss(call, this.#outOfTime(call, attemptsBefore)));
+    call.onAbort(() => this.#dismiss(call, abortedBy()));
+    if (this.#calls.size === 1) this.ask();
   }
 
   /**
@@ -105,16 +105,16 @@ export class LatchWatch implements Alarm {
 
   /** The application shuts down: every call fails. */
   close(): void {
-    this.#end((waiter) => waiter.fail(new LockShutdownError(this.spec.name)));
+    this.#end((call) => call.fail(new LockShutdownError(this.spec.name)));
   }
 
   #onReply(attempt: number, state: LatchState): void {
     if (this.#isOver) return;
     if (state.count !== this.spec.count) {
-      this.#end((waiter) => waiter.fail(otherCount(this.spec, state)));
+      this.#end((call) => call.fail(otherCount(this.spec, state)));
     } else if (state.remaining === 0) {
       // An open latch stays open: a late reply is as good.
-      this.#end((waiter) => waiter.open());
+      this.#end((call) => call.succeed());
     } else {
       this.#log.busy(state.ttlMs);
       this.#remaining = state.remaining;
@@ -126,7 +126,7 @@ export class LatchWatch implements Alarm {
     if (this.#isOver || attempt !== this.#latest) return;
     this.#log.failed(error);
     if (error.failure === 'refused') {
-      this.#end((waiter) => waiter.fail(unavailable(this.spec.name, this.#log, 'wait for')));
+      this.#end((call) => call.fail(unavailable(this.spec.name, this.#log, 'wait for')));
     } else this.#askLater(failurePause(this.#log, this.deps.random));
   }
 
@@ -139,28 +139,28 @@ export class LatchWatch implements Alarm {
   }
 
   /** As for a lock: the error tells what was known last. */
-  #outOfTime({ startedAt }: LatchWaiter, attemptsBefore: number): Error {
+  #outOfTime(call: LatchCall, attemptsBefore: number): Error {
     const { spec, deps } = this;
     const log = this.#log;
     log.checkSilence(deps.clock.now(), deps.defaults.attemptTimeoutMs);
     log.notice(deps.store.trouble(spec.name));
     if (log.last !== 'busy') return unavailable(spec.name, log, 'wait for');
-    const waitedMs = deps.clock.now() - startedAt;
+    const waitedMs = call.waitedMs(deps.clock.now());
     return notOpened(spec, this.#remaining, waitedMs, log.attempts - attemptsBefore, log.holderTtlMs);
   }
 
-  #dismiss(waiter: LatchWaiter, error: Error): void {
-    this.#waiters.delete(waiter);
-    waiter.fail(error);
-    if (this.#waiters.size === 0) this.#end(() => {});
+  #dismiss(call: LatchCall, error: Error): void {
+    this.#calls.delete(call);
+    call.fail(error);
+    if (this.#calls.size === 0) this.#end(() => {});
   }
 
-  #end(tell: (waiter: LatchWaiter) => void): void {
+  #end(tell: (call: LatchCall) => void): void {
     this.#isOver = true;
     this.deps.alarms.cancel(this);
     // First, so that a caller which waits again begins anew.
     this.onEnd();
-    for (const waiter of this.#waiters) tell(waiter);
-    this.#waiters.clear();
+    for (const call of this.#calls) tell(call);
+    this.#calls.clear();
   }
 }

@@ -13,7 +13,7 @@ import {
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
-import { LatchWaiter } from './latch-waiter.js';
+import { PendingCall } from '../acquiring/pending-call.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
 import type { Runtime } from '../store/runtime.js';
 import { mergeSignals } from '../util/signals.js';
@@ -98,8 +98,8 @@ export class Latches implements LatchListener {
     if (closing.aborted || signal?.aborted) throw abortedBy();
     if (waitMs === 0) return this.#look(spec, signal);
     return new Promise((resolve, reject) => {
-      const outcome = { opened: resolve, failed: reject };
-      this.#watch(spec).join(new LatchWaiter(clock.now(), waitMs, signal, outcome, alarms), abortedBy);
+      const outcome = { succeeded: resolve, failed: reject };
+      this.#watch(spec).join(new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms), abortedBy);
     });
   }
 

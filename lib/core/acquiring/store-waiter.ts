@@ -1,5 +1,5 @@
-import type { Alarm } from '../util/alarms.js';
-import { failurePause, heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
+import { Asker } from '../store/asker.js';
+import { heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { PendingCall } from './pending-call.js';
 import {
   type AcquireReply,
@@ -34,14 +34,9 @@ export interface WaiterListener {
  * that keeps its place in the queue of the store, and finds a grant whose message was lost. If its call gives up, it
  * can go on for the next call.
  */
-export class StoreWaiter implements Alarm {
-  dueAt = 0;
-  heapIndex = -1;
+export class StoreWaiter extends Asker<AcquireReply> {
   /** The lock to release in the same step, until that has been answered. */
   #toRelease: LockOwner | undefined;
-  /** The number of the last attempt. */
-  #latest = 0;
-  #isAsking = false;
   /** How many attempts may have been executed. */
   #outstanding = 0;
   /** How many may still be executed, as far as this process knows. */
@@ -50,14 +45,23 @@ export class StoreWaiter implements Alarm {
   #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
-  #isOver = false;
 
   constructor(
     readonly owner: LockOwner,
     public call: PendingCall,
     private readonly queue: WaiterListener,
-    private readonly deps: Runtime,
-  ) {}
+    protected readonly deps: Runtime,
+  ) {
+    super();
+  }
+
+  protected get log(): AttemptLog {
+    return this.queue.log;
+  }
+
+  protected get attemptTimeoutMs(): number {
+    return this.call.options.attemptTimeoutMs;
+  }
 
   /**
    * Asks for the first time, and releases a lock of this process in the same step. @returns whether that was still held
@@ -67,35 +71,33 @@ export class StoreWaiter implements Alarm {
     return this.#rotate(held);
   }
 
-  /** @param now the time, if the caller knows it: reading the clock costs */
-  ask(now?: number): void {
-    if (this.#toRelease) {
-      this.#rotate(this.#toRelease).catch(() => {}); // reported by the attempt
-      return;
-    }
-    const { call, owner, deps } = this;
-    const { attempt, queueing } = this.#begin(now);
-    deps.store.acquire(owner, call.options.leaseMs, queueing).then(
-      (reply) => this.#onReply(attempt, queueing.sentAt, reply),
-      (error: unknown) => this.#onError(attempt, asStoreError(error)),
-    );
+  override ask(now?: number): void {
+    if (!this.#toRelease) return super.ask(now);
+    this.#rotate(this.#toRelease).catch(() => {}); // reported by the attempt
+  }
+
+  protected send(sentAt: number): Promise<AcquireReply> {
+    const { leaseMs, maxWaiters } = this.call.options;
+    return this.deps.store.acquire(this.owner, leaseMs, { sentAt, maxWaiters });
   }
 
   #rotate(held: LockOwner): Promise<boolean> {
-    const { call, owner, deps } = this;
-    const { attempt, queueing } = this.#begin();
-    return deps.store.rotate(held, owner, call.options.leaseMs, queueing).then(
+    const { owner, deps } = this;
+    const { leaseMs, maxWaiters } = this.call.options;
+    const sentAt = deps.clock.now();
+    const attempt = this.begin(sentAt);
+    return deps.store.rotate(held, owner, leaseMs, { sentAt, maxWaiters }).then(
       ({ released, next }) => {
         this.#toRelease = undefined;
-        if (next instanceof LockStoreError) this.#onError(attempt, next);
-        else this.#onReply(attempt, queueing.sentAt, next);
+        if (next instanceof LockStoreError) this.onError(attempt, next);
+        else this.onReply(attempt, next, sentAt);
         return released;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
         // The holder sends its release again.
         if (cause.failure === 'notExecuted') this.#toRelease = undefined;
-        this.#onError(attempt, cause);
+        this.onError(attempt, cause);
         throw cause;
       },
     );
@@ -118,7 +120,7 @@ export class StoreWaiter implements Alarm {
   continueFor(next: PendingCall): void {
     next.stopWatching();
     this.call = next;
-    this.#setAlarm(this.#nextAt);
+    this.setAlarm(this.#nextAt);
   }
 
   /** A message says that it was granted. A message that comes twice is heeded once. */
@@ -136,56 +138,31 @@ export class StoreWaiter implements Alarm {
 
   /** Stops asking. What the store may still grant is released. */
   withdraw(): void {
-    this.#stop();
+    this.stop();
     if (this.#outstanding > 0) this.deps.orphanReleases.start(this.owner, this.call.options);
   }
 
   /** An attempt timed out, the next one is due, or the call's time is over. */
-  ring(): void {
-    const { call, deps } = this;
-    const now = deps.clock.now();
-    const isDue = now >= this.#nextAt;
-    if (this.#isAsking) {
-      const { attemptTimeoutMs } = call.options;
-      if (isDue) this.#unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
-      else this.#cutShort(now, attemptTimeoutMs);
-    } else if (isDue && now < call.giveUpAt) this.ask();
-    if (now >= call.giveUpAt) this.queue.outOfTime();
+  override ring(): void {
+    const now = this.deps.clock.now();
+    const isOutOfTime = now >= this.call.giveUpAt;
+    if (now < this.#nextAt) {
+      if (this.isAsking) this.#cutShort(now);
+    } else if (this.isAsking || !isOutOfTime) super.ring();
+    if (isOutOfTime) this.queue.outOfTime();
   }
 
-  #stop(): void {
-    const { alarms, orphanReleases } = this.deps;
-    this.#isOver = true;
-    alarms.cancel(this);
-    if (this.#unsettled > 0) orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
-  }
-
-  /** It is known of one more attempt that it was executed, or never will be. */
-  #settle(): void {
-    this.#unsettled--;
-    if (this.#isOver) this.deps.orphanReleases.answered(this.owner);
-  }
-
-  #conclude(fencingToken: number, sentAt: number, now: number): void {
-    this.#stop();
-    this.queue.granted(fencingToken, sentAt, now);
-  }
-
-  #begin(sentAt = this.deps.clock.now()) {
-    const { options } = this.call;
+  protected override begin(sentAt: number): number {
     this.call.attempts++;
-    this.queue.log.sent(sentAt);
-    this.#isAsking = true;
     this.#outstanding++;
     this.#unsettled++;
-    this.#setAlarm(sentAt + options.attemptTimeoutMs);
-    return { attempt: ++this.#latest, queueing: { sentAt, maxWaiters: options.maxWaiters } };
+    return super.begin(sentAt);
   }
 
-  #onReply(attempt: number, sentAt: number, reply: AcquireReply): void {
+  protected onReply(attempt: number, reply: AcquireReply, sentAt: number): void {
     const { call, deps } = this;
     this.#settle();
-    if (this.#isOver) {
+    if (this.isOver) {
       // It may have been executed after the release, for example because Redis did not know the script and it was sent
       // again.
       const isKnown = reply.status === 'granted' || reply.status === 'queued';
@@ -196,50 +173,54 @@ export class StoreWaiter implements Alarm {
       const { leaseMs } = call.options;
       const now = deps.clock.now();
       if (now < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt, now);
-      else if (attempt === this.#latest) this.#unanswered(grantedTooLate());
+      else if (this.isLatest(attempt)) this.unanswered(grantedTooLate());
       return;
     }
-    this.queue.log.busy(reply.ttlMs);
+    this.log.busy(reply.ttlMs);
     const isOutside = reply.status === 'full' || reply.status === 'mismatch';
     if (isOutside) this.#outstanding--;
-    if (attempt !== this.#latest) return;
-    this.#isAsking = false;
+    if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full();
     else if (reply.status === 'mismatch') this.queue.mismatched(reply.found);
-    else this.#askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));
+    else this.askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));
   }
 
-  #onError(attempt: number, error: LockStoreError): void {
+  protected override onError(attempt: number, error: LockStoreError): void {
     if (error.failure !== 'unknown') {
       this.#outstanding--;
       this.#settle();
     }
-    if (this.#isOver || attempt !== this.#latest) return;
-    this.#isAsking = false;
-    this.queue.log.failed(error);
-    if (error.failure === 'refused') this.queue.refused();
-    else this.#askLater(failurePause(this.queue.log, this.deps.random));
+    super.onError(attempt, error);
   }
 
-  #unanswered(error: LockStoreError): void {
-    this.queue.log.unanswered(error);
-    this.#isAsking = false;
-    this.#askLater(failurePause(this.queue.log, this.deps.random));
+  protected refused(): void {
+    this.queue.refused();
+  }
+
+  protected setAlarm(nextAt: number): void {
+    this.#nextAt = nextAt;
+    this.deps.alarms.set(this, Math.min(nextAt, this.call.giveUpAt));
+  }
+
+  protected override stop(): void {
+    super.stop();
+    if (this.#unsettled > 0) this.deps.orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
+  }
+
+  /** It is known of one more attempt that it was executed, or never will be. */
+  #settle(): void {
+    this.#unsettled--;
+    if (this.isOver) this.deps.orphanReleases.answered(this.owner);
+  }
+
+  #conclude(fencingToken: number, sentAt: number, now: number): void {
+    this.stop();
+    this.queue.granted(fencingToken, sentAt, now);
   }
 
   /** The time of its call is over while it asks. It may go on for another call. */
-  #cutShort(now: number, attemptTimeoutMs: number): void {
-    this.queue.log.cutShort(now, attemptTimeoutMs);
-    this.#isAsking = false;
-    this.#askLater(failurePause(this.queue.log, this.deps.random));
-  }
-
-  #askLater(pauseMs: number): void {
-    this.#setAlarm(this.deps.clock.now() + pauseMs);
-  }
-
-  #setAlarm(nextAt: number): void {
-    this.#nextAt = nextAt;
-    this.deps.alarms.set(this, Math.min(nextAt, this.call.giveUpAt));
+  #cutShort(now: number): void {
+    this.log.cutShort(now, this.attemptTimeoutMs);
+    this.askAfterFailure();
   }
 }

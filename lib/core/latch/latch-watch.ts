@@ -1,12 +1,11 @@
 import { unavailable } from '../acquiring/acquire-errors.js';
-import type { Alarm } from '../util/alarms.js';
-import { failurePause, heartbeatPause, AttemptLog } from '../store/attempts.js';
+import { Asker } from '../store/asker.js';
+import { heartbeatPause, AttemptLog } from '../store/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import type { PendingCall, WaitLimits } from '../acquiring/pending-call.js';
 import type { Runtime } from '../store/runtime.js';
-import { asStoreError, LockStoreError } from '../store/lock-store.js';
 
 /**
  * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and
@@ -32,34 +31,33 @@ export type LatchCall = PendingCall<void, WaitLimits>;
  * more than one. Each question renews the place of this process among those that are told when the latch opens, and
  * finds a message lost.
  */
-export class LatchWatch implements Alarm {
-  dueAt = 0;
-  heapIndex = -1;
+export class LatchWatch extends Asker<LatchState> {
   readonly #calls = new Set<LatchCall>();
   /** Of all attempts, for any of the calls. */
-  readonly #log = new AttemptLog();
+  protected readonly log = new AttemptLog();
   #remaining: number;
-  /** The number of the last attempt. */
-  #latest = 0;
-  #isAsking = false;
   /** When a message last made this process ask. */
   #lookedAt = -Infinity;
   /** Whether another message came since. */
   #isLookDue = false;
-  #isOver = false;
 
   constructor(
     readonly spec: LatchSpec,
-    private readonly deps: LatchDeps,
+    protected readonly deps: LatchDeps,
     /** Called when no call waits any more. */
     private readonly onEnd: () => void,
   ) {
+    super();
     this.#remaining = spec.count;
+  }
+
+  protected get attemptTimeoutMs(): number {
+    return this.deps.defaults.attemptTimeoutMs;
   }
 
   /** @param abortedBy what the call fails with when its signal aborts */
   join(call: LatchCall, abortedBy: () => Error): void {
-    const attemptsBefore = this.#log.attempts;
+    const attemptsBefore = this.log.attempts;
     this.#calls.add(call);
     call.onGivingUp(() => this.#dismiss(call, this.#outOfTime(call, attemptsBefore)));
     call.onAbort(() => this.#dismiss(call, abortedBy()));
@@ -78,29 +76,7 @@ export class LatchWatch implements Alarm {
       return this.ask();
     }
     this.#isLookDue = true;
-    if (!this.#isAsking && lookAt < this.dueAt) alarms.set(this, lookAt);
-  }
-
-  ask(): void {
-    const { store, clock, alarms, defaults } = this.deps;
-    const attempt = ++this.#latest;
-    this.#log.sent(clock.now());
-    this.#isAsking = true;
-    if (this.#isLookDue) this.#lookedAt = clock.now();
-    this.#isLookDue = false;
-    alarms.setIn(this, defaults.attemptTimeoutMs);
-    store.wait(this.spec, LATCH_PLACE_MS).then(
-      (state) => this.#onReply(attempt, state),
-      (error: unknown) => this.#onError(attempt, asStoreError(error)),
-    );
-  }
-
-  /** An attempt timed out, or the next one is due. */
-  ring(): void {
-    if (!this.#isAsking) return this.ask();
-    const { attemptTimeoutMs } = this.deps.defaults;
-    this.#log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
-    this.#askLater(failurePause(this.#log, this.deps.random));
+    if (!this.isAsking && lookAt < this.dueAt) alarms.set(this, lookAt);
   }
 
   /** The application shuts down: every call fails. */
@@ -108,40 +84,43 @@ export class LatchWatch implements Alarm {
     this.#end((call) => call.fail(new LockShutdownError(this.spec.name)));
   }
 
-  #onReply(attempt: number, state: LatchState): void {
-    if (this.#isOver) return;
+  protected send(): Promise<LatchState> {
+    return this.deps.store.wait(this.spec, LATCH_PLACE_MS);
+  }
+
+  protected override begin(sentAt: number): number {
+    if (this.#isLookDue) this.#lookedAt = sentAt;
+    this.#isLookDue = false;
+    return super.begin(sentAt);
+  }
+
+  protected onReply(attempt: number, state: LatchState): void {
+    if (this.isOver) return;
     if (state.count !== this.spec.count) {
       this.#end((call) => call.fail(otherCount(this.spec, state)));
     } else if (state.remaining === 0) {
       // An open latch stays open: a late reply is as good.
       this.#end((call) => call.succeed());
     } else {
-      this.#log.busy(state.ttlMs);
+      this.log.busy(state.ttlMs);
       this.#remaining = state.remaining;
-      if (attempt === this.#latest) this.#askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.deps.random));
+      if (this.isLatest(attempt)) this.askLater(heartbeatPause(Infinity, LATCH_PLACE_MS, this.deps.random));
     }
   }
 
-  #onError(attempt: number, error: LockStoreError): void {
-    if (this.#isOver || attempt !== this.#latest) return;
-    this.#log.failed(error);
-    if (error.failure === 'refused') {
-      this.#end((call) => call.fail(unavailable(this.spec.name, this.#log, 'wait for')));
-    } else this.#askLater(failurePause(this.#log, this.deps.random));
+  protected refused(): void {
+    this.#end((call) => call.fail(unavailable(this.spec.name, this.log, 'wait for')));
   }
 
-  #askLater(pauseMs: number): void {
+  protected setAlarm(nextAt: number): void {
     const { clock, alarms } = this.deps;
-    const now = clock.now();
-    const askAt = now + pauseMs;
-    this.#isAsking = false;
-    alarms.set(this, this.#isLookDue ? Math.max(now, Math.min(askAt, this.#lookedAt + LOOK_EVERY_MS)) : askAt);
+    const lookAt = this.#lookedAt + LOOK_EVERY_MS;
+    alarms.set(this, this.#isLookDue ? Math.max(clock.now(), Math.min(nextAt, lookAt)) : nextAt);
   }
 
   /** As for a lock: the error tells what was known last. */
   #outOfTime(call: LatchCall, attemptsBefore: number): Error {
-    const { spec, deps } = this;
-    const log = this.#log;
+    const { spec, deps, log } = this;
     log.checkSilence(deps.clock.now(), deps.defaults.attemptTimeoutMs);
     log.notice(deps.store.trouble(spec.name));
     if (log.last !== 'busy') return unavailable(spec.name, log, 'wait for');
@@ -156,8 +135,7 @@ export class LatchWatch implements Alarm {
   }
 
   #end(tell: (call: LatchCall) => void): void {
-    this.#isOver = true;
-    this.deps.alarms.cancel(this);
+    this.stop();
     // First, so that a caller which waits again begins anew.
     this.onEnd();
     for (const call of this.#calls) tell(call);

@@ -142,7 +142,7 @@ export class LockClient {
   }
 
   /**
-   * Where the running call comes from, for a lease that the user has to release.
+   * Records where the running call comes from, for a lease that the user has to release.
    *
    * @param below the function that the user has called
    */
@@ -174,8 +174,7 @@ export class LockClient {
     try {
       return await this.#leases.acquire(names, resolved, origin);
     } catch (error) {
-      // Held by this very context, which means busy, as for any other caller. A call that never waits cannot wait for
-      // itself.
+      // A lock that this context holds itself counts as busy too: a call that never waits cannot wait for itself.
       if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
       throw error;
     }

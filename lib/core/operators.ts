@@ -40,7 +40,7 @@ export const LIST_OPTIONS = new OptionTable({
   limit: integer(1, 10_000, 'resources').default(100),
 } satisfies OptionsOf<ListOptions>);
 
-/** What an operator sees and does: the locks of all processes. */
+/** What an operator can see and do: the locks of all processes. */
 export class OperatorsView {
   constructor(
     private readonly store: LockStore,
@@ -55,7 +55,7 @@ export class OperatorsView {
     const { instanceId } = this.store;
     const first = this.localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
-    // Behind a holder of this process: they join the queue when it releases.
+    // The calls behind a holder of this process join the queue in Redis when it releases.
     const waiter = { instanceId, mode: first.mode, ...(first.permits && { permits: first.permits.count }) };
     return { ...state, waiters: [...state.waiters, waiter] };
   }
@@ -72,7 +72,7 @@ export class OperatorsView {
     // One key of another application is no reason to show nothing.
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed && states.length === 0) throw failed.reason;
-    // What has ended meanwhile is not listed.
+    // A lock that has ended meanwhile is not listed.
     return states.filter(({ mode, waiters }) => mode !== null || waiters.length > 0);
   }
 
@@ -86,8 +86,8 @@ export class OperatorsView {
       );
     }
     checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
-    // Before it is sent: what it ends may be held here, and the next local lease would get a smaller token
-    // than the holder that Redis grants then.
+    // Before the command: if this process holds the lease, its next local lease would get a smaller token than the next
+    // holder in Redis.
     this.localQueues.doubt(name);
     return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }

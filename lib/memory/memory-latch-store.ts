@@ -3,8 +3,8 @@ import type { MemoryLatch, MemoryServer } from './memory-server.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 
 /**
- * Latches in the memory of **one process**, for tests without Redis; on the server of the lock store, and closed with
- * it.
+ * Latches in the memory of **one process**, for tests without Redis. It uses the server of the lock store and is closed
+ * with it.
  */
 export class MemoryLatchStore implements LatchStore {
   constructor(private readonly store: MemoryLockStore) {}
@@ -52,7 +52,7 @@ function existing(server: MemoryServer, spec: LatchSpec): MemoryLatch {
   return latch;
 }
 
-/** Those who count as waiting find it at least until they would not count as that any more. */
+/** Opens the latch and tells its waiters. It is kept at least until the last of their places expires. */
 function open(server: MemoryServer, name: string, latch: MemoryLatch): void {
   const now = server.clock.now();
   let ttlMs = server.latches.ttlMs(name);

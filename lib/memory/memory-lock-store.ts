@@ -27,9 +27,9 @@ export interface MemoryLockStoreOptions {
 let clients = 0;
 
 /**
- * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For the
- * tests of an application that should run without Redis. It protects nothing from another process: never use it where
- * an application has several instances.
+ * Locks in the memory of **one process**, with the rules of the Redis scripts: expiry, fencing tokens, queues. For
+ * tests of an application that run without Redis. It does not protect against other processes: never use it for an
+ * application with several instances.
  */
 export class MemoryLockStore implements LockStore {
   readonly instanceId: string;
@@ -143,7 +143,7 @@ export class MemoryLockStore implements LockStore {
   async forceRelease(resource: string, fencingToken: number): Promise<boolean> {
     const server = this.connected();
     const members = server.locks.get(resource)?.members() ?? [];
-    // The one with this very token, or else the one whose leases count up to it.
+    // The member with exactly this token, or else the one in the same fencing tick.
     const meant =
       members.find((member) => member.fencingToken === fencingToken) ??
       members.find((member) => fencingTickOf(member.fencingToken) === fencingTickOf(fencingToken));
@@ -182,7 +182,7 @@ export class MemoryLockStore implements LockStore {
       held.lock.lengthen(held.member, leaseMs);
       return { status: 'granted', fencingToken: held.member.fencingToken };
     }
-    // Waiters come before this call, also after a holder that died.
+    // Waiters are served before this call, also after a holder that died.
     const standing = locks.get(resource);
     if (!standing || standing.isShared) server.grantWaiting(resource, owner);
     const lock = locks.get(resource);
@@ -203,7 +203,7 @@ export class MemoryLockStore implements LockStore {
     const sentAt = Math.floor(queueing.sentAt);
     queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
     lock.acceptTotal(waiter);
-    // What it decided may let in those before it.
+    // The new total may admit waiters before it.
     if (permits?.isResized) server.grantWaiting(resource);
     return { status: 'queued', ttlMs };
   }

@@ -9,7 +9,7 @@ export interface LockRequest {
   readonly permits?: PermitRequest;
 }
 
-/** One who holds a lock, alone or among others. */
+/** A holder of a lock, alone or among others. */
 export interface MemoryMember {
   readonly owner: string;
   readonly fencingToken: number;
@@ -22,8 +22,8 @@ export interface MemoryMember {
 const ONE: PermitRequest = { count: 1, total: 1, isResized: false };
 
 /**
- * A lock in use, and the rules of who may share it. Each of its members has a lease of its own and is gone when that is
- * over; without members the lock is free.
+ * A lock in use, and the rules for sharing it. Each member has its own lease and is removed when that ends. Without
+ * members the lock is free.
  */
 export class MemoryLock {
   readonly #members: ExpiringMap<MemoryMember>;
@@ -46,12 +46,12 @@ export class MemoryLock {
     return this.#total;
   }
 
-  /** What it is in use as. */
+  /** How it is in use. */
   get found(): FoundInUse {
     return { mode: this.#mode, total: this.#total };
   }
 
-  /** Whether it may have several members: of readers, or of those who hold permits. */
+  /** Whether it may have several members: readers, or holders of permits. */
   get isShared(): boolean {
     return this.#mode === 'read' || this.#mode === 'semaphore';
   }
@@ -65,19 +65,19 @@ export class MemoryLock {
     return this.#members.values().reduce((sum, { permits }) => sum + permits, 0);
   }
 
-  /** How many permits are left; none where more are held than there are since it was resized. */
+  /** How many permits are free; 0 if a resize left fewer permits than are held. */
   get available(): number {
     return Math.max(0, this.#total - this.used);
   }
 
-  /** Whether it may be shared with this one now: a reader with readers, or permits that are free. */
+  /** Whether this request may share it now: a reader with readers, or enough free permits. */
   admits({ mode, permits = ONE }: LockRequest): boolean {
     if (this.#mode === 'read') return mode === 'read';
     if (this.#mode !== 'semaphore' || mode !== 'semaphore') return false;
     return this.used + permits.count <= this.#totalFor(permits);
   }
 
-  /** Whether waiting is in vain: for a mutex in use as a semaphore, and the reverse, or a semaphore of another size. */
+  /** Whether the request can never share it: a lock and a semaphore, or semaphores of different sizes. */
   isMismatch({ mode, permits = ONE }: LockRequest): boolean {
     if (mode !== 'semaphore' && this.#mode !== 'semaphore') return false;
     if (mode !== this.#mode) return true;
@@ -86,8 +86,8 @@ export class MemoryLock {
   }
 
   /**
-   * One who is granted, or queued: what it decided on the total counts from now on, unless an earlier request had
-   * decided.
+   * Called for a request that is granted or queued. Its total counts from now on if it comes from a resize, unless an
+   * earlier resize counts.
    */
   acceptTotal({ permits = ONE }: LockRequest): void {
     this.#total = this.#totalFor(permits);
@@ -99,7 +99,7 @@ export class MemoryLock {
     this.#isResized = true;
   }
 
-  /** The writer is a reader from now on. */
+  /** Makes the writer a reader. */
   downgrade(): void {
     this.#mode = 'read';
   }
@@ -113,17 +113,17 @@ export class MemoryLock {
     return this.#members.get(owner);
   }
 
-  /** The member is as given from now on, and its lease lasts this long. */
+  /** Sets the member. Its lease lasts `leaseMs` from now. */
   put(member: MemoryMember, leaseMs: number): void {
     this.#members.set(member.owner, member, leaseMs);
   }
 
-  /** The member is as given from now on, and its lease ends when it would have. */
+  /** Sets the member and keeps the end of its lease. */
   replace(member: MemoryMember): void {
     this.#members.replace(member.owner, member);
   }
 
-  /** The member is as given from now on, and its lease lasts at least this much longer. */
+  /** Sets the member. Its lease lasts at least `leaseMs` from now. */
   lengthen(member: MemoryMember, leaseMs: number): void {
     this.#members.lengthen(member.owner, member, leaseMs);
   }
@@ -132,19 +132,19 @@ export class MemoryLock {
     this.#members.delete(owner);
   }
 
-  /** What is left of the lease of a member. */
+  /** The remaining lease of a member, in milliseconds. */
   ttlMs(owner: string): number {
     return this.#members.ttlMs(owner);
   }
 
-  /** When the last of the leases ends. */
+  /** The time until the last lease ends, in milliseconds. */
   get lastEndMs(): number {
     return Math.max(0, ...this.#ttls());
   }
 
   /**
-   * When there is something to hope for: readers go with the last of them, permits come free with the first lease that
-   * ends.
+   * The time until a waiter may be granted, in milliseconds: until the last reader's lease ends, or the first lease of
+   * permits.
    */
   get nextEndMs(): number {
     return this.#mode === 'semaphore' ? Math.min(...this.#ttls()) : this.lastEndMs;
@@ -154,7 +154,7 @@ export class MemoryLock {
     return this.#members.values().map(({ owner }) => this.ttlMs(owner));
   }
 
-  /** The total that counts where this one asks. */
+  /** The total that counts for this request. */
   #totalFor({ total, isResized }: PermitRequest): number {
     return isResized && !this.#isResized ? total : this.#total;
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import type { LockRequest } from './memory-lock.js';
 
-/** One who waits for a resource. */
+/** A waiter for a resource. */
 export interface MemoryWaiter extends LockRequest {
   readonly owner: string;
   /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
@@ -17,7 +17,7 @@ interface Queue {
   lastsUntil: number;
 }
 
-/** For each resource, who waits for it, first come first. A queue is gone when the time of its last waiter is over. */
+/** The waiters for each resource, first come, first served. A queue is removed when its last waiter expires. */
 export class MemoryQueues {
   readonly #queues: ExpiringMap<Queue>;
 
@@ -25,7 +25,10 @@ export class MemoryQueues {
     this.#queues = new ExpiringMap(clock);
   }
 
-  /** It goes to the end, and those who died are dropped; or it stays where it stands and is written anew. */
+  /**
+   * Adds a waiter at the end and drops the dead ones. A waiter that is already in the queue keeps its place and is
+   * updated.
+   */
   join(resource: string, waiter: MemoryWaiter): void {
     if (!this.has(resource, waiter.owner)) this.#dropExpired(resource);
     const queue = this.#queues.get(resource) ?? { waiters: new Map(), lastsUntil: waiter.expiresAt };
@@ -40,7 +43,7 @@ export class MemoryQueues {
     if (waiters?.size === 0) this.#queues.delete(resource);
   }
 
-  /** The first who is alive. Those before it are dropped. */
+  /** The first living waiter. The dead ones before it are dropped. */
   first(resource: string): MemoryWaiter | undefined {
     for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) {
       if (this.#isAlive(waiter)) return waiter;
@@ -49,17 +52,17 @@ export class MemoryQueues {
     return undefined;
   }
 
-  /** Whether it stands in the queue, alive or not. */
+  /** Whether the owner is in the queue, alive or not. */
   has(resource: string, owner: string): boolean {
     return this.#queues.get(resource)?.waiters.has(owner) ?? false;
   }
 
-  /** How many wait who are alive. */
+  /** The number of living waiters. */
   length(resource: string): number {
     return this.alive(resource).length;
   }
 
-  /** Those who are alive, the first one first. */
+  /** The living waiters, in order. */
   alive(resource: string): MemoryWaiter[] {
     const waiters = [...(this.#queues.get(resource)?.waiters.values() ?? [])];
     return waiters.filter((waiter) => this.#isAlive(waiter));

@@ -9,12 +9,12 @@ import { clientOf, instanceOf } from '../core/store/owner-id.js';
 /** A latch as the in-memory server keeps it. */
 export interface MemoryLatch {
   readonly count: number;
-  /** What was counted; none any more once it is open. */
+  /** The ids that were counted; empty once the latch is open. */
   readonly ids: Set<string>;
   isOpen: boolean;
 }
 
-/** What a client is told. */
+/** Receives the messages for a client. */
 export interface MemoryInbox {
   granted(grant: PushedGrant): void;
   latchOpened(name: string, count: number): void;
@@ -25,8 +25,8 @@ const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
 const TICKS_PER_MS = 100;
 
 /**
- * What Redis is to the real stores, for the in-memory ones of **one process**: give the same server to several of them
- * and they are several instances that compete. Nothing outside the process sees it, and nothing survives its end.
+ * Stands in for Redis in the memory of **one process**. Stores that share one server compete like several instances.
+ * Nothing outside the process sees it, and nothing survives its end.
  */
 export class MemoryServer {
   readonly locks: MemoryLocks;
@@ -35,7 +35,7 @@ export class MemoryServer {
   /** The last tick that was claimed, by the lock of its job: its time. */
   readonly lastTicks: ExpiringMap<number>;
   readonly latches: ExpiringMap<MemoryLatch>;
-  /** By latch, and until when they count as that by client. */
+  /** By latch: for each waiting client, when its place expires. */
   readonly latchWaiters: ExpiringMap<Map<string, number>>;
   readonly queues: MemoryQueues;
   /** By client. */
@@ -52,8 +52,9 @@ export class MemoryServer {
   }
 
   /**
-   * Makes it the holder, or one more of them, with a new fencing token, which it returns. The caller has checked that
-   * it may.
+   * Makes the owner a holder. The caller has checked that it may be one.
+   *
+   * @returns its new fencing token
    */
   take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
     const { resource, id: owner, permits } = request;
@@ -65,10 +66,11 @@ export class MemoryServer {
   }
 
   /**
-   * Grants to the first waiter who is alive, for what is left of its time, and tells its instance; then to the next, as
-   * long as they may share the lock. One who waits in vain, or whose instance is gone, is dropped. `asking`: the owner
-   * that asks is told by the reply, so they end before it. `left`: the lock that the last one has left this moment; how
-   * many permits a semaphore has still counts for the next waiter.
+   * Grants the resource to the first living waiter, for the rest of its time, and tells its instance. Goes on with the
+   * next waiters while they may share the lock. Drops waiters that can never share it, and those of closed instances.
+   *
+   * @param asking the owner that asks: its reply tells it, so grants stop before it
+   * @param left the lock that its last member has just left; its number of permits still counts for the next waiter
    */
   grantWaiting(resource: string, asking?: string, left?: MemoryLock): void {
     const last = left?.mode === 'semaphore' ? left : undefined;
@@ -88,7 +90,7 @@ export class MemoryServer {
     }
   }
 
-  /** The instances that wait for the resource, once for each of their waiters, the first one first. */
+  /** The instances that wait for the resource, in order, once for each waiter. */
   listWaiters(resource: string): string[] {
     return this.queues.alive(resource).map(({ owner }) => instanceOf(owner));
   }
@@ -103,7 +105,11 @@ export class MemoryServer {
     queueMicrotask(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
   }
 
-  /** Opens the inbox of a client; gives the function that closes it. */
+  /**
+   * Opens the inbox of a client.
+   *
+   * @returns a function that closes it
+   */
   openInbox(clientId: string, inbox: MemoryInbox): () => void {
     this.#inboxes.set(clientId, inbox);
     return () => void this.#inboxes.delete(clientId);
@@ -115,12 +121,12 @@ export class MemoryServer {
     return locks.resources().length === 0 && [queues, latches, latchWaiters].every(({ size }) => size === 0);
   }
 
-  /** Every tick from now on is later than this one. */
+  /** Makes every later fencing tick larger than this one. */
   raiseTick(tick: number): void {
     this.#lastTick = Math.max(this.#lastTick, tick);
   }
 
-  /** Larger than every token before, and never smaller than the time. */
+  /** Returns a token larger than all before, and never behind the clock. */
   #mintToken(): number {
     const byTheClock = Math.floor((this.clock.wallNow() - TICKS_BEGIN_MS) * TICKS_PER_MS);
     this.#lastTick = Math.max(this.#lastTick + 1, byTheClock);
@@ -128,10 +134,10 @@ export class MemoryServer {
   }
 }
 
-/** So many locks are looked at for each that comes: more than come, so that none is forgotten forever. */
+/** How many locks each addition checks. More than one, so that the sweep is faster than the additions. */
 const SWEPT_AT_ONCE = 2;
 
-/** The locks in use, by resource. One whose holders have all died is gone. */
+/** The locks in use, by resource. A lock without living holders is removed. */
 export class MemoryLocks {
   readonly #locks = new Map<string, MemoryLock>();
 
@@ -144,7 +150,7 @@ export class MemoryLocks {
     return undefined;
   }
 
-  /** The lock in use, or the one that was left this moment, or a new one, for a request that may have it. */
+  /** Returns the lock in use, the one that was just left, or a new one. */
   open(resource: string, request: LockRequest, left?: MemoryLock): MemoryLock {
     let lock = this.get(resource);
     if (lock === undefined) {
@@ -159,7 +165,11 @@ export class MemoryLocks {
     this.#locks.delete(resource);
   }
 
-  /** Removes a member, if it is one. Gives the lock that it has left. */
+  /**
+   * Removes a member.
+   *
+   * @returns the lock it has left, or nothing if it was no member
+   */
   remove(resource: string, owner: string): MemoryLock | undefined {
     const lock = this.get(resource);
     if (lock?.member(owner) === undefined) return undefined;
@@ -168,7 +178,7 @@ export class MemoryLocks {
     return lock;
   }
 
-  /** What an attempt is told to wait for, at most; 0 where the resource is free. */
+  /** The longest time an attempt is told to wait, in milliseconds; 0 if the resource is free. */
   ttlMs(resource: string): number {
     return this.get(resource)?.nextEndMs ?? 0;
   }
@@ -178,7 +188,7 @@ export class MemoryLocks {
     return [...this.#locks.keys()].filter((resource) => this.get(resource));
   }
 
-  /** So that locks whose holders died, and that no call asks for again, do not pile up. */
+  /** Removes locks without living holders, so that locks that no call asks for again do not pile up. */
   #sweep(): void {
     for (let swept = 0; swept < SWEPT_AT_ONCE; swept++) {
       const [oldest] = this.#locks;
@@ -190,7 +200,7 @@ export class MemoryLocks {
   }
 }
 
-/** What the server knows of one resource, without the secrets of those who hold it or wait for it. */
+/** The state of one resource, without the secrets of its holders and waiters. */
 export function readState({ locks, queues }: MemoryServer, resource: string): LockState {
   const lock = locks.get(resource);
   const waiters = queues.alive(resource).map(({ owner, mode, permits }): LockWaiter => {

@@ -21,7 +21,7 @@ import {
 } from '../core/store/tick-store.js';
 
 /**
- * Claims of ticks in the memory of **one process**, for tests without Redis. Give it the server of the lock store: the
+ * Claims of ticks in the memory of **one process**, for tests without Redis. Pass it the server of the lock store: the
  * claim of a tick takes the job's lock there in the same step.
  */
 export class MemoryTickStore implements TickStore, TickNode {
@@ -47,7 +47,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     const ttlMs = locks.ttlMs(resource);
     if (claim !== undefined && claimant !== owner && claimant !== RETURNED) {
-      // An instance that watches keeps the claim in memory, however long the run takes.
+      // A watching instance keeps the claim alive, however long the run takes.
       if (takeOver !== 'nothing') claims.set(key, claim, keepMs);
       const isBegun = state !== '';
       if (lock || takeOver === 'nothing' || (isBegun && takeOver === 'unbegun')) {
@@ -65,7 +65,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     const granted = claimText(owner, rerun ? RERUNS : RUNS);
     if (lock) {
-      // What was granted stays so: this command may be an old one that comes late, after the run.
+      // A granted run stays granted: this may be an old command that comes late, after the run.
       claims.set(key, state === '' ? owner : granted, keepMs);
       return { status: 'claimed', ttlMs };
     }
@@ -90,7 +90,7 @@ export class MemoryTickStore implements TickStore, TickNode {
   async exchange(tick: Tick, { to, from, force, drop, keepMs, due, isJudged }: ClaimChange): Promise<string | null> {
     const { claims } = this.server;
     const key = claimKey(tick);
-    // Not forgotten: the last tick of the job is known by now, and would refuse it.
+    // Kept, not deleted: the last tick of the job is already noted, and would refuse it.
     if (drop !== undefined && claims.get(key) === drop) claims.replace(key, returnedFrom(drop));
     const standing = claims.get(key);
     const refusal = due && isJudged && standing === undefined ? this.#judge(tick, due) : undefined;

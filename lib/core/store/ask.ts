@@ -5,13 +5,10 @@ import type { Clock } from '../util/clock.js';
 import { pause } from '../util/promises.js';
 import { LockStoreError, asStoreError } from './lock-store.js';
 
-/**
- * First and longest pause before a command is sent again that was not executed: about as long as it takes to connect
- * anew.
- */
+/** The first and the longest pause before an unexecuted command is sent again: about the time a reconnect takes. */
 const PAUSE_MS = { first: 20, longest: 200 };
 
-/** What became of a command. `timeout` means unknown: it may have been executed, or still be. */
+/** The outcome of a command. `timeout` means unknown: it may have been executed, or may still be executed. */
 export type Answer<T> =
   | { readonly outcome: 'answered'; readonly value: T }
   | { readonly outcome: 'timeout'; readonly error: LockStoreError }
@@ -44,13 +41,13 @@ export function withTimeout<T>(
 }
 
 /**
- * The same for a command that is sent again, within the same `timeoutMs`, while it is certain that it was not executed:
- * as in a fail-over, when the old primary is already a replica and the new one was not found yet. Where that is not
- * certain it is left to the caller, who knows what a second execution would mean.
+ * The same, but sends the command again within `timeoutMs` while it is certain that it was not executed. That happens
+ * in a fail-over, when the old primary is already a replica and the new one was not found yet. If it is not certain,
+ * the caller decides: it knows what a second execution would mean.
  *
- * @param command as it was sent the first time
- * @param again sends it once more; returns nothing where it is not wanted any more
- * @param sentAt when it was sent, where that is known: each look at the clock costs
+ * @param command the reply to the first attempt
+ * @param again sends it once more; returns nothing if it is no longer wanted
+ * @param sentAt when it was sent, if known: reading the clock costs time
  */
 export function retryUnexecuted<T>(
   alarms: Alarms,
@@ -92,10 +89,10 @@ export function retryUnexecuted<T>(
 }
 
 /**
- * The reply to a command, which is sent again while it is certain that it was not executed.
+ * Resolves to the reply to a command. Sends it again while it is certain that it was not executed.
  *
  * @param isWanted whether it still makes sense to send it
- * @throws LockUnavailableError that says why there is none
+ * @throws LockUnavailableError if there is no reply; its `cause` says why
  */
 export async function ask<T>(
   alarms: Alarms,
@@ -111,16 +108,16 @@ export async function ask<T>(
   throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);
 }
 
-/** A command that may be executed twice without harm, and how long it is sent again. */
+/** A command that may safely be executed twice, and when to stop sending it. */
 export interface RepeatedCommand<T> {
   send(): Promise<T>;
   /** How long one attempt may take, in milliseconds. */
   readonly timeoutMs: number;
-  /** The last attempt is the one after which a pause would end at this time or later, on the monotonic clock. */
+  /** After an attempt without an answer, no other starts at this time or later, on the monotonic clock. */
   readonly giveUpAt: number;
-  /** @returns the pause after so many failures in a row, in milliseconds */
+  /** @returns the pause after this many failures in a row, in milliseconds */
   pauseMs(failures: number): number;
-  /** Called after each attempt without an answer. @returns whether the caller needs the answer no more */
+  /** Called after each attempt without an answer. @returns whether the caller no longer needs the answer */
   unanswered?(answer: Exclude<Answer<T>, { outcome: 'answered' }>, command: Promise<T>): boolean;
   /**
    * Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`.
@@ -128,12 +125,12 @@ export interface RepeatedCommand<T> {
   isFinal?(value: T): boolean;
   /** Aborts the wait. */
   readonly signal?: AbortSignal;
-  /** Ends a pause early: then the command is sent at once. */
+  /** Ends a pause early: the command is then sent at once. */
   readonly hurry?: AbortSignal;
 }
 
 /**
- * Sends a command again until it is answered or refused, or `giveUpAt` has come.
+ * Sends a command again until it is answered or refused, or until `giveUpAt`.
  *
  * @returns the last answer
  */

@@ -4,23 +4,22 @@ import { backoff, jitter } from '../util/backoff.js';
 import type { Random } from '../util/random.js';
 
 /**
- * What is known of a resource from attempts to acquire it. The calls of this process that wait for it in line share one
- * log: whichever of them asks, the answer counts for all of them. The last thing known when a wait ends is what ended
- * it.
+ * What attempts to acquire a resource have shown. All calls of this process that wait for it in one queue share one
+ * log: an answer to one of them counts for all. The last entry when a wait ends is the reason why it ended.
  */
 export class AttemptLog {
   /** How many were sent. */
   attempts = 0;
   /** How many in a row were not answered. */
   failures = 0;
-  /** A time-out until one is answered. */
+  /** Counts as a time-out until an attempt is answered. */
   last: AttemptOutcome = 'timeout';
   lastError: LockStoreError | undefined;
   holderTtlMs = 0;
-  /** One may have been, or may still be, executed without our knowing. */
+  /** Whether an attempt may have been executed, or may still be, without an answer. */
   isAmbiguous = false;
   #isConcluded = false;
-  /** When the first attempt was sent since which nothing was heard. */
+  /** When the first attempt after the last answer was sent. */
   #silentSince: number | undefined;
 
   sent(now: number): void {
@@ -43,14 +42,14 @@ export class AttemptLog {
     if (error.failure === 'unknown') this.isAmbiguous = true;
   }
 
-  /** No reply in time, or one that came when the lease that it grants was already over. */
+  /** No reply came in time, or it came after the lease that it grants was over. */
   unanswered(error: LockStoreError): void {
     this.#conclude('timeout', error);
     this.failures++;
     this.isAmbiguous = true;
   }
 
-  /** The wait has ended before an attempt had its time. */
+  /** The wait ended before the attempt's time limit. */
   cutShort(now: number, attemptTimeoutMs: number): void {
     this.failures++;
     this.isAmbiguous = true;
@@ -58,9 +57,8 @@ export class AttemptLog {
   }
 
   /**
-   * Whether Redis has been silent for so long that this is the last thing known of it: for the time of an attempt,
-   * however many calls that took. Less than that says nothing that an answer before it has not said better; and where
-   * the wait has not ended, nothing at all.
+   * Records a time-out if Redis has been silent for the time limit of one attempt, over any number of calls. A shorter
+   * silence counts only if the wait has ended without any answer: otherwise the last answer says more.
    */
   checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true): void {
     if (this.#silentSince === undefined || this.last === 'failed') return;
@@ -69,9 +67,7 @@ export class AttemptLog {
     this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
 
-  /**
-   * What the connection says before anything is sent, where it says anything. What an attempt failed with says more.
-   */
+  /** Records what the connection knows without a command. The error of a failed attempt says more, and stays. */
   notice(trouble: LockStoreError | undefined): void {
     if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
   }
@@ -83,19 +79,19 @@ export class AttemptLog {
   }
 }
 
-/** For a grant that must not be trusted. */
+/** The error of a grant that came too late to be trusted. */
 export function grantedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'the answer came when the lease that it grants was over');
 }
 
-/** A waiter asks again at least this often: it keeps its place alive, and finds a grant whose message was lost. */
+/** A waiter asks again at least this often: that keeps its place alive, and finds a grant if its message was lost. */
 export const HEARTBEAT_MS = 1_000;
-/** First and longest pause after an attempt that Redis did not answer. */
+/** The first and the longest pause after an attempt that Redis did not answer. */
 const FAILURE_PAUSE_MS = { first: 20, longest: 500 };
 
 /**
- * How long a waiter in the queue waits to be told before it asks again: until its place has to be renewed, or the
- * holder's lease should be over.
+ * How long a waiter in the queue waits for a message before it asks again: until its place must be renewed, or until
+ * the holder's lease should be over.
  */
 export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Random): number {
   return Math.min(HEARTBEAT_MS, leaseMs / 3, holderTtlMs + 1) * jitter(random);

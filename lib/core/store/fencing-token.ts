@@ -1,7 +1,7 @@
-/** A token is its tick times this; it leaves room to number hand-overs inside one store lease. */
+/** The first token of a fencing tick is the tick times this. The others number the leases of one store lease. */
 export const TOKENS_PER_FENCING_TICK = 32;
 
-/** The tick of which a token was handed out. */
+/** The fencing tick that a token belongs to. */
 export function fencingTickOf(fencingToken: number): number {
   return Math.floor(fencingToken / TOKENS_PER_FENCING_TICK);
 }

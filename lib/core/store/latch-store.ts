@@ -1,25 +1,25 @@
 import type { LockStoreError } from './lock-store.js';
 
-/** A latch as one caller states it. */
+/** A latch as one caller describes it. */
 export interface LatchSpec {
   readonly name: string;
   /** How often it has to be counted down before it opens. */
   readonly count: number;
-  /** How long it lives from its creation, in milliseconds; what its creator says counts. */
+  /** How long it lives after its creation, in milliseconds. The value of the caller that creates it counts. */
   readonly ttlMs: number;
 }
 
 /** A latch as the store has it. */
 export interface LatchState {
-  /** Another one than the caller states: then nothing was changed. */
+  /** The count of the latch. If it differs from the caller's, nothing was changed. */
   readonly count: number;
-  /** How many count-downs are missing; 0: it is open. */
+  /** How many count-downs are missing. The latch is open at 0. */
   readonly remaining: number;
-  /** When the latch expires, in milliseconds; 0 where there is none. */
+  /** The time until the latch expires, in milliseconds; 0 if there is no latch. */
   readonly ttlMs: number;
 }
 
-/** Who hears that latches open. A message is no more than a reason to look: it may be late, and it may be lost. */
+/** Hears of latches that open. A message is only a reason to look: it may be late, and it may be lost. */
 export interface LatchListener {
   opened(name: string, count: number): void;
   /** The connection is new: messages may have been missed. */
@@ -27,25 +27,25 @@ export interface LatchListener {
 }
 
 /**
- * What core needs of a place that keeps latches. Every method is one atomic step there, and one that is executed again
- * changes nothing twice. The first count-down or wait creates the latch. A rejection is a
- * `LockStoreError`.
+ * What core needs from a store of latches. Every method is one atomic step, and executing it again changes nothing. The
+ * first count-down or wait creates the latch. A rejection is a `LockStoreError`.
  */
 export interface LatchStore {
-  /** Why there are no latches, with the way out; nothing where there are. */
+  /** Why this store has no latches, and what to do instead. Not set if it has them. */
   readonly refusal?: string;
-  /** Counts each id once. The one that is the last tells the clients that wait. */
+  /** Counts each id once. The last count-down notifies the waiting clients. */
   countDown(spec: LatchSpec, id: string): Promise<LatchState>;
   /**
-   * Unless the latch is open, this client counts as one that waits for the next `placeMs`, and is told when it opens.
+   * Unless the latch is open, notes that this client waits for the next `placeMs`. The client is then told when it
+   * opens.
    */
   wait(spec: LatchSpec, placeMs: number): Promise<LatchState>;
-  /** Looks, and changes nothing. */
+  /** Reads the state and changes nothing. */
   read(spec: LatchSpec): Promise<LatchState>;
-  /** Why nothing can be asked about a latch at this moment, where the store knows that without asking. */
+  /** Why the store cannot be asked about a latch now, if it knows that without a command. */
   trouble(name: string): LockStoreError | undefined;
   /**
-   * Tells the listener of latches that open. A store has one listener.
+   * Sets the one listener of this store, which hears of latches that open.
    *
    * @throws Error if it has one already
    */

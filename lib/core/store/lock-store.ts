@@ -6,29 +6,26 @@ export interface LockOwner {
   /** The owner id: `instanceId` + a secret random part. */
   readonly id: string;
   readonly mode: LockMode;
-  /** What it wants of a semaphore; not set in other modes. */
+  /** The permits it wants of a semaphore; not set in other modes. */
   readonly permits?: PermitRequest | undefined;
 }
 
-/** What the store answers to an attempt. */
+/** The store's answer to an attempt. */
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
-   * Another holder has it, or waits for it. `ttlMs`: what is left of that lease. `isOpen`: that is not known yet. One
-   * step of the store passes over so many only who have died; ask again at once.
+   * Another owner holds it or waits for it. `ttlMs`: what is left of that lease. `isOpen`: not known yet, because one
+   * step of the store skips only a limited number of dead waiters. Ask again at once.
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly isOpen?: boolean }
-  /** The same, and this waiter stands in the queue now. */
+  /** The same, and this waiter is in the queue now. */
   | { readonly status: 'queued'; readonly ttlMs: number }
-  /** The same, but the queue is as long as this waiter accepts: it was not added. */
+  /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
   | { readonly status: 'full'; readonly ttlMs: number }
-  /**
-   * Not to be had like this: it is in use as something else, or as a semaphore of another size. The waiter was not
-   * queued.
-   */
+  /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
-/** What a resource is in use as. */
+/** How a resource is in use. */
 export interface FoundInUse {
   readonly mode: LockMode;
   /** How many permits a semaphore has; 1 in other modes. */
@@ -37,46 +34,44 @@ export interface FoundInUse {
 
 /** How a waiter wants to wait. */
 export interface Queueing {
-  /**
-   * When the command is sent, on the sender's monotonic clock. It comes back, rounded down, with a {@link PushedGrant}.
-   */
+  /** When the command is sent, on the sender's monotonic clock. A {@link PushedGrant} returns it, rounded down. */
   readonly sentAt: number;
-  /** How many may wait for the resource at most, this one included. */
+  /** The maximum number of waiters for the resource, including this one. */
   readonly maxWaiters: number;
 }
 
 /** The result of passing a lock from one owner of this instance to the next waiter of this instance. */
 export interface RotateReply {
-  /** Whether the lock was the first one's until now. */
+  /** Whether the first owner still held the lock. */
   readonly released: boolean;
-  /** Or why the store cannot grant it, or not for certain; the first part was done all the same. */
+  /** The answer to the next waiter. With an error, the first owner's release was executed all the same. */
   readonly next: AcquireReply | LockStoreError;
 }
 
 /**
- * The store has granted a resource to a waiter in its queue. It does not say to which: an owner id is a secret, and
- * others may listen.
+ * The store has granted a resource to a waiter in its queue. The message does not name the waiter: an owner id is a
+ * secret, and other processes may listen.
  */
 export interface PushedGrant {
   readonly resource: string;
   readonly fencingToken: number;
   /**
-   * When the command was sent to which this grant owes its length: the lease counts from there. `-Infinity`: it does
-   * not count before it was asked for once more.
+   * When the waiter's command was sent: the lease is counted from then. `-Infinity`: not known, so the waiter has to
+   * ask once more before it may trust the lease.
    */
   readonly sentAt: number;
-  /** Whether it was granted to this owner, with this very token and stamp. Only the store and the owner can tell. */
+  /** Whether it was granted to this owner, with exactly this token and stamp. Only the store and the owner can tell. */
   readonly isFor: (owner: string) => boolean;
 }
 
-/** Who hears of grants. */
+/** Hears of grants. */
 export interface GrantListener {
   granted(grant: PushedGrant): void;
   /** The connection is new: grants may have been missed. */
   reconnected(): void;
 }
 
-/** One holder of a resource, as an operator may see it: no secret. */
+/** One holder of a resource as operators see it, without secrets. */
 export interface LockHolder {
   /** Which process holds it: host, process id, and a few random characters, unless `instanceId` was set. */
   readonly instanceId: string;
@@ -89,7 +84,7 @@ export interface LockHolder {
   readonly permits?: number;
 }
 
-/** One who waits for a resource in the queue in Redis: a call of that process, and all that stand behind it there. */
+/** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */
 export interface LockWaiter {
   readonly instanceId: string;
   readonly mode: LockMode;
@@ -97,20 +92,20 @@ export interface LockWaiter {
   readonly permits?: number;
 }
 
-/** What Redis knows of one resource at one moment. */
+/** The state of one resource in Redis at one moment. */
 export interface LockState {
   readonly resource: string;
   /** `null` if the resource is free. */
   readonly mode: LockMode | null;
-  /** One, or none; several readers, or holders of permits, in the order of their tokens. */
+  /** None, one, or several readers or holders of permits, in the order of their tokens. */
   readonly holders: readonly LockHolder[];
-  /** When the last of the leases ends unless it is renewed, in milliseconds; 0 if it is free. */
+  /** The time until the last of the leases ends unless it is renewed, in milliseconds; 0 if the resource is free. */
   readonly ttlMs: number;
-  /** A semaphore in use: how many permits there are, and how many of them are free. Not set in other modes. */
+  /** How many permits a semaphore in use has, and how many of them are free. Not set in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
   /**
-   * Who waits in the queue, the one that is granted next first. The instance that asks is the last of them where its
-   * calls wait for a holder of its own.
+   * The waiters in the queue; the first is granted next. If calls of the asking instance wait behind its own holder,
+   * that instance is listed last.
    */
   readonly waiters: readonly LockWaiter[];
 }
@@ -120,99 +115,111 @@ export interface Transfer {
   /** The owner id that holds it from now on. */
   readonly to: string;
   readonly leaseMs: number;
-  /** The token to keep; the one that the store knows when it is left out. */
+  /** The token to keep. If it is left out, the lease keeps the one in the store. */
   readonly fencingToken?: number;
-  /** Whether the first owner stays: a reader whose other leases go on. Where one holds the lock alone, it is refused. */
+  /** Whether the first owner stays, as a reader with other leases does. Refused for a lock with a single holder. */
   readonly share?: boolean;
 }
 
 /**
- * What core needs of a place that keeps locks. Every method is one atomic step there, and idempotent by owner: a command
- * that is sent again changes nothing twice. A rejection is a {@link LockStoreError}.
+ * What core needs from a store of locks. Every method is one atomic step and idempotent by owner: a command that is
+ * sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
 export interface LockStore {
-  /** How this process is called where holders are shown. */
+  /** The name of this process where holders are shown. */
   readonly instanceId: string;
   /**
-   * What every owner id made here begins with: the instance, and something that no other store shares, whatever
-   * instances are called. Grants are told to the one store whose it is.
+   * What every owner id of this store begins with: the instance id, and a part that is unique even if instance ids are
+   * not. Each grant is sent to the one store with this client id.
    */
   readonly clientId: string;
-  /** Why this kind of store keeps no semaphores, with the way out; nothing where it keeps them. */
+  /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
   /**
-   * Takes the resource if it is free and the queue is empty, and mints its fencing token in the same step. With
-   * `queueing`: otherwise it joins the end of the queue, or keeps its place there, for `leaseMs` from now.
+   * Takes the resource if it is free and the queue is empty, and mints its fencing token in the same step. Otherwise,
+   * with `queueing`, the waiter joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
-  /** Releases the one and acquires for the next, who waits behind all others, in one step. */
+  /** Releases the lock of `owner` and acquires it for `waiter`, which goes to the end of the queue, in one step. */
   rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /**
-   * Sets the depth of a reentrant holder or a writer, and gives it at least `leaseMs` more. `false`: not the owner any
-   * more.
+   * Sets the depth of a reentrant holder or a writer. Its lease then lasts at least `leaseMs` from now.
+   *
+   * @returns false if the owner no longer holds it
    */
   setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
-   * Starts the lease anew. It never gets shorter by that, unless `exactly` is set. `false`: not the owner any more, and
-   * nothing was changed.
+   * Starts the lease anew. It never gets shorter, unless `exactly` is set.
+   *
+   * @returns false if the owner no longer holds it; then nothing was changed
    */
   renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
-   * Leaves the queue, and if this owner holds the resource, grants it to the first in the queue who is alive, or frees
-   * it. `false`: not the owner, and no lock was changed. `lazily`: no caller waits for the answer, so it may leave
-   * together with what is sent next.
+   * Removes this owner from the queue. If it holds the resource, grants it to the first living waiter, or frees it.
+   *
+   * @param lazily no caller waits for the answer, so the command may leave together with the next one
+   * @returns false if this owner did not hold it; then no lock was changed
    */
   release(owner: LockOwner, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(owner: LockOwner): Promise<boolean>;
   /**
-   * Makes a writer a reader, in place and with its token, and grants the readers who are next. It gets at least
-   * `leaseMs` more. `false`: not the owner any more.
+   * Makes a writer a reader, in place and with its token, and grants the readers that are next. Its lease then lasts at
+   * least `leaseMs` from now.
+   *
+   * @returns false if the owner no longer holds it
    */
   downgrade(owner: LockOwner, leaseMs: number): Promise<boolean>;
   /**
-   * The token of this owner's lease, and of all that are minted after it, is at least this one from now on. `false`: not
-   * the owner any more.
+   * From now on, the token of this owner's lease and all tokens minted later are at least this one.
+   *
+   * @returns false if the owner no longer holds it
    */
   raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean>;
   /**
-   * Makes another owner id the holder. Returns the fencing token, or `null` where the first one is not the owner any more.
+   * Makes another owner id the holder.
+   *
+   * @returns the fencing token, or `null` if the first owner no longer holds the lease
    */
   transfer(owner: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
-   * Sets how many permits a semaphore that is in use has, and grants those who are next. `false`: the resource is in
-   * use as something else.
+   * Sets the number of permits of a semaphore in use, and grants the waiters that now fit.
+   *
+   * @returns false if the resource is in use in another mode
    */
   resize(resource: string, total: number): Promise<boolean>;
-  /** What numbers the leases of a resource. The tokens of all resources with the same one grow in one order. */
+  /**
+   * The counter that numbers the leases of a resource. The tokens of all resources with one counter grow in one order.
+   */
   fenceOf(resource: string): string;
-  /** Why nothing can be asked about a resource at this moment, where the store knows that without asking. */
+  /** Why the store cannot be asked about a resource now, if it knows that without a command. */
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
   /**
-   * The resources that are held or waited for whose names begin like this, at most so many, in no order. Until `signal`
-   * aborts.
+   * Lists at most `limit` resources that are held or waited for and begin with `prefix`, in no order. Stops when
+   * `signal` aborts.
    */
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
   /**
-   * Ends the lease with this fencing token, whichever owner has it, and grants the next waiter. `false`: there is none.
+   * Ends the lease with this fencing token, for any owner, and grants the next waiter.
+   *
+   * @returns false if there is no such lease
    */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
-   * Tells the listener of grants to owners of this instance, and of messages that look like one. A store has one
-   * listener.
+   * Sets the one listener of this store. It hears of grants to owners of this instance, and of messages that look like
+   * grants.
    *
    * @throws Error if it has one already
    */
   listen(listener: GrantListener): void;
-  /** Closes its connections, and resolves when they are. Calls after this reject. */
+  /** Closes the connections and resolves when they are closed. Later calls reject. */
   close(): Promise<void>;
 }
 
 /**
- * How far a failed command got. `notExecuted`: nothing happened, try again. `unknown`: it may have happened, or may
- * still.
- * `refused`: the store will never do it; tell the user.
+ * How far a failed command got. `notExecuted`: it had no effect, try again. `unknown`: it may have been executed, or
+ * may still be. `refused`: the store will never execute it; tell the user.
  */
 export type StoreFailure = 'notExecuted' | 'unknown' | 'refused';
 
@@ -228,13 +235,13 @@ export class LockStoreError extends Error {
   }
 }
 
-/** For what is asked of a store after it was closed: no later try will be answered. */
+/** The error of every call after the store was closed. Trying again does not help. */
 export function closedStore(): LockStoreError {
   return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
 }
 
 /**
- * The one listener of a store.
+ * Checks that a store gets only one listener.
  *
  * @throws Error if there is one already
  */
@@ -243,7 +250,7 @@ export function onlyListener<T>(present: T | undefined, next: T): T {
   return next;
 }
 
-/** Any rejection of a store as a {@link LockStoreError}; one it did not sort counts as unknown. */
+/** Returns any rejection of a store as a {@link LockStoreError}. One of another class counts as `unknown`. */
 export function asStoreError(error: unknown): LockStoreError {
   if (error instanceof LockStoreError) return error;
   return new LockStoreError('unknown', error instanceof Error ? error.message : String(error));

@@ -7,20 +7,20 @@ import type { Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
-/** First and longest pause between two tries. */
+/** The first and the longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };
 
-/** A command that goes before the release, and is sent again with it. */
+/** A command that is sent before the release, and again with each retry. */
 type Before = () => Promise<unknown>;
 
 /**
- * Releases whose outcome is not known yet, and the ends of acquisitions that may have succeeded unnoticed. Each is sent
- * again until it is answered or until the lock has expired by itself.
+ * Releases with an unknown outcome, and releases of acquisitions that may have succeeded after the call gave up. Each
+ * is sent again until it is answered, or until the lock has expired.
  */
 export class OrphanReleases {
-  /** By id. */
+  /** By owner id. */
   readonly #pending = new Map<string, Promise<void>>();
-  /** By what was withdrawn: what is sent before its release. */
+  /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   readonly #late: LateGrants;
   readonly #stop = new AbortController();
@@ -38,14 +38,14 @@ export class OrphanReleases {
     return this.#pending.size;
   }
 
-  /** How many resources may still be granted to a waiter that has gone. */
+  /** How many resources may still be granted to a waiter that has given up. */
   get departed(): number {
     return this.#late.size;
   }
 
   start(owner: LockOwner, limits: Limits, before = this.#withdrawn.get(owner)): void {
     this.#withdrawn.set(owner, before);
-    // It may go on for as long as the lease lasts: the caller's data is not kept for so long.
+    // It may go on for as long as the lease lasts, and must not keep the caller's data for that time.
     inRootContext(() => this.#begin(owner, limits, before));
   }
 
@@ -58,33 +58,36 @@ export class OrphanReleases {
     this.#pending.set(owner.id, work);
   }
 
-  /** The id waits no more, and so many of its questions may still be executed. What they are granted is given back. */
+  /**
+   * Notes that an owner has given up while some of its commands may still be executed. What they are granted is
+   * released.
+   */
   expectLate(owner: LockOwner, limits: Limits, unanswered: number): void {
     this.#late.expect(owner, limits, unanswered);
   }
 
-  /** One question is answered of an owner that waits no more. */
+  /** One command of an owner that has given up is answered. */
   answered(owner: LockOwner): void {
     this.#late.answered(owner);
   }
 
   /**
-   * A message reports a grant for which no call waits here. It changes nothing unless that is one of
-   * this client's: a process that may use the channels can repeat in one inbox what was said in another.
+   * A message reports a grant that no call waits for. It is ignored unless the grant is for this client: any process
+   * with access to the channels can copy a message from one inbox to another.
    */
   hear(grant: PushedGrant, isHeld: (owner: LockOwner) => boolean): void {
     const departed = this.#late.claim(grant);
     if (departed && !isHeld(departed.owner)) this.start(departed.owner, departed.limits);
   }
 
-  /** Releases it once more. Nothing more is sent where a release is under way: it comes after that. */
+  /** Releases it once more, unless a release is already under way. */
   again(owner: LockOwner, limits: Limits): void {
     if (!this.#pending.has(owner.id)) this.start(owner, limits);
   }
 
   /**
-   * For a command that no caller waits for any more. It may be executed after the release that was to withdraw it, or
-   * to end the lease: a script that Redis did not know is sent once more. What it grants then is given back as well.
+   * Releases what a command grants after its caller gave up. Such a command may be executed after the release that
+   * should have ended it: a script that Redis did not know is sent once more.
    *
    * @param isHeld whether the lock is wanted after all
    */
@@ -102,7 +105,7 @@ export class OrphanReleases {
     );
   }
 
-  /** Waits for all of them, but no longer than `patienceMs`; the rest is left to expire. */
+  /** Waits for all releases, but at most `patienceMs`. The remaining locks expire. */
   async settle(patienceMs: number): Promise<void> {
     const timer = this.clock.setTimer(() => this.#stop.abort(), patienceMs);
     await Promise.all(this.#pending.values());
@@ -121,7 +124,7 @@ export class OrphanReleases {
     });
   }
 
-  /** The release is sent whatever becomes of the command before it. */
+  /** Sends the release even if the command before it fails. */
   async #inOrder(before: Before, owner: LockOwner): Promise<boolean> {
     const [first] = await Promise.allSettled([before()]);
     const wasHeld = await this.store.release(owner);
@@ -133,7 +136,7 @@ export class OrphanReleases {
 /** How long the lock may live, and how long one command may take. */
 export type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
-/** One that waits no more, though the store may still grant it what it has asked for. */
+/** An owner that has given up, though the store may still grant what it asked for. */
 export interface Departed {
   readonly owner: LockOwner;
   readonly limits: Limits;
@@ -141,48 +144,47 @@ export interface Departed {
 
 interface Entry extends Departed {
   readonly endsAt: number;
-  /** How many of its questions are not answered yet. */
+  /** How many of its commands are not answered yet. */
   unanswered: number;
   heardToken: number;
 }
 
 /**
- * More are not expected of one resource, or at all: the oldest are forgotten, and what they are granted expires by
- * itself.
+ * Limits for one resource and for all. Beyond them the oldest entries are forgotten, and what they are granted expires.
  */
 const MOST = { ofResource: 16, resources: 10_000 };
-/** So many are looked at for each that comes: more than come, so that none is forgotten forever. */
+/** How many resources each addition checks. More than one, so that the sweep is faster than the additions. */
 const SWEPT_AT_ONCE = 2;
 
 /**
- * Waiters that wait no more while something they have asked may still be executed, as where a connection broke. What
- * they are granted by then has to be given back. Other grant messages are not for this client.
+ * Waiters that have given up while a command of theirs may still be executed, for example after a broken connection.
+ * What they are still granted has to be released. Other grant messages are not for this client.
  */
 export class LateGrants {
   readonly #byResource = new Map<string, Entry[]>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** How many resources it keeps in mind. */
+  /** The number of resources it expects grants for. */
   get size(): number {
     return this.#byResource.size;
   }
 
-  /** @param unanswered how many of its questions may still be executed */
+  /** @param unanswered how many of its commands may still be executed */
   expect(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
     this.#sweep();
     const { resource } = owner;
     const entries = this.#byResource.get(resource)?.slice(1 - MOST.ofResource) ?? [];
-    // One that is executed about now has its place, and then its lease, for so long.
+    // A command that is executed now keeps its place for one lease time, and then its lease for another.
     const endsAt = this.clock.now() + 2 * leaseMs;
-    // The options of a call have a signal of the caller's, which is not to be kept for so long.
+    // Copied, because the options of a call hold the caller's signal, which must not be kept for that time.
     const limits = { leaseMs, attemptTimeoutMs };
     entries.push({ owner, limits, endsAt, unanswered, heardToken: 0 });
     this.#byResource.delete(resource);
     this.#byResource.set(resource, entries);
   }
 
-  /** One of its questions is answered. After the last one nothing is expected of it. */
+  /** One of its commands is answered. After the last one, its entry is removed. */
   answered({ resource, id }: LockOwner): void {
     const entries = this.#byResource.get(resource);
     const entry = entries?.find(({ owner }) => owner.id === id);
@@ -191,7 +193,7 @@ export class LateGrants {
     else entries!.splice(entries!.indexOf(entry), 1);
   }
 
-  /** Whom a grant is for, if it is one of these. Once for each grant, however often its message comes. */
+  /** Finds the owner that a grant is for, once for each grant, however often its message comes. */
   claim(grant: PushedGrant): Departed | undefined {
     const entry = this.#byResource.get(grant.resource)?.find(({ owner }) => grant.isFor(owner.id));
     if (entry === undefined || entry.heardToken >= grant.fencingToken) return undefined;

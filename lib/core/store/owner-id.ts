@@ -3,8 +3,8 @@ import type { LockStore, LockOwner } from './lock-store.js';
 import type { Random } from '../util/random.js';
 
 /**
- * A new owner id: the client, so that an operator sees whose lock it is and grants find their way, and a secret part. A
- * process that knows all of it can renew and release what it owns.
+ * A new owner id. It begins with the client: operators see which process holds the lock, and grants reach it. The rest
+ * is secret: a process that knows the whole id can renew and release the lock.
  */
 export function createOwnerId(clientId: string, random: Random): string {
   return `${clientId}/${random.id()}`;

@@ -6,7 +6,7 @@ import type { Random } from '../util/random.js';
 import type { LockStore } from './lock-store.js';
 import type { OrphanReleases } from './orphan-releases.js';
 
-/** What every feature of a lock client works with; one for all of them. */
+/** What every feature of a lock client needs. All features share one. */
 export interface Runtime {
   readonly store: LockStore;
   readonly clock: Clock;

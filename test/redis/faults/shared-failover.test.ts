@@ -32,7 +32,7 @@ describe('a lock with very many members, of which some have ended', () => {
     const [cursor, page] = await admin().hscan(lock, '0', 'COUNT', 100);
     const living = {
       ...reader(''),
-      owner: page.find((field) => field.includes('/reader-') && !field.endsWith('-999'))!,
+      id: page.find((field) => field.includes('/reader-') && !field.endsWith('-999'))!,
     };
     expect(await store.renew(living, 60_000)).toBe(true);
     while (await store.verify(reader('reader-999'))) await sleep(20);

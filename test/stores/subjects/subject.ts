@@ -23,7 +23,7 @@ export interface Subject {
 /** Long enough that nothing expires by itself within a test. */
 export const LONG_MS = 60_000;
 /** Short enough to wait for its end. */
-export const SHORT_MS = 50;
+export const SHORT_MS = 150;
 
 /** A new owner of this instance. */
 export function newOwner(store: LockStore, resource: string, mode: LockOwner['mode'] = 'exclusive'): LockOwner {

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
 import { ActiveHolds } from './holding/active-holds.js';
 import { Alarms } from './util/alarms.js';
-import { ADOPT_OPTION_NAMES, type AdoptOptions, Adoption } from './lease/adoption.js';
+import { ADOPT_OPTIONS, type AdoptOptions, Adoption } from './lease/adoption.js';
 import type { CampaignOptions } from './leader/campaign-options.js';
 import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
@@ -19,13 +19,14 @@ import type { Origin } from './util/call-site.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
 import {
+  fillLockOptions,
   LOCK_DEFAULTS,
   type LockDefaults,
   type LockOptions,
   type ResolvedLockOptions,
   resolveLockOptions,
 } from './api/lock-options.js';
-import { checkWork, checkKnownOptions } from './api/validation.js';
+import { checkWork } from './api/validation.js';
 import type { LockState, LockStore } from './store/lock-store.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './store/runtime.js';
@@ -209,7 +210,7 @@ export class LockClient {
     return new Semaphore(name, permits, {
       acquire: (each, resolved, origin) => this.#leases.acquire([each], resolved, origin),
       origin: (below) => this.origin(below),
-      resolve: (lock, request) => resolveLockOptions(lock, this.#deps.defaults, request),
+      fill: (lock, request) => fillLockOptions(lock, this.#deps.defaults, request),
       runUnder: (lease, work) => this.#leases.runUnder(lease, work),
       inspect: (each) => this.operators.inspect(each),
       resize: (each, total) => this.operators.resize(each, total),
@@ -217,7 +218,7 @@ export class LockClient {
   }
 
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
-    checkKnownOptions('adopt', options, ADOPT_OPTION_NAMES);
+    ADOPT_OPTIONS.check('adopt', options);
     const parts = decodeLeases(text);
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.#deps.defaults));

@@ -3,17 +3,16 @@ import { ask } from './store/ask.js';
 import type { LocalQueues } from './acquiring/local-queues.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import type { LockState, LockStore } from './store/lock-store.js';
-import { integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
+import { count, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
-import { checkInteger, checkKnownOptions } from './api/validation.js';
 
 /** What `locks.list()` takes. */
 export interface ListOptions {
   /**
-   * Lists only the resources whose names begin with this.
+   * Lists only the resources whose names begin with this. The empty text lists all of them.
    *
    * @allowed text
-   * @default all of them
+   * @default ''
    */
   prefix?: string;
   /**
@@ -39,6 +38,10 @@ export const LIST_OPTIONS = new OptionTable({
   prefix: text(/^/, 'a string').default(''),
   limit: integer(1, 10_000, 'resources').default(100),
 } satisfies OptionsOf<ListOptions>);
+
+export const FORCE_RELEASE_OPTIONS = new OptionTable({
+  fencingToken: count(1, 'a fencing token'),
+} satisfies OptionsOf<ForceReleaseOptions>);
 
 /** What an operator can see and do: the locks of all processes. */
 export class OperatorsView {
@@ -78,14 +81,13 @@ export class OperatorsView {
 
   async forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
     const name = checkResource(resource, 'forceRelease');
-    checkKnownOptions('forceRelease', options, ['fencingToken']);
+    FORCE_RELEASE_OPTIONS.check('forceRelease', options);
     if (options.fencingToken === undefined) {
       throw new InvalidLockOptionsError(
         'fencingToken is missing: say which lease is to end, by the token that inspect() shows.',
         'fencingToken',
       );
     }
-    checkInteger('fencingToken', options.fencingToken, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
     // Before the command: if this process holds the lease, its next local lease would get a smaller token than the next
     // holder in Redis.
     this.localQueues.doubt(name);

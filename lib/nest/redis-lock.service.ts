@@ -157,8 +157,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when the observer is no function
    */
   observe(observer: LockObserver): () => void {
-    // The check accepts undefined, as an option that was left out.
-    checkFunction('observer', observer ?? null);
+    checkFunction('observer', observer);
     return this.#client.observers.add(observer);
   }
 

@@ -1,18 +1,47 @@
-import { checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
-import { checkLatch, checkLatchWait } from '../../lib/core/latch/countdown-latch.js';
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
-import { checkLockOptions, LOCK_DEFAULTS } from '../../lib/core/api/lock-options.js';
-import { exponentialBackoff, fixedInterval } from '../../lib/core/api/retry.js';
-import { readTransferOptions } from '../../lib/core/api/lease.js';
-import { checkSemaphoreOptions, readCount } from '../../lib/core/semaphore/semaphore-options.js';
-import { resolveSingletonRun } from '../../lib/core/singleton/singleton-run-options.js';
-import { resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
-import { readSemaphorePlan } from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import { readTransferOptions, TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
+import { checkLockOptions, LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
+import { without } from '../../lib/core/api/option-table.js';
+import {
+  BACKOFF_OPTIONS,
+  exponentialBackoff,
+  FIXED_INTERVAL_OPTIONS,
+  fixedInterval,
+} from '../../lib/core/api/retry.js';
+import {
+  checkLatch,
+  checkLatchWait,
+  COUNT_DOWN_OPTIONS,
+  LATCH_OPTIONS,
+  LATCH_WAIT_OPTIONS,
+} from '../../lib/core/latch/countdown-latch.js';
+import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
+import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
+import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
+import {
+  checkPermitOptions,
+  checkSemaphoreOptions,
+  PERMIT_OPTIONS,
+  SEMAPHORE_OPTIONS,
+} from '../../lib/core/semaphore/semaphore-options.js';
+import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/core/singleton/singleton-run-options.js';
+import { DECORATOR_OPTIONS, LOCK_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock-plan.js';
+import {
+  readSemaphorePlan,
+  SEMAPHORE_DECORATOR_OPTIONS,
+} from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
-import { resolveModuleOptions } from '../../lib/nest/module/module-options.js';
-import { resolveJobOptions, TICK_OPTION_NAMES } from '../../lib/nest/schedule/singleton-options.js';
-import { SingletonTimeout } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
+import {
+  EXTRA_OPTIONS,
+  MODULE_OPTIONS,
+  resolveModuleOptions,
+  SHUTDOWN_OPTIONS,
+} from '../../lib/nest/module/module-options.js';
+import { DURABILITY_OPTIONS } from '../../lib/nest/module/store-options.js';
+import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
+import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
 import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { generateReference } from '../../tools/reference/reference.mjs';
 
@@ -22,21 +51,81 @@ const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<DistributedSemaphoreOptions, 'key' | 'permits' | 'count'>";
 
+const LOCK_DECORATORS = 'Omit<DistributedLockOptions, keyof LockOptions>';
+const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
+const ADOPT = "Pick<AdoptOptions, 'leaseMs'>";
+
+/** The table that checks the options of each type, and has their defaults. */
+const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unknown>> }>([
+  [MODULE, { defaults: moduleDefaults() }],
+  ['LockOptions', LOCK_OPTIONS],
+  ['Parameters<typeof fixedInterval>[0]', FIXED_INTERVAL_OPTIONS],
+  ['Parameters<typeof exponentialBackoff>[0]', BACKOFF_OPTIONS],
+  ['SemaphoreOptions', SEMAPHORE_OPTIONS],
+  [PERMITS, PERMIT_OPTIONS],
+  ['TransferOptions', TRANSFER_OPTIONS],
+  [ADOPT, ADOPT_OPTIONS],
+  ['CampaignOptions', CAMPAIGN_OPTIONS],
+  ['LatchOptions', LATCH_OPTIONS],
+  ['CountDownOptions', COUNT_DOWN_OPTIONS],
+  ['LatchWaitOptions', LATCH_WAIT_OPTIONS],
+  ['ListOptions', LIST_OPTIONS],
+  ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
+  [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
+  [SEMAPHORE, SEMAPHORE_DECORATOR_OPTIONS],
+  ['LeaderOnlyOptions', LEADER_ONLY_OPTIONS],
+  ['SingletonJobOptions', JOB_OPTIONS],
+  [TICK, TICK_OPTIONS],
+  [TIMEOUT, TIMEOUT_OPTIONS],
+  ['SingletonRunOptions', SINGLETON_RUN_OPTIONS],
+]);
+
+/** Where the reference has the options that a type shares with others. */
+const SHARED: Record<string, readonly string[]> = {
+  [PERMITS]: ['LockOptions'],
+  [ADOPT]: ['LockOptions'],
+  [LOCK_DECORATORS]: ['LockOptions'],
+  [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],
+  [TICK]: ['SingletonJobOptions'],
+  [TIMEOUT]: ['SingletonJobOptions'],
+};
+
+/** A default that is a value, not words. */
+const LITERAL = /^('.*'|[\d.]+|true|false|Infinity)$/;
+
 describe('the options of the reference', () => {
-  it('have the defaults that the library uses', () => {
-    const { defaults, drainMs, keyPrefix, observers } = resolveModuleOptions({ connection: 'memory:' });
-    const job = resolveJobOptions({}, 'x', TICK_OPTION_NAMES);
-    const used: Record<string, unknown> = { ...defaults, 'shutdown.drainMs': drainMs, keyPrefix: `'${keyPrefix}'` };
-    expect(defaults).toEqual(LOCK_DEFAULTS);
-    expect(observers).toEqual([]);
-    for (const [option, value] of Object.entries(used)) {
-      expect([option, defaultIn(MODULE, option)]).toEqual([option, String(value)]);
+  it.each([...TABLES.keys()])('%s: the defaults are those of its table', (type) => {
+    for (const option of tables.get(type)!) {
+      const used = TABLES.get(type)!.defaults[option.name];
+      const expected = used === undefined ? expect.not.stringMatching(LITERAL) : written(used);
+      expect([option.name, option.default]).toEqual([option.name, expected]);
     }
-    const { permits } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');
-    expect(defaultIn(SEMAPHORE, 'count')).toBe(String(permits!.count));
-    expect(defaultIn('SingletonJobOptions', 'overlap')).toBe(`'${job.overlap}'`);
-    expect(defaultIn(TICK, 'onCrash')).toBe(`'${job.onCrash}'`);
-    expect(defaultIn(TICK, 'maxClockSkewMs')).toBe(String(job.maxClockSkewMs));
+  });
+
+  it('each have a table, but for those of a client and of Nest', () => {
+    const others = ['ClusterConnectionOptions', 'Omit<RedisLockModuleAsyncOptions, keyof RedisLockModuleExtras>'];
+    expect([...TABLES.keys(), ...others].sort()).toEqual([...tables.keys()].sort());
+  });
+
+  it('leave out no default of a table', () => {
+    for (const [type, { defaults }] of TABLES) {
+      const documented = [type, ...(SHARED[type] ?? [])].flatMap((each) => tables.get(each)!.map(({ name }) => name));
+      expect([type, documented]).toEqual([type, expect.arrayContaining(Object.keys(defaults))]);
+    }
+  });
+
+  it('are used when an option is left out', () => {
+    const { defaults, drainMs, keyPrefix, observers, onLeak } = resolveModuleOptions({ connection: 'memory:' });
+    const used = { ...defaults, keyPrefix, observers, onLeak };
+    expect(defaults).toEqual(LOCK_DEFAULTS);
+    expect(used).toEqual(without(MODULE_OPTIONS.defaults, 'fencing'));
+    expect(drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
+    const job = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
+    expect(resolveJobOptions({}, 'x', TICK_OPTIONS)).toMatchObject(job);
+    const { permits, onBusy, onLost } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');
+    expect(permits).toEqual({ count: PERMIT_OPTIONS.defaults.count, total: 3 });
+    expect({ onBusy, onLost }).toEqual(DECORATOR_OPTIONS.defaults);
+    expect(resolveLeaderOnly('x', 'x')).toMatchObject(without(LEADER_ONLY_OPTIONS.defaults, 'leaseMs'));
   });
 
   let locks: RedisLockService;
@@ -66,18 +155,18 @@ describe('the options of the reference', () => {
     'Parameters<typeof fixedInterval>[0]': (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
     'Parameters<typeof exponentialBackoff>[0]': (option, value) => exponentialBackoff({ [option]: value }),
     SemaphoreOptions: (option, value) => checkSemaphoreOptions({ [option]: value } as never, 'x'),
-    'Omit<PermitOptions, keyof LockOptions>': (option, value) => readCount({ [option]: value }, 1_000_000),
+    [PERMITS]: (option, value) => checkPermitOptions({ [option]: value }, 1_000_000),
     TransferOptions: (option, value) => readTransferOptions({ [option]: value }, 1_000),
-    "Pick<AdoptOptions, 'leaseMs'>": (option, value) => adopt({ [option]: value }),
+    [ADOPT]: (option, value) => adopt({ [option]: value }),
     CampaignOptions: (option, value) => checkCampaignOptions({ [option]: value }),
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
-    SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
-    [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTION_NAMES),
-    [TIMEOUT]: (option, value) => SingletonTimeout(1, { [option]: value }),
+    SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
+    [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
+    [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
         { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, [option]: value },
@@ -117,8 +206,19 @@ function moduleOption(option: string, value: unknown): object {
   return { leaseMs: 60_000, attemptTimeoutMs: 60_000, durability: { replicas: 1, [name]: value } };
 }
 
-function defaultIn(type: string, option: string): string {
-  return tables.get(type)!.find(({ name }) => name === option)!.default;
+/** Those of a group have its name before them, as in the reference. */
+function moduleDefaults(): Record<string, unknown> {
+  const groups = { 'shutdown.': SHUTDOWN_OPTIONS.defaults, 'durability.': DURABILITY_OPTIONS.defaults };
+  const grouped = Object.entries(groups).flatMap(([group, defaults]) =>
+    Object.entries(defaults).map(([name, value]): [string, unknown] => [group + name, value]),
+  );
+  return { ...MODULE_OPTIONS.defaults, ...EXTRA_OPTIONS.defaults, ...Object.fromEntries(grouped) };
+}
+
+/** A default as its `@default` tag has it. */
+function written(value: unknown): string {
+  if (Array.isArray(value) && value.length === 0) return 'none';
+  return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
 /** `50 ms to 24 h`, `0 ms and more`, `1 to 10`. Not lengths of texts. */

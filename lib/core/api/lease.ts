@@ -1,5 +1,5 @@
-import { type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from './lock-options.js';
-import { checkInteger, checkKnownOptions } from './validation.js';
+import { LEASE_LENGTH, type LockMode } from './lock-options.js';
+import { type OptionsOf, OptionTable } from './option-table.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
@@ -103,10 +103,11 @@ export interface TransferOptions {
   leaseMs?: number;
 }
 
+export const TRANSFER_OPTIONS = new OptionTable({ leaseMs: LEASE_LENGTH } satisfies OptionsOf<TransferOptions>);
+
 /** How long the lease waits to be adopted. @throws InvalidLockOptionsError */
 export function readTransferOptions(options: TransferOptions, leaseMs: number): number {
-  checkKnownOptions('transfer', options, ['leaseMs']);
-  checkInteger('leaseMs', options.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+  TRANSFER_OPTIONS.check('transfer', options);
   return options.leaseMs ?? leaseMs;
 }
 

@@ -11,6 +11,7 @@ import {
   type OptionsOf,
   OptionTable,
   patience,
+  without,
 } from './option-table.js';
 import { describeValue } from './validation.js';
 
@@ -137,10 +138,13 @@ export interface LockOptions {
   signal?: AbortSignal;
 }
 
+/** How long a lease may be. What it is when it is left out differs. */
+export const LEASE_LENGTH = milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
+
 /** Each lock option with its check and its default. */
 export const LOCK_OPTIONS = new OptionTable({
-  mode: oneOf(ACQUIRE_MODES),
-  leaseMs: milliseconds(MIN_LEASE_MS, MAX_LEASE_MS).default(30_000),
+  mode: oneOf(ACQUIRE_MODES).default('exclusive'),
+  leaseMs: LEASE_LENGTH.default(30_000),
   waitMs: patience().default(10_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
@@ -152,8 +156,6 @@ export const LOCK_OPTIONS = new OptionTable({
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
 } satisfies OptionsOf<LockOptions>);
-
-export const LOCK_OPTION_NAMES = LOCK_OPTIONS.names as readonly (keyof LockOptions)[];
 
 /** The options that a module sets for all its locks. */
 export type LockDefaults = LeaseLimit &
@@ -177,7 +179,8 @@ export interface LeaseLimit {
   readonly restartQuarantineMs?: number | undefined;
 }
 
-export const LOCK_DEFAULTS: LockDefaults = LOCK_OPTIONS.defaults;
+const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
+export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode');
 
 /** Those of a module's options that are defaults of its locks. */
 export const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
@@ -199,8 +202,8 @@ export interface ResolvedLockOptions extends LockDefaults {
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function checkLockOptions(options: LockOptions, where = 'lock options'): void {
-  LOCK_OPTIONS.check(where, options);
+export function checkLockOptions(options: LockOptions): void {
+  LOCK_OPTIONS.check('lock options', options);
 }
 
 function checkStrategy(option: string, value: unknown): void {
@@ -222,19 +225,22 @@ export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantine
   );
 }
 
-/** Checks the options and fills in what they leave out. With `permits` they are those of a semaphore. */
-export function resolveLockOptions(
+/** Checks the options, and fills in what they leave out. */
+export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
+  if (options !== undefined) checkLockOptions(options);
+  return fillLockOptions(options, defaults);
+}
+
+/** Fills in what checked options leave out. With `permits` they are those of a semaphore. */
+export function fillLockOptions(
   options: LockOptions | undefined,
   defaults: LockDefaults,
   permits?: PermitRequest,
 ): ResolvedLockOptions {
-  if (options !== undefined) {
-    checkLockOptions(options);
-    checkLeaseLimit(options.leaseMs, defaults);
-  }
+  if (options !== undefined) checkLeaseLimit(options.leaseMs, defaults);
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
   return {
-    mode: permits ? 'semaphore' : (options?.mode ?? 'exclusive'),
+    mode: permits ? 'semaphore' : (options?.mode ?? DEFAULT_MODE),
     permits,
     // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
     leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),

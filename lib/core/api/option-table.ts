@@ -16,15 +16,21 @@ import {
 export class Option<T, D extends T | undefined = undefined> {
   constructor(
     /**
-     * Throws an `InvalidLockOptionsError` that names the option, the value and what is allowed. `undefined` is never
-     * passed.
+     * Throws an `InvalidLockOptionsError` that names the option, the value and what is allowed. A table passes
+     * `undefined` only for a required option.
      */
     readonly check: (option: string, value: unknown) => void,
     readonly fallback: D,
+    readonly isRequired = false,
   ) {}
 
   default<V extends T>(value: V): Option<T, T> {
     return new Option<T, T>(this.check, value);
+  }
+
+  /** The same option, where the caller may not leave it out. */
+  required(): Option<T> {
+    return new Option<T>(this.check, undefined, true);
   }
 }
 
@@ -45,8 +51,13 @@ export function milliseconds(min: number, max: number = Number.MAX_SAFE_INTEGER)
 
 /** A time in whole milliseconds, or `Infinity`. */
 export function patience(): Option<number> {
+  return countOrInfinity(0, 'milliseconds');
+}
+
+/** How many of something, `min` or more, or `Infinity`. */
+export function countOrInfinity(min: number, unit: string): Option<number> {
   return new Option<number>((option, value) => {
-    if (value !== Infinity) checkInteger(option, value, 0, Number.MAX_SAFE_INTEGER);
+    if (value !== Infinity) checkInteger(option, value, min, Number.MAX_SAFE_INTEGER, unit);
   }, undefined);
 }
 
@@ -76,6 +87,12 @@ export function checked<T>(check: (option: string, value: unknown) => void = () 
   return new Option<T>(check, undefined);
 }
 
+/** The options of a table, without some. */
+export function without<T extends object, K extends keyof T>(options: T, ...names: readonly K[]): Omit<T, K> {
+  const kept = Object.entries(options).filter(([name]) => !names.includes(name as K));
+  return Object.fromEntries(kept) as Omit<T, K>;
+}
+
 type AnyOption = Option<unknown, unknown>;
 
 /** What a table of the options `O` must have: an option of the right type for each of them, and no other. */
@@ -87,15 +104,20 @@ type NamesWithDefault<T extends Record<string, AnyOption>> = {
 }[keyof T];
 
 /** All options of one kind: their names, their checks and their defaults. */
-export class OptionTable<T extends Record<string, AnyOption>> {
+export class OptionTable<T extends Record<string, AnyOption> = Record<string, AnyOption>> {
   readonly names: readonly string[];
   /** The defaults of the options that have one. */
   readonly defaults: { readonly [K in NamesWithDefault<T>]: NonNullable<T[K]['fallback']> };
-  readonly #checks: ReadonlyMap<string, AnyOption['check']>;
+  /** Without a prototype, so that no name finds what every object inherits. */
+  readonly #checks: Readonly<Record<string, AnyOption['check']>>;
+  readonly #required: readonly string[];
 
   constructor(readonly options: T) {
     const entries = Object.entries(options);
-    this.#checks = new Map(entries.map(([name, { check }]) => [name, check]));
+    const checks = Object.create(null) as Record<string, AnyOption['check']>;
+    for (const [name, { check }] of entries) checks[name] = check;
+    this.#checks = checks;
+    this.#required = entries.flatMap(([name, { isRequired }]) => (isRequired ? [name] : []));
     this.names = Object.keys(options);
     this.defaults = Object.fromEntries(
       entries.flatMap(([name, { fallback }]) => (fallback === undefined ? [] : [[name, fallback]])),
@@ -103,7 +125,7 @@ export class OptionTable<T extends Record<string, AnyOption>> {
   }
 
   /**
-   * Checks the given options, and that there are no others.
+   * Checks the given options, and that there are no others. It runs at each call to acquire, so it allocates nothing.
    *
    * @param where what they were passed to, for the message
    * @param within the option that contains these, for the message
@@ -112,20 +134,29 @@ export class OptionTable<T extends Record<string, AnyOption>> {
   check(where: string, given: object, within = ''): void {
     checkIsObject(where, given);
     const values = given as Record<string, unknown>;
-    for (const name of Object.keys(given)) {
-      const check = this.#checks.get(name);
-      if (check === undefined) throw unknownOption(where, name, this.names);
-      const value = values[name];
-      if (value !== undefined) check(within === '' ? name : within + name, value);
+    const checks = this.#checks;
+    for (const name in values) {
+      const check = checks[name];
+      if (check !== undefined) {
+        const value = values[name];
+        if (value !== undefined) check(within === '' ? name : within + name, value);
+      } else if (Object.hasOwn(values, name)) throw unknownOption(where, name, this.names);
     }
-    // What an object inherits is used like its own properties, so it is checked as well.
-    if (Object.getPrototypeOf(given) !== Object.prototype) this.#checkAll(values, within);
+    // The getters of a class are used like other properties, but the loop does not see them.
+    if (Object.getPrototypeOf(values) !== Object.prototype) this.#checkAll(values, within);
+    if (this.#required.length > 0) this.#checkRequired(values, within);
   }
 
   #checkAll(values: Record<string, unknown>, within: string): void {
     for (const name of this.names) {
       const value = values[name];
-      if (value !== undefined) this.#checks.get(name)!(within + name, value);
+      if (value !== undefined) this.#checks[name]!(within + name, value);
+    }
+  }
+
+  #checkRequired(values: Record<string, unknown>, within: string): void {
+    for (const name of this.#required) {
+      if (values[name] === undefined) this.#checks[name]!(within + name, undefined);
     }
   }
 }

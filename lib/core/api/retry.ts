@@ -1,5 +1,6 @@
 import { type AttemptOutcome, InvalidLockOptionsError } from './errors.js';
-import { checkBoolean, checkInteger, checkKnownOptions, describeValue } from './validation.js';
+import { checked, countOrInfinity, flag, milliseconds, type OptionsOf, OptionTable } from './option-table.js';
+import { describeValue } from './validation.js';
 
 /** What a {@link RetryStrategy} knows when it is asked for the next pause. */
 export interface RetryState {
@@ -23,6 +24,22 @@ export interface RetryStrategy {
 
 const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
 
+const pauseMs = milliseconds(1, LONGEST_PAUSE_MS);
+const maxAttempts = countOrInfinity(1, 'attempts').default(Infinity);
+
+export const FIXED_INTERVAL_OPTIONS = new OptionTable({
+  intervalMs: pauseMs.required(),
+  maxAttempts,
+} satisfies OptionsOf<Parameters<typeof fixedInterval>[0]>);
+
+export const BACKOFF_OPTIONS = new OptionTable({
+  initialMs: pauseMs.default(25),
+  maxMs: pauseMs.default(2_000),
+  factor: checked<number>(checkFactor).default(2),
+  jitter: flag().default(true),
+  maxAttempts,
+} satisfies OptionsOf<NonNullable<Parameters<typeof exponentialBackoff>[0]>>);
+
 /**
  * Asks again every `intervalMs`.
  *
@@ -39,10 +56,9 @@ export function fixedInterval(options: {
    */
   maxAttempts?: number;
 }): RetryStrategy {
-  checkKnownOptions('fixedInterval', options, ['intervalMs', 'maxAttempts']);
-  requirePause('fixedInterval.intervalMs', options.intervalMs);
-  const maxAttempts = checkAttempts('fixedInterval.maxAttempts', options.maxAttempts);
-  return { next: ({ attempt }) => (attempt >= maxAttempts ? null : options.intervalMs) };
+  FIXED_INTERVAL_OPTIONS.check('fixedInterval', options, 'fixedInterval.');
+  const { intervalMs, maxAttempts = FIXED_INTERVAL_OPTIONS.defaults.maxAttempts } = options;
+  return { next: ({ attempt }) => (attempt >= maxAttempts ? null : intervalMs) };
 }
 
 /**
@@ -86,18 +102,10 @@ export function exponentialBackoff(
     maxAttempts?: number;
   } = {},
 ): RetryStrategy {
-  checkKnownOptions('exponentialBackoff', options, ['initialMs', 'maxMs', 'factor', 'jitter', 'maxAttempts']);
-  const { initialMs = 25, maxMs = 2000, factor = 2, jitter = true } = options;
-  requirePause('exponentialBackoff.initialMs', initialMs);
-  requirePause('exponentialBackoff.maxMs', maxMs);
-  checkBoolean('exponentialBackoff.jitter', jitter);
-  if (!(typeof factor === 'number' && factor >= 1 && factor <= 10)) {
-    throw new InvalidLockOptionsError(
-      `exponentialBackoff.factor must be a number from 1 to 10, not ${describeValue(factor)}.`,
-      'exponentialBackoff.factor',
-    );
-  }
-  const maxAttempts = checkAttempts('exponentialBackoff.maxAttempts', options.maxAttempts);
+  BACKOFF_OPTIONS.check('exponentialBackoff', options, 'exponentialBackoff.');
+  const defaults = BACKOFF_OPTIONS.defaults;
+  const { initialMs = defaults.initialMs, maxMs = defaults.maxMs, factor = defaults.factor } = options;
+  const { jitter = defaults.jitter, maxAttempts = defaults.maxAttempts } = options;
   return {
     next({ attempt, random }) {
       if (attempt >= maxAttempts) return null;
@@ -117,12 +125,7 @@ export function checkPause(pauseMs: unknown): number | null {
   );
 }
 
-function requirePause(option: string, value: unknown): void {
-  checkInteger(option, value ?? NaN, 1, LONGEST_PAUSE_MS);
-}
-
-function checkAttempts(option: string, value: number | undefined): number {
-  if (value === undefined || value === Infinity) return Infinity;
-  checkInteger(option, value, 1, Number.MAX_SAFE_INTEGER, 'attempts');
-  return value;
+function checkFactor(option: string, factor: unknown): void {
+  if (typeof factor === 'number' && factor >= 1 && factor <= 10) return;
+  throw new InvalidLockOptionsError(`${option} must be a number from 1 to 10, not ${describeValue(factor)}.`, option);
 }

@@ -13,9 +13,8 @@ export function describeValue(value: unknown): string {
 /** A longer name than any option has is not looked for among them. */
 const LONGEST_NAME = 40;
 
-/** Checks an integer option in a range, both ends included; `undefined` passes. */
+/** Checks an integer option in a range, both ends included. */
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
-  if (value === undefined) return;
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
   throw new InvalidLockOptionsError(
     `${option} must be an integer from ${min} to ${max} (${unit}), not ${describeValue(value)}.`,
@@ -24,17 +23,17 @@ export function checkInteger(option: string, value: unknown, min: number, max: n
 }
 
 export function checkBoolean(option: string, value: unknown): void {
-  if (value === undefined || typeof value === 'boolean') return;
+  if (typeof value === 'boolean') return;
   throw new InvalidLockOptionsError(`${option} must be true or false, not ${describeValue(value)}.`, option);
 }
 
 export function checkFunction(option: string, value: unknown): void {
-  if (value === undefined || typeof value === 'function') return;
+  if (typeof value === 'function') return;
   throw new InvalidLockOptionsError(`${option} must be a function, not ${describeValue(value)}.`, option);
 }
 
 export function checkOneOf(option: string, value: unknown, allowed: readonly string[]): void {
-  if (value === undefined || allowed.includes(value as string)) return;
+  if (allowed.includes(value as string)) return;
   const list = allowed.map((name) => `'${name}'`).join(', ');
   throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
 }
@@ -50,13 +49,12 @@ export function checkWork<W extends (...args: never[]) => unknown>(work: W | und
 
 /** Checks a string against a pattern. @param explained what the pattern allows, for the message */
 export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
-  if (value === undefined) return;
   if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
   throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
 }
 
 export function checkSignal(option: string, value: unknown): void {
-  if (value === undefined || value instanceof AbortSignal) return;
+  if (value instanceof AbortSignal) return;
   throw new InvalidLockOptionsError(`${option} must be an AbortSignal, not ${describeValue(value)}.`, option);
 }
 

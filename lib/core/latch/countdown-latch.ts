@@ -99,7 +99,7 @@ export const LATCH_WAIT_OPTIONS = new OptionTable({
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchSpec {
   const checkedName = checkResource(name, 'latch');
-  checkInteger('count', count ?? NaN, 1, MAX_COUNT, 'count-downs');
+  checkInteger('count', count, 1, MAX_COUNT, 'count-downs');
   LATCH_OPTIONS.check('The options of latch', options);
   return { name: checkedName, count: count as number, ttlMs: options.ttlMs ?? LATCH_OPTIONS.defaults.ttlMs };
 }

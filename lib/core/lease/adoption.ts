@@ -7,7 +7,8 @@ import { LockShutdownError } from '../api/errors.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { Runtime } from '../store/runtime.js';
-import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
+import { LEASE_LENGTH, LOCK_OPTIONS, type LockOptions, type ResolvedLockOptions } from '../api/lock-options.js';
+import { type OptionsOf, OptionTable } from '../api/option-table.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
@@ -27,14 +28,16 @@ export interface AdoptOptions extends Pick<
   leaseMs?: number;
 }
 
-export const ADOPT_OPTION_NAMES = [
-  'leaseMs',
-  'waitMs',
-  'watchdog',
-  'maxHoldMs',
-  'attemptTimeoutMs',
-  'backgroundRelease',
-] as const satisfies readonly (keyof AdoptOptions)[];
+const { waitMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease } = LOCK_OPTIONS.options;
+
+export const ADOPT_OPTIONS = new OptionTable({
+  leaseMs: LEASE_LENGTH,
+  waitMs,
+  watchdog,
+  maxHoldMs,
+  attemptTimeoutMs,
+  backgroundRelease,
+} satisfies OptionsOf<AdoptOptions>);
 
 const NOT_ADOPTED =
   'it was not adopted within the leaseMs of transfer(), or it was adopted and has ended since. ' +

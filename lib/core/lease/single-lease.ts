@@ -9,11 +9,10 @@ import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
 import { downgrade, extend } from './changes.js';
 import { transfer } from './transfer.js';
-import { checkLeaseLimit, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS } from '../api/lock-options.js';
+import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
-import { checkInteger } from '../api/validation.js';
 import { escapeUnsafe } from '../util/quoted.js';
 
 const OVER = Promise.resolve();
@@ -112,7 +111,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   }
 
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
-    checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+    LEASE_LENGTH.check('leaseMs', leaseMs);
     checkLeaseLimit(leaseMs, this.deps.defaults);
     this.assertHeld();
     await extend(this.hold, this.deps, leaseMs);

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
-import { LOCK_OPTION_NAMES, type LockOptions } from '../api/lock-options.js';
-import { checkInteger, checkKnownOptions } from '../api/validation.js';
+import { LOCK_OPTIONS, type LockOptions } from '../api/lock-options.js';
+import { integer, type OptionsOf, OptionTable, without } from '../api/option-table.js';
 
 /** The most permits a semaphore may have. */
 export const MAX_PERMITS = 1_000_000;
@@ -22,35 +22,42 @@ export interface PermitOptions extends Omit<LockOptions, 'mode'> {
   count?: number;
 }
 
-export const PERMIT_OPTION_NAMES = [...LOCK_OPTION_NAMES.filter((name) => name !== 'mode'), 'count'];
+const permits = integer(1, MAX_PERMITS, 'permits');
+
+export const SEMAPHORE_OPTIONS = new OptionTable({ permits } satisfies OptionsOf<SemaphoreOptions>);
+
+export const PERMIT_OPTIONS = new OptionTable({
+  ...without(LOCK_OPTIONS.options, 'mode'),
+  count: permits.default(1),
+} satisfies OptionsOf<PermitOptions>);
 
 /** @throws InvalidLockOptionsError */
-export function checkPermits(permits: unknown, source: string): number {
-  if (permits === undefined) {
+export function checkPermits(given: unknown, source: string): number {
+  if (given === undefined) {
     throw new InvalidLockOptionsError(`permits is missing: say how many permits ${source} has in all.`, 'permits');
   }
-  checkInteger('permits', permits, 1, MAX_PERMITS, 'permits');
-  return permits as number;
+  permits.check('permits', given);
+  return given as number;
 }
 
 /** @throws InvalidLockOptionsError */
 export function checkSemaphoreOptions(options: SemaphoreOptions | undefined, source: string): number {
-  checkKnownOptions(source, options ?? {}, ['permits']);
+  if (options !== undefined) SEMAPHORE_OPTIONS.check(source, options);
   return checkPermits(options?.permits, source);
 }
 
-/** Takes the count out of the options of a call. @throws InvalidLockOptionsError */
-export function readCount(options: PermitOptions | undefined, total: number): { count: number; lock: LockOptions } {
-  checkKnownOptions('permit options', options ?? {}, PERMIT_OPTION_NAMES);
-  // The usual case: a copy costs more than all the checks.
-  if (!options || !('count' in options)) return { count: 1, lock: options ?? {} };
-  const { count = 1, ...lock } = options;
-  checkInteger('count', count, 1, MAX_PERMITS, 'permits');
-  if (count > total) {
-    throw new InvalidLockOptionsError(
-      `count is ${count}, but there are ${total} permits: it could never be granted.`,
-      'count',
-    );
-  }
-  return { count, lock };
+/** Checks the options of a call, and returns how many permits it takes. @throws InvalidLockOptionsError */
+export function checkPermitOptions(options: PermitOptions | undefined, total: number): number {
+  if (options !== undefined) PERMIT_OPTIONS.check('permit options', options);
+  return readCount(options, total);
+}
+
+/** How many permits a call with these checked options takes. @throws InvalidLockOptionsError when there are fewer */
+export function readCount(options: PermitOptions | undefined, total: number): number {
+  const count = options?.count ?? PERMIT_OPTIONS.defaults.count;
+  if (count <= total) return count;
+  throw new InvalidLockOptionsError(
+    `count is ${count}, but there are ${total} permits: it could never be granted.`,
+    'count',
+  );
 }

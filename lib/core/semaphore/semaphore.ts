@@ -7,7 +7,7 @@ import type { Origin } from '../util/call-site.js';
 import type { Lease, LockedWork } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 import type { LockState } from '../store/lock-store.js';
-import { checkPermits, type PermitOptions, readCount } from './semaphore-options.js';
+import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphore-options.js';
 import { checkWork } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
 
@@ -16,7 +16,8 @@ export interface SemaphoreDeps {
   acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease | CompositeLease>;
   /** See `LockClient.origin`. */
   origin(below: (...args: never[]) => unknown): Origin;
-  resolve(options: LockOptions, permits: PermitRequest): ResolvedLockOptions;
+  /** What checked options leave out is the default of the module. */
+  fill(options: LockOptions | undefined, permits: PermitRequest): ResolvedLockOptions;
   runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
   inspect(resource: string): Promise<LockState>;
   /** @returns whether the resource is free, or in use as a semaphore */
@@ -121,8 +122,10 @@ export class Semaphore {
     fixed?: Partial<ResolvedLockOptions>,
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease> {
-    const { count, lock } = readCount(options, this.#total);
-    const resolved = this.deps.resolve(lock, this.#request(count));
+    // In JavaScript, null is no options, as in `locks.acquire`.
+    const given = options ?? undefined;
+    const count = checkPermitOptions(given, this.#total);
+    const resolved = this.deps.fill(given, this.#request(count));
     return this.deps.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
   }
 

@@ -7,7 +7,7 @@ import {
 import type { Lease } from '../api/lease.js';
 import { checkResource, jobResource } from '../api/resource.js';
 import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs, type Tick } from '../store/tick-store.js';
-import { checkInteger, checkKnownOptions, checkOneOf } from '../api/validation.js';
+import { checked, count, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 
 /** When a tick is due by its schedule. */
 export interface TickTime {
@@ -80,25 +80,33 @@ export interface ResolvedSingletonRun {
   readonly due: TickDue | undefined;
 }
 
-const OPTION_NAMES = [
-  'job',
-  'tick',
-  'overlap',
-  'onCrash',
-  'keepMs',
-  'due',
-  'lock',
-] as const satisfies readonly (keyof SingletonRunOptions)[];
+export const OVERLAP = oneOf(['skip', 'wait'] as const);
+export const ON_CRASH = oneOf(['skip', 'retry'] as const);
+export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
+
+const DUE_OPTIONS = new OptionTable({
+  at: count(0, 'milliseconds since 1970').required(),
+  maxClockSkewMs: MAX_CLOCK_SKEW.required(),
+} satisfies OptionsOf<TickTime>);
+
+/** What names a resource, and `lock`, are checked where they are resolved. */
+export const SINGLETON_RUN_OPTIONS = new OptionTable({
+  job: checked<string>(),
+  tick: checked<string>(),
+  overlap: OVERLAP.required(),
+  onCrash: ON_CRASH.required(),
+  keepMs: milliseconds(1).required(),
+  due: checked<TickTime>((option, value) =>
+    DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`),
+  ),
+  lock: checked<SingletonRunOptions['lock']>(),
+} satisfies OptionsOf<SingletonRunOptions>);
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
-  checkKnownOptions('runSingleton', options, OPTION_NAMES);
-  const { job, tick, overlap, onCrash, keepMs, due: time } = options;
+  SINGLETON_RUN_OPTIONS.check('runSingleton', options);
+  const { job, tick, onCrash, keepMs, due: time } = options;
   const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
-  // null, because undefined passes for an option that was left out.
-  checkOneOf('overlap', overlap ?? null, ['skip', 'wait']);
-  checkOneOf('onCrash', onCrash ?? null, ['skip', 'retry']);
-  checkInteger('keepMs', keepMs ?? NaN, 1, Number.MAX_SAFE_INTEGER);
   // A run may be long, whatever the module default: only maxHoldMs limits it.
   const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true };
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
@@ -107,16 +115,6 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
 }
 
-/** @throws InvalidLockOptionsError */
-function resolveDue(time: TickTime, waitMs: number): TickDue {
-  checkKnownOptions('runSingleton as its due', time, ['at', 'maxClockSkewMs'] satisfies (keyof TickTime)[]);
-  checkInteger('due.at', time.at ?? NaN, 0, Number.MAX_SAFE_INTEGER, 'milliseconds since 1970');
-  checkMaxClockSkew('due.maxClockSkewMs', time.maxClockSkewMs ?? NaN);
-  const { at, maxClockSkewMs } = time;
+function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number): TickDue {
   return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + Math.min(waitMs, LONGEST_TRY_MS) };
-}
-
-/** @throws InvalidLockOptionsError */
-export function checkMaxClockSkew(option: string, maxClockSkewMs: unknown): void {
-  checkInteger(option, maxClockSkewMs, 1_000, LONGEST_EARLY_MS);
 }

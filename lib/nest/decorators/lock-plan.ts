@@ -6,14 +6,10 @@ import {
   InvalidResourceError,
 } from '../../core/api/errors.js';
 import type { LockedWork } from '../../core/api/lease.js';
-import {
-  type AcquireMode,
-  checkLockOptions,
-  LOCK_OPTION_NAMES,
-  type LockOptions,
-} from '../../core/api/lock-options.js';
+import { type AcquireMode, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
-import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
+import { checkOneOf, describeValue } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { Access } from '../request/intercepted-call.js';
 
@@ -74,7 +70,26 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
 export interface LockDecoratorOptions<A extends readonly unknown[]>
   extends ReadWriteLockOptions<A>, Pick<LockOptions, 'mode'> {}
 
-export const DECORATOR_OPTION_NAMES = ['key', 'onBusy', 'onLost', 'lockService'] as const;
+/** The `name` of a registration. */
+export const LOCK_SERVICE = checked<string>(checkLockService);
+export const ON_LOST = oneOf(['abort', 'throw'] as const).default('abort');
+
+export const DECORATOR_OPTIONS = new OptionTable({
+  key: checked<unknown>(),
+  onBusy: checked<OnBusy>(checkOnBusy).default('throw'),
+  onLost: ON_LOST,
+  lockService: LOCK_SERVICE,
+} satisfies OptionsOf<DecoratorOptions & { key: unknown }>);
+
+const READ_WRITE_OPTIONS = new OptionTable({
+  ...DECORATOR_OPTIONS.options,
+  ...without(LOCK_OPTIONS.options, 'mode', 'signal'),
+} satisfies OptionsOf<ReadWriteLockOptions>);
+
+export const LOCK_DECORATOR_OPTIONS = new OptionTable({
+  ...DECORATOR_OPTIONS.options,
+  ...without(LOCK_OPTIONS.options, 'signal'),
+} satisfies OptionsOf<LockDecoratorOptions<never>>);
 
 /** Checked options, with their defaults. */
 export interface ResolvedDecoratorOptions {
@@ -114,12 +129,8 @@ export function readLockPlan<A extends readonly unknown[]>(
 ): LockPlan<A> {
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A>;
-  checkKnownOptions(`The lock of ${where}`, options, [
-    ...DECORATOR_OPTION_NAMES,
-    ...LOCK_OPTION_NAMES.filter((name) => name !== 'signal' && !(fixedMode && name === 'mode')),
-  ]);
+  (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   const { key, onBusy, onLost, lockService, ...rest } = options;
-  checkLockOptions(rest, `The lock of ${where}`);
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
   const lock = { ...rest, ...(fixedMode && { mode: fixedMode }), ...(waitMs !== undefined && { waitMs }) };
@@ -137,21 +148,25 @@ export function readLockPlan<A extends readonly unknown[]>(
   };
 }
 
-/** @throws InvalidLockOptionsError */
+/** Fills in what checked options leave out. */
 export function resolveDecoratorOptions({
-  onBusy = 'throw',
-  onLost = 'abort',
+  onBusy = DECORATOR_OPTIONS.defaults.onBusy,
+  onLost = DECORATOR_OPTIONS.defaults.onLost,
   lockService,
 }: DecoratorOptions): ResolvedDecoratorOptions {
-  if (typeof onBusy !== 'function') checkOneOf('onBusy', onBusy, ['throw', 'skip']);
-  checkOneOf('onLost', onLost, ['abort', 'throw']);
-  if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {
-    throw new InvalidLockOptionsError(
-      `lockService must be the name of a registration, not ${describeValue(lockService)}.`,
-      'lockService',
-    );
-  }
   return { onBusy, onLost, lockService };
+}
+
+function checkOnBusy(option: string, onBusy: unknown): void {
+  if (typeof onBusy !== 'function') checkOneOf(option, onBusy, ['throw', 'skip']);
+}
+
+function checkLockService(option: string, name: unknown): void {
+  if (typeof name === 'string' && name !== '') return;
+  throw new InvalidLockOptionsError(
+    `${option} must be the name of a registration, not ${describeValue(name)}.`,
+    option,
+  );
 }
 
 /** With `onBusy: 'skip'`, a call does not wait, unless `waitMs` or `retry` is set. */

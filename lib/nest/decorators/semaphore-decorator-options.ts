@@ -1,15 +1,15 @@
-import { checkLockOptions } from '../../core/api/lock-options.js';
+import { type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkOwnResource } from '../../core/api/resource.js';
 import {
   checkPermits,
-  PERMIT_OPTION_NAMES,
+  PERMIT_OPTIONS,
   type PermitOptions,
   readCount,
+  SEMAPHORE_OPTIONS,
 } from '../../core/semaphore/semaphore-options.js';
-import { checkKnownOptions } from '../../core/api/validation.js';
 import {
   resolveDecoratorOptions,
-  DECORATOR_OPTION_NAMES,
+  DECORATOR_OPTIONS,
   type DecoratorOptions,
   type LockPlan,
   readKey,
@@ -30,6 +30,12 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
   permits: number;
 }
 
+export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
+  ...DECORATOR_OPTIONS.options,
+  ...SEMAPHORE_OPTIONS.options,
+  ...without(PERMIT_OPTIONS.options, 'signal'),
+} satisfies OptionsOf<SemaphoreDecoratorOptions<never>>);
+
 /**
  * Checks the options of a decorator, once, when the class is defined.
  *
@@ -40,15 +46,10 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   options: SemaphoreDecoratorOptions<A>,
   where: string,
 ): LockPlan<A> {
-  checkKnownOptions(`The semaphore of ${where}`, options, [
-    ...DECORATOR_OPTION_NAMES,
-    'permits',
-    ...PERMIT_OPTION_NAMES.filter((name) => name !== 'signal'),
-  ]);
+  SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
   const { key, permits, onBusy, onLost, lockService, ...rest } = options;
   const total = checkPermits(permits, `the semaphore of ${where}`);
-  const { count, lock } = readCount(rest, total);
-  checkLockOptions(lock, `The semaphore of ${where}`);
+  const count = readCount(rest, total);
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
   const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }) };

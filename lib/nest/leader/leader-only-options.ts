@@ -1,7 +1,7 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checkLockOptions } from '../../core/api/lock-options.js';
+import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
+import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
+import { LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 
 /** What `@LeaderOnly` takes instead of a name. */
 export interface LeaderOnlyOptions {
@@ -45,12 +45,13 @@ export interface ResolvedLeaderOnly {
   readonly lockService: string | undefined;
 }
 
-const OPTION_NAMES = [
-  'name',
-  'leaseMs',
-  'onLost',
-  'lockService',
-] as const satisfies readonly (keyof LeaderOnlyOptions)[];
+/** The name is checked with the decorated method, for the message. */
+export const LEADER_ONLY_OPTIONS = new OptionTable({
+  name: checked<string>(),
+  leaseMs: LOCK_OPTIONS.options.leaseMs,
+  onLost: ON_LOST,
+  lockService: LOCK_SERVICE,
+} satisfies OptionsOf<LeaderOnlyOptions>);
 
 /**
  * Checks the options of the decorator, when the class is defined.
@@ -60,16 +61,8 @@ const OPTION_NAMES = [
  */
 export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string): ResolvedLeaderOnly {
   const options = typeof given === 'string' ? { name: given } : given;
-  checkKnownOptions(`The leadership of ${where}`, options, OPTION_NAMES);
-  const { name, leaseMs, onLost = 'abort', lockService } = options;
+  LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
+  const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, lockService } = options;
   leaderResource(name, `the leadership of ${where}`);
-  if (leaseMs !== undefined) checkLockOptions({ leaseMs }, `The leadership of ${where}`);
-  checkOneOf('onLost', onLost, ['abort', 'throw']);
-  if (lockService !== undefined && (typeof lockService !== 'string' || lockService === '')) {
-    throw new InvalidLockOptionsError(
-      `lockService must be the name of a registration, not ${describeValue(lockService)}.`,
-      'lockService',
-    );
-  }
   return { name, leaseMs, onLost, lockService };
 }

@@ -167,7 +167,7 @@ export const SHUTDOWN_OPTIONS = new OptionTable({
   drainMs: milliseconds(0, 60 * 60 * 1000).default(10_000),
 } satisfies OptionsOf<NonNullable<RedisLockModuleOptions['shutdown']>>);
 
-const EXTRA_OPTIONS = new OptionTable({
+export const EXTRA_OPTIONS = new OptionTable({
   name: text(/^.{1,100}$/u, '1 to 100 characters'),
   global: flag().default(true),
 } satisfies OptionsOf<RedisLockModuleExtras>);
@@ -176,7 +176,9 @@ function checkObservers(option: string, observers: unknown): void {
   if (!Array.isArray(observers)) {
     throw new InvalidLockOptionsError(`${option} must be an array, not ${describeValue(observers)}.`, option);
   }
-  observers.forEach((observer, index) => checkFunction(`${option}[${index}]`, observer));
+  observers.forEach((observer, index) => {
+    if (observer !== undefined) checkFunction(`${option}[${index}]`, observer);
+  });
 }
 
 /**

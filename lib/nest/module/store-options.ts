@@ -110,7 +110,7 @@ function invalid(option: string, message: string): InvalidLockOptionsError {
 }
 
 export const DURABILITY_OPTIONS = new OptionTable({
-  replicas: integer(1, 5, 'replicas'),
+  replicas: integer(1, 5, 'replicas').required(),
   timeoutMs: milliseconds(1, 10_000).default(50),
 });
 
@@ -122,8 +122,6 @@ export function resolveDurability(
   if (durability === undefined) return undefined;
   DURABILITY_OPTIONS.check('durability', durability, 'durability.');
   const { replicas, timeoutMs = DURABILITY_OPTIONS.defaults.timeoutMs } = durability;
-  // An option that is left out is not checked above.
-  if (replicas === undefined) DURABILITY_OPTIONS.options.replicas.check('durability.replicas', null);
   checkBelow(
     timeoutMs,
     attemptTimeoutMs,

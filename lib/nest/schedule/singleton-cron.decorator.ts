@@ -1,11 +1,12 @@
 import { Cron, type CronOptions } from '@nestjs/schedule';
+import { checked, OptionTable } from '../../core/api/option-table.js';
 import { declareCronTicks } from './cron-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   type ResolvedJobOptions,
   resolveJobOptions,
   type SingletonTickOptions,
-  TICK_OPTION_NAMES,
+  TICK_OPTIONS,
 } from './singleton-options.js';
 
 /** The options of `@SingletonCron`: those of `@Cron`, and how the job runs over the fleet. */
@@ -20,6 +21,12 @@ const CRON_OPTION_NAMES = [
   'threshold',
   'initialDelay',
 ];
+
+/** Those of Nest are checked by Nest. */
+const CRON_OPTIONS = new OptionTable({
+  ...TICK_OPTIONS.options,
+  ...Object.fromEntries(CRON_OPTION_NAMES.map((name) => [name, checked()])),
+});
 
 /**
  * `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. On the other instances,
@@ -44,8 +51,7 @@ export function SingletonCron(
 ): JobMethodDecorator {
   // Options that are no object are refused later, when the method is known for the message.
   const { timeZone, utcOffset, name } = options ?? {};
-  const resolve = (where: string): ResolvedJobOptions =>
-    resolveJobOptions(options, where, [...TICK_OPTION_NAMES, ...CRON_OPTION_NAMES]);
+  const resolve = (where: string): ResolvedJobOptions => resolveJobOptions(options, where, CRON_OPTIONS);
   return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, { maxClockSkewMs }) => {
     const tickOf = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset });
     return (instance) => {

@@ -1,7 +1,7 @@
 import { Interval } from '@nestjs/schedule';
 import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+import { JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /** The options of `@SingletonInterval`. */
 export type SingletonIntervalOptions = SingletonJobOptions;
@@ -19,11 +19,11 @@ const TIMER_SLACK = { ms: 1_000, share: 0.1 };
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonInterval(intervalMs: number, options: SingletonIntervalOptions = {}): JobMethodDecorator {
-  checkInteger('intervalMs', intervalMs ?? NaN, 100, LONGEST_INTERVAL_MS);
+  checkInteger('intervalMs', intervalMs, 100, LONGEST_INTERVAL_MS);
   const keepMs = Math.floor(intervalMs - Math.min(TIMER_SLACK.ms, intervalMs * TIMER_SLACK.share));
   const schedule = options?.name === undefined ? Interval(intervalMs) : Interval(options.name, intervalMs);
   return singletonMethod(
-    (where) => resolveJobOptions(options, where, JOB_OPTION_NAMES),
+    (where) => resolveJobOptions(options, where, JOB_OPTIONS),
     schedule,
     () => () => ({ tick: 'interval', keepMs }),
   );

@@ -1,8 +1,9 @@
-import { checkLockOptions, type LockOptions } from '../../core/api/lock-options.js';
+import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkMaxClockSkew } from '../../core/singleton/singleton-run-options.js';
-import { checkKnownOptions, checkOneOf, describeValue } from '../../core/api/validation.js';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { checkText } from '../../core/api/validation.js';
+import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
+import { LOCK_SERVICE } from '../decorators/lock-plan.js';
 
 /** The options of all singleton jobs. */
 export interface SingletonJobOptions extends Pick<
@@ -74,19 +75,23 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxClockSkewMs?: number;
 }
 
-export const JOB_OPTION_NAMES = [
-  'name',
-  'overlap',
-  'lockService',
-  'leaseMs',
-  'waitMs',
-  'maxHoldMs',
-  'attemptTimeoutMs',
-] as const satisfies readonly (keyof SingletonJobOptions)[];
+const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = LOCK_OPTIONS.options;
 
-export const TICK_OPTION_NAMES = [...JOB_OPTION_NAMES, 'onCrash', 'maxClockSkewMs'] as const;
+export const JOB_OPTIONS = new OptionTable({
+  name: checked<string>(checkName),
+  overlap: OVERLAP.default('skip'),
+  lockService: LOCK_SERVICE,
+  leaseMs,
+  waitMs,
+  maxHoldMs,
+  attemptTimeoutMs,
+} satisfies OptionsOf<SingletonJobOptions>);
 
-const DEFAULT_MAX_CLOCK_SKEW_MS = 10 * 60 * 1000;
+export const TICK_OPTIONS = new OptionTable({
+  ...JOB_OPTIONS.options,
+  onCrash: ON_CRASH.default('skip'),
+  maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
+} satisfies OptionsOf<SingletonTickOptions>);
 
 /** Checked options, with their defaults. */
 export interface ResolvedJobOptions {
@@ -102,27 +107,24 @@ export interface ResolvedJobOptions {
  * Checks the options of a singleton decorator, when the class is defined.
  *
  * @param where the decorated method, for messages
- * @param known the names of the options of this decorator
+ * @param table the options of this decorator
  * @throws InvalidLockOptionsError
  */
 export function resolveJobOptions(
   options: SingletonTickOptions,
   where: string,
-  known: readonly string[],
+  table: Pick<OptionTable, 'check'>,
 ): ResolvedJobOptions {
-  checkKnownOptions(`The schedule of ${where}`, options, known);
-  const { name, lockService, overlap = 'skip', onCrash = 'skip' } = options;
+  table.check(`The schedule of ${where}`, options);
+  const { defaults } = TICK_OPTIONS;
+  const { name, lockService, overlap = defaults.overlap } = options;
+  const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
   const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = options;
-  for (const [option, value] of Object.entries({ name, lockService })) {
-    if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= 200)) continue;
-    throw new InvalidLockOptionsError(`${option} must be 1 to 200 characters, not ${describeValue(value)}.`, option);
-  }
-  if (name !== undefined) jobResource(name);
-  checkOneOf('overlap', overlap, ['skip', 'wait']);
-  checkOneOf('onCrash', onCrash, ['skip', 'retry']);
-  checkMaxClockSkew('maxClockSkewMs', options.maxClockSkewMs);
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs };
-  checkLockOptions(lock, `The schedule of ${where}`);
-  const maxClockSkewMs = options.maxClockSkewMs ?? DEFAULT_MAX_CLOCK_SKEW_MS;
   return { name, lockService, overlap, onCrash, maxClockSkewMs, lock };
+}
+
+function checkName(option: string, name: unknown): void {
+  checkText(option, name, /^[^]{1,200}$/, '1 to 200 characters');
+  jobResource(name as string);
 }

@@ -1,7 +1,8 @@
 import { Timeout } from '@nestjs/schedule';
+import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import { JOB_OPTION_NAMES, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+import { JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /** The options of `@SingletonTimeout`. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
@@ -17,7 +18,11 @@ export interface SingletonTimeoutOptions extends SingletonJobOptions {
 
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 const DAY_MS = 24 * 60 * 60 * 1000;
-const DEFAULT_ONCE_WITHIN_MS = 10 * 60 * 1000;
+
+export const TIMEOUT_OPTIONS = new OptionTable({
+  ...JOB_OPTIONS.options,
+  onceWithinMs: milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
+} satisfies OptionsOf<SingletonTimeoutOptions>);
 
 /**
  * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
@@ -27,12 +32,11 @@ const DEFAULT_ONCE_WITHIN_MS = 10 * 60 * 1000;
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonTimeout(timeoutMs: number, options: SingletonTimeoutOptions = {}): JobMethodDecorator {
-  checkInteger('timeoutMs', timeoutMs ?? NaN, 0, LONGEST_TIMEOUT_MS);
-  checkInteger('onceWithinMs', options?.onceWithinMs, 1_000, DAY_MS);
-  const keepMs = options?.onceWithinMs ?? DEFAULT_ONCE_WITHIN_MS;
+  checkInteger('timeoutMs', timeoutMs, 0, LONGEST_TIMEOUT_MS);
+  const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
   const schedule = options?.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
   return singletonMethod(
-    (where) => resolveJobOptions(options, where, [...JOB_OPTION_NAMES, 'onceWithinMs']),
+    (where) => resolveJobOptions(options, where, TIMEOUT_OPTIONS),
     schedule,
     () => () => ({ tick: 'timeout', keepMs }),
   );

@@ -3,13 +3,13 @@ import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/er
 import { FencedCommandError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { checkInteger, checkKnownOptions, describeValue } from '../../core/api/validation.js';
+import { checked, count, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { describeValue } from '../../core/api/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from '../script/failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';
 import { GUARD } from '../script/scripts.js';
 
-const OPTION_NAMES = ['key', 'token', 'lease', 'ttlMs'];
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 365 * 86_400_000;
 
@@ -166,21 +166,34 @@ function checkClient(client: unknown): void {
   );
 }
 
+const GUARD_OPTIONS = new OptionTable({
+  key: checked<string>(checkKey).required(),
+  token: count(1, 'a fencing token'),
+  lease: checked<Lease>(checkLease),
+  ttlMs: milliseconds(MIN_TTL_MS, MAX_TTL_MS),
+} satisfies OptionsOf<FenceGuard>);
+
 function checkGuard(options: FenceGuard): { key: string; token: number; ttlMs: number | undefined } {
-  checkKnownOptions('the guard', options, OPTION_NAMES);
+  GUARD_OPTIONS.check('the guard', options);
   const { key, lease, ttlMs } = options;
-  if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
-    throw new InvalidLockOptionsError(`key must be a non-empty, well-formed text, not ${describeValue(key)}.`, 'key');
-  }
   if ((options.token === undefined) === (lease === undefined)) {
     throw new InvalidLockOptionsError('A guard needs either token or lease, and not both.', 'token');
   }
-  if (lease !== undefined && typeof (lease as Partial<Lease> | null)?.assertHeld !== 'function') {
-    throw new InvalidLockOptionsError(`lease must be a lease, not ${describeValue(lease)}.`, 'lease');
-  }
-  const token = lease === undefined ? options.token : lease.fencingToken;
-  // null, because undefined would count as an option that was left out.
-  checkInteger('token', token ?? null, 1, Number.MAX_SAFE_INTEGER, 'a fencing token');
-  checkInteger('ttlMs', ttlMs, MIN_TTL_MS, MAX_TTL_MS);
-  return { key, token, ttlMs };
+  if (lease === undefined) return { key, token: options.token, ttlMs };
+  const { fencingToken } = lease;
+  GUARD_OPTIONS.options.token.check('token', fencingToken);
+  return { key, token: fencingToken, ttlMs };
+}
+
+function checkKey(option: string, key: unknown): void {
+  if (typeof key === 'string' && key !== '' && key.isWellFormed()) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a non-empty, well-formed text, not ${describeValue(key)}.`,
+    option,
+  );
+}
+
+function checkLease(option: string, lease: unknown): void {
+  if (typeof (lease as Partial<Lease> | null)?.assertHeld === 'function') return;
+  throw new InvalidLockOptionsError(`${option} must be a lease, not ${describeValue(lease)}.`, option);
 }

@@ -17,7 +17,7 @@ describe('fixedInterval', () => {
   });
 
   it.each<[object, RegExp]>([
-    [{}, /fixedInterval\.intervalMs must be an integer from 1 to 86400000 \(milliseconds\), not NaN/],
+    [{}, /fixedInterval\.intervalMs must be an integer from 1 to 86400000 \(milliseconds\), not undefined/],
     [{ intervalMs: 0 }, /from 1 to 86400000.*not 0/],
     [{ intervalMs: 1.5 }, /not 1\.5/],
     [{ intervalMs: 10, maxAttempts: 0 }, /fixedInterval\.maxAttempts must be an integer from 1 .* \(attempts\), not 0/],

@@ -69,6 +69,13 @@ describe('a semaphore', () => {
     await expectNothingLeft();
   });
 
+  it.each([undefined, null])('takes %p for no options', async (none) => {
+    const lease = await semaphore(a).acquire(none as never);
+    expect(await semaphore(b).available()).toBe(2);
+    await lease.release();
+    await expectNothingLeft();
+  });
+
   it.each([
     [() => semaphore(a, 0), 'permits'],
     [() => a.locks.semaphore('exports', {} as never), 'permits is missing'],

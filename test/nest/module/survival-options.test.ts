@@ -2,7 +2,7 @@ import { InvalidLockOptionsError, RedisLockModule } from 'nestjs-redis-lock';
 
 /** Options, and what the message must say. */
 const bad: [object, string][] = [
-  [{ durability: {} }, 'durability.replicas must be an integer from 1 to 5 (replicas), not null.'],
+  [{ durability: {} }, 'durability.replicas must be an integer from 1 to 5 (replicas), not undefined.'],
   [{ durability: { replicas: 0 } }, 'durability.replicas must be an integer from 1 to 5 (replicas), not 0.'],
   [{ durability: { replica: 1 } }, 'durability does not know the option "replica". Did you mean replicas?'],
   [{ durability: 1 }, 'durability must be an object, not 1.'],

@@ -84,7 +84,7 @@ export class OperatorsView {
     FORCE_RELEASE_OPTIONS.check('forceRelease', options);
     if (options.fencingToken === undefined) {
       throw new InvalidLockOptionsError(
-        'fencingToken is missing: say which lease is to end, by the token that inspect() shows.',
+        'fencingToken is missing: pass the token of the lease to end, as inspect() shows it.',
         'fencingToken',
       );
     }

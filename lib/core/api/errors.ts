@@ -6,7 +6,7 @@ import { quote } from '../util/quoted.js';
  */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
-/** How a resource is written in messages: quoted, escaped, and cut where it is long. */
+/** Formats a resource for a message: quoted, escaped, and shortened if it is long. */
 export function quoteResource(resource: string | readonly string[]): string {
   if (typeof resource !== 'string') return resource.map(quoteResource).join(', ');
   return quote(resource);
@@ -21,7 +21,7 @@ export abstract class LockError extends Error {
 
   constructor(
     message: string,
-    /** The resource the error is about; empty where there is none. Several are joined by commas. */
+    /** The resource the error is about; empty if there is none. Several are joined by commas. */
     readonly resource: string,
     options?: ErrorOptions,
   ) {
@@ -48,7 +48,7 @@ export class LockBusyError extends LockError {
   ) {
     super(
       `${quoteResource(resource)} is locked by another holder (asked ${attempts} time${attempts === 1 ? '' : 's'}; ` +
-        `its lease has ${Math.round(retryAfterMs)} ms left unless renewed). Give waitMs to wait for it, or try again later.`,
+        `its lease has ${Math.round(retryAfterMs)} ms left unless renewed). Set waitMs to wait for it, or try again later.`,
       resource,
     );
   }
@@ -68,14 +68,15 @@ export class LockTimeoutError extends LockError {
   constructor(
     resource: string,
     readonly waitedMs: number,
-    /** How many times Redis was asked for this call; 0 where it waited behind others of its process. */
+    /** How many times Redis was asked for this call; 0 if it only waited behind other calls of its process. */
     readonly attempts: number,
     /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
-    /** What was waited for, where it is not a lock. */
+    /** The message, if the wait was not for a lock. */
     message?: string,
   ) {
-    const how = attempts > 0 ? `asked ${attempts} time${attempts === 1 ? '' : 's'}` : 'behind others of this process';
+    const how =
+      attempts > 0 ? `asked ${attempts} time${attempts === 1 ? '' : 's'}` : 'behind other calls of this process';
     super(
       message ??
         `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
@@ -183,8 +184,8 @@ export class InvalidLockOptionsError extends LockError {
 }
 
 /**
- * The name of a resource is empty, too long, reserved (`cron:…`, `leader:…`), or not well-formed text. Mostly such a
- * name was made from what a client sent; a name in a decorator is refused when the class is defined. It extends
+ * The name of a resource is empty, too long, reserved (`cron:…`, `leader:…`), or not well-formed text. Such a name
+ * usually comes from what a client sent; a name in a decorator is refused when the class is defined. It extends
  * `InvalidLockOptionsError`.
  *
  * @remedy Answer 400, or check the input before.

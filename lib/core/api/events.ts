@@ -64,7 +64,7 @@ export type LockEvent =
   /** This instance leads. `leadership` is the name given to `campaign`, `resource` is its lock, `leader:<name>`. */
   | { type: 'elected'; leadership: string; resource: string; fencingToken: number }
   /**
-   * This instance leads no more: its lease was lost, or it steps down and holds the lease until its work has ended.
+   * This instance no longer leads: its lease was lost, or it steps down and holds the lease until its work has ended.
    */
   | {
       type: 'demoted';
@@ -86,8 +86,8 @@ export type LockEvent =
     };
 
 /**
- * Listens to lock events. What it throws, or rejects with, is dropped: an observer can never break a lock. It runs in
- * the async context of no request: an `AsyncLocalStorage` of yours has no store in it.
+ * Listens to lock events. Its errors and rejections are ignored, so an observer can never break a lock. It runs outside
+ * the async context of any request: your `AsyncLocalStorage` has no store there.
  */
 export type LockObserver = (event: LockEvent) => void;
 
@@ -96,9 +96,9 @@ type LockEventType = LockEvent['type'];
 /** The events of some types. */
 export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
 
-/** Who listens, in the order they came. */
+/** The observers, in the order they were added. */
 export class LockObservers {
-  /** With the types of events that each is told of; all of them where none are named. */
+  /** Each observer with the event types it wants; `undefined`: all types. */
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
   /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
@@ -107,9 +107,13 @@ export class LockObservers {
     for (const observer of observers) this.add(observer);
   }
 
-  /** Adds a listener, to everything or to some types of events, and gives the function that removes it. */
+  /**
+   * Adds an observer of all events, or of some types.
+   *
+   * @returns a function that removes it
+   */
   add<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void {
-    // It is told of nothing else.
+    // It is called with these types only.
     const each = observer as LockObserver;
     this.#observers.set(each, types);
     this.#findWanted();
@@ -128,7 +132,7 @@ export class LockObservers {
       if (types && !types.includes(event.type)) continue;
       try {
         const result: unknown = observer(event);
-        // An async one: TypeScript allows it where nothing is expected back.
+        // TypeScript accepts an async function here.
         if (result instanceof Promise) result.catch(() => {});
       } catch {
         // See LockObserver.

@@ -29,8 +29,8 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
-  transferred: 'it was transferred with transfer(). Continue where it is adopted',
-  adopted: 'it was adopted before, and is held there. Let the first delivery do the work',
+  transferred: 'it was transferred with transfer(). Continue in the process that adopts it',
+  adopted: 'another call has adopted it and holds it. Let the first delivery do the work',
 };
 
 /**
@@ -83,7 +83,7 @@ export class LockReentryError extends LockError {
   static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
     return new LockReentryError(
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
-        `would wait for itself for ever. Take all it needs at once, or do not take any further down. If there are more by now, ` +
+        `would wait for itself for ever. Acquire all permits at once, or none further down. If the semaphore has grown, ` +
         `resize() this semaphore object too.`,
       resource,
     );

@@ -15,24 +15,25 @@ export interface Lease extends AsyncDisposable {
   readonly resources: readonly string[];
   readonly mode: LockMode;
   /**
-   * Grows with every lease of a resource that excludes those before it; readers beside one another, and holders of
-   * permits, have different ones in no certain order. Send it with each write and let the receiver refuse a token
-   * smaller than the largest it has seen. Of several resources: the largest of their tokens, which the next holder of
-   * any of them exceeds.
+   * A number that is larger than that of every earlier lease that this one excludes. Readers beside each other, and
+   * holders of permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse
+   * a token smaller than the largest it has seen. For several resources it is the largest of their tokens; the next
+   * holder of any of them gets a larger one.
    *
-   * @throws InvalidLockOptionsError of several resources on a Redis Cluster whose slots differ: each slot numbers its
-   * leases by itself, so that the largest token could exceed the next holder's. Take {@link fencingTokenOf}
+   * @throws InvalidLockOptionsError for several resources in different slots of a Redis Cluster: each slot numbers its
+   * leases separately, so the largest token could exceed the next holder's. Use {@link fencingTokenOf}
    */
   readonly fencingToken: number;
   /**
-   * The token of one of several resources: the strictest one to send with a write that concerns that resource alone.
+   * The token of one of several resources. Send it with a write that changes only that resource: it is the strictest
+   * one.
    *
    * @throws InvalidLockOptionsError when this lease does not hold the resource
    */
   fencingTokenOf(resource: string): number;
   /**
-   * Aborts, with a `LeaseLostError` as reason, no later than the moment when another holder may have the lease; unless
-   * you gave it away yourself, by `release()` or `transfer()`.
+   * Aborts with a `LeaseLostError` as reason, at the latest when another holder may have the lease. Does not abort if
+   * you end the lease yourself, by `release()` or `transfer()`.
    */
   readonly signal: AbortSignal;
   /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */
@@ -42,24 +43,23 @@ export interface Lease extends AsyncDisposable {
   /** @throws LeaseLostError when the lease is not held */
   assertHeld(): void;
   /**
-   * Asks Redis whether this lease still holds the resource. A no ends the lease.
+   * Asks Redis whether this lease still holds the resource. If not, the lease ends.
    *
    * @throws LockUnavailableError when Redis does not answer
    */
   verify(): Promise<boolean>;
   /**
-   * Starts the lease anew from now, and for the watchdog from now on. Where others of this process read by the same
-   * lease in Redis, it is not made shorter.
+   * Starts the lease anew from now. The watchdog uses this length from now on. If other readers of this process share
+   * the lease in Redis, it does not get shorter.
    *
-   * @param leaseMs 50 ms to 24 h; the lease's own when left out
+   * @param leaseMs 50 ms to 24 h; by default the lease's own
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockUnavailableError when Redis does not answer; the lease then runs on to its old end
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Makes the writer a reader, in place: no other writer comes in between, and readers who wait are let in at once. The
-   * lease keeps its token. It only reads as soon as this is called, whatever comes of it. Does nothing for a lease that
-   * reads.
+   * Makes the writer a reader, in place: no other writer comes in between, and waiting readers are granted at once. The
+   * lease keeps its token. Once this is called the lease only reads, even if the call fails. Does nothing for a reader.
    *
    * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
    * @throws LockReentryError when this context has entered to write more than once
@@ -68,7 +68,7 @@ export interface Lease extends AsyncDisposable {
    */
   downgrade(): Promise<void>;
   /**
-   * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that goes on behind a
+   * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that continues behind a message
    * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.
    *
    * **The text is a secret**: a process that has it can take the lease over, once. Keep it out of logs, and send it
@@ -76,19 +76,19 @@ export interface Lease extends AsyncDisposable {
    *
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockReentryError when this context has entered it more than once
-   * @throws LockUnavailableError when Redis does not answer: the lease is then still this one's, or lost soon, and no
-   * other process has it
+   * @throws LockUnavailableError when Redis does not answer: this lease then still holds, or is lost soon, and no other
+   * process has it
    */
   transfer(options?: TransferOptions): Promise<string>;
   /**
-   * Gives the resource back. A second call does nothing, and a lease that was lost is no error here.
+   * Releases the resource. A second call does nothing, and releasing a lost lease is no error.
    *
    * @throws LockUnavailableError when Redis did not confirm it. The lease is over here all the same, and the release is
-   *   sent again in the background until the lock has expired by itself.
+   * sent again in the background until the lock has expired by itself.
    * @throws LockReentryError when an async context that does not hold a reentrant lease releases it
    */
   release(): Promise<void>;
-  /** Releases for `await using`. Never throws: what fails is told to the observers. */
+  /** Releases for `await using`. Never throws: errors are reported to the observers. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -16,21 +16,21 @@ import {
 import { describeValue } from './validation.js';
 
 /**
- * How a lock can be asked for.
+ * The modes in which a lock can be acquired.
  *
  * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
  * - `reentrant`: one async context, which may enter again and again; the last release frees it.
  * - `read`: any number of readers, and no other holder. A reader may enter again.
  * - `write`: one writer, and no other holder. A writer may enter again, to write or to read, and may become a reader.
  *
- * All of them exclude each other on one resource, but for reader and reader.
+ * On one resource they all exclude each other, except that readers share it.
  */
 export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
 
-/** How a resource is held: as it was asked for, or by permits of a semaphore. */
+/** How a resource is held: in the mode that was asked for, or by permits of a semaphore. */
 export type LockMode = AcquireMode | 'semaphore';
 
-/** Whether several may hold a resource like this at once. */
+/** Whether several holders may share a resource in this mode. */
 export function isSharedMode(mode: LockMode): boolean {
   return mode === 'read' || mode === 'semaphore';
 }
@@ -42,7 +42,7 @@ export const MAX_COHORT = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
-/** What one call to acquire may choose. Whatever is left out is the module's default. */
+/** The options of one call to acquire. An omitted option takes the module's default. */
 export interface LockOptions {
   /**
    * Which other leases a lock may be held beside, and whether the async context that holds it may lock it again.
@@ -182,7 +182,7 @@ export interface LeaseLimit {
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
 export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode');
 
-/** Those of a module's options that are defaults of its locks. */
+/** The names of the module options that are defaults of its locks. */
 export const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
@@ -191,7 +191,7 @@ export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefault
   return { ...LOCK_DEFAULTS, ...Object.fromEntries(given) };
 }
 
-/** Options with nothing left open. */
+/** Lock options with all values set. */
 export interface ResolvedLockOptions extends LockDefaults {
   readonly mode: LockMode;
   /** Semaphores only. */
@@ -215,7 +215,7 @@ function checkStrategy(option: string, value: unknown): void {
   );
 }
 
-/** @throws InvalidLockOptionsError when a lease would be longer than a store that has forgotten it waits */
+/** @throws InvalidLockOptionsError if the lease is longer than the quarantine of a store that has lost its data */
 export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantineMs = Infinity }: LeaseLimit): void {
   if (leaseMs === undefined || leaseMs <= restartQuarantineMs) return;
   throw new InvalidLockOptionsError(
@@ -225,13 +225,13 @@ export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantine
   );
 }
 
-/** Checks the options, and fills in what they leave out. */
+/** Checks the options and fills in the defaults. */
 export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
   if (options !== undefined) checkLockOptions(options);
   return fillLockOptions(options, defaults);
 }
 
-/** Fills in what checked options leave out. With `permits` they are those of a semaphore. */
+/** Fills in the defaults of checked options. With `permits`, the request is for a semaphore. */
 export function fillLockOptions(
   options: LockOptions | undefined,
   defaults: LockDefaults,
@@ -261,13 +261,13 @@ export function fillLockOptions(
 export interface PermitRequest {
   /** How many permits it wants, all or none. */
   readonly count: number;
-  /** How many it believes there are. */
+  /** How many permits the caller says the semaphore has. */
   readonly total: number;
-  /** Whether its total is a decision, which holds for those who state another one too. */
+  /** Whether `total` comes from a resize, and so holds for callers that state another total too. */
   readonly isResized: boolean;
 }
 
-/** Whether the one would do for the other; also where neither is about a semaphore. */
+/** Whether two requests are for the same permits, or neither is for a semaphore. */
 export function isSameRequest(a: PermitRequest | undefined, b: PermitRequest | undefined): boolean {
   return a === b || (a?.count === b?.count && a?.total === b?.total && a?.isResized === b?.isResized);
 }

@@ -5,12 +5,12 @@ import { describeValue } from './validation.js';
 /** The longest resource name, in bytes of UTF-8. */
 export const MAX_RESOURCE_BYTES = 512;
 
-/** What the resources of singleton jobs begin with: the job's name follows. No other lock may have such a name. */
+/** The prefix of the resources of singleton jobs. The job's name follows. No other lock may have such a name. */
 export const JOB_PREFIX = 'cron:';
 /** The same for leaderships. */
 export const LEADER_PREFIX = 'leader:';
 
-/** Whose the names are that begin so. */
+/** The reserved prefixes, and what each is reserved for. */
 const RESERVED: readonly (readonly [prefix: string, owner: string])[] = [
   [JOB_PREFIX, 'the runs of singleton jobs'],
   [LEADER_PREFIX, 'leaderships'],
@@ -19,16 +19,16 @@ const RESERVED: readonly (readonly [prefix: string, owner: string])[] = [
 const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
 const SEVERAL = `${ONE}, or a non-empty array of them`;
 
-/** One name or several, as a caller gives them. */
+/** One name or several, as a caller passes them. */
 export type ResourceNames = string | readonly string[];
 
 /**
- * Checks what a caller, or a key function, gave as resources. Gives one or more distinct names in one fixed order, so
- * that two callers who name the same resources in different orders can never wait for each other.
+ * Checks the resources that a caller passed or a key function returned. Returns distinct names in one fixed order: two
+ * callers that name the same resources in different orders never wait for each other.
  *
- * @param source who gave them, for the message: `acquire`, or the decorated method
- * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for the
- * names that are the library's own
+ * @param source where they come from, for the message: `acquire`, or the decorated method
+ * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for reserved
+ * names
  */
 export function checkResources(resource: unknown, source: string): readonly string[] {
   if (typeof resource === 'string') return [checkOwnResource(resource, source, SEVERAL)];
@@ -41,7 +41,7 @@ export function checkResources(resource: unknown, source: string): readonly stri
   return [...new Set(names)].sort(byCodeUnit);
 }
 
-/** Not localeCompare: every instance must sort alike, whatever its locale. */
+/** Not localeCompare: every instance must sort the same way, in any locale. */
 function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -49,13 +49,13 @@ function byCodeUnit(a: string, b: string): number {
 /**
  * Checks one name.
  *
- * @param allowed for the message, where more than one name may be given
+ * @param allowed what is allowed, for the message
  * @throws InvalidLockOptionsError
  */
 export function checkResource(name: unknown, source: string, allowed = ONE): string {
   if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
   if (name === '') throw invalid(source, 'the name is empty', allowed, InvalidResourceError);
-  // The quick check spares the byte count for nearly every name: no character takes more than three bytes a unit.
+  // The length is checked first because that is cheaper: a UTF-16 unit takes at most three bytes.
   if (name.length * 3 > MAX_RESOURCE_BYTES && Buffer.byteLength(name) > MAX_RESOURCE_BYTES) {
     const why = `the name has ${Buffer.byteLength(name)} bytes, more than ${MAX_RESOURCE_BYTES}`;
     throw invalid(source, why, allowed, InvalidResourceError);
@@ -69,8 +69,8 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
 }
 
 /**
- * Checks the name of a resource that is to be taken as a lock. A name that comes from outside, such as the id in a URL,
- * must not hold the lock of a job or of a leadership.
+ * Checks the name of a resource to lock. A name that comes from outside, such as the id in a URL, must not hold the
+ * lock of a job or of a leadership.
  *
  * @throws InvalidLockOptionsError
  */
@@ -90,7 +90,7 @@ export function checkOwnResource(name: unknown, source: string, allowed = ONE): 
 /**
  * The resource of a leadership.
  *
- * @param name what the user calls it
+ * @param name the user's name for it
  * @throws InvalidLockOptionsError when the name cannot be part of one
  */
 export function leaderResource(name: unknown, source: string): string {
@@ -113,7 +113,7 @@ function prefixed(prefix: string, name: string, source: string): string {
   const bytes = Buffer.byteLength(resource);
   if (bytes <= MAX_RESOURCE_BYTES) return resource;
   const longest = MAX_RESOURCE_BYTES - prefix.length;
-  const why = `${quote(name, 60)} has ${bytes - prefix.length} bytes, more than the ${longest} that "${prefix}" before it leaves`;
+  const why = `${quote(name, 60)} has ${bytes - prefix.length} bytes, more than the ${longest} that the prefix "${prefix}" leaves`;
   throw invalid(source, why, ONE, InvalidResourceError);
 }
 
@@ -126,35 +126,35 @@ function invalid(
   return new Kind(`The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`, 'resource');
 }
 
-/** A lease was asked for a resource that is none of its own. */
+/** The error for a resource that the lease does not hold. */
 export function notAmong(held: readonly string[], resource: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `This lease does not hold ${describeValue(resource)}, but ${held.map(describeValue).join(', ')}.`,
+    `This lease does not hold ${describeValue(resource)}. It holds ${held.map(describeValue).join(', ')}.`,
     'resource',
   );
 }
 
-/** One token was asked for of resources that are not numbered together. */
+/** The error for one token of resources that are numbered separately. */
 export function severalOrders(held: readonly string[]): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `The tokens of ${held.map(describeValue).join(', ')} are of several orders: Redis Cluster keeps one for each slot. Send the token of the ` +
-      'resource that a write concerns: fencingTokenOf(resource).',
+    `The tokens of ${held.map(describeValue).join(', ')} cannot be compared: Redis Cluster numbers the leases of each ` +
+      'slot separately. Send the token of the resource that a write changes: fencingTokenOf(resource).',
     'fencingToken',
   );
 }
 
-/** @throws InvalidLockOptionsError where the store never keeps such a thing */
+/** @throws InvalidLockOptionsError if the store does not support it */
 export function checkIsKept(what: string, name: string, why: string | undefined): void {
   if (why === undefined) return;
-  throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be had: ${why}.`, 'quorum');
+  throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be used: ${why}.`, 'quorum');
 }
 
-/** What may stand in a {@link key}: what is written as one clear text. */
+/** The values allowed in a {@link key}: each has one clear text. */
 export type KeyValue = string | number | bigint | boolean;
 
 /**
- * A tag for the names of resources. It refuses what an ordinary template string would hide: `order:undefined` is one
- * lock for all requests whose parameter is missing.
+ * A tag for the names of resources. It refuses what an ordinary template string would hide: `order:undefined` would be
+ * one lock for all requests without the parameter.
  *
  * ```ts
  * @DistributedLock((id: string) => key`order:${id}`)
@@ -183,11 +183,11 @@ function isClear(value: unknown): boolean {
 
 function unclear(texts: readonly string[], index: number, value: unknown): InvalidLockOptionsError {
   const before = texts[index]!.length > 40 ? `...${texts[index]!.slice(-37)}` : texts[index]!;
-  // A client can leave a parameter empty; what else is wrong with it, the program has to mend.
+  // A client can send an empty parameter. Any other wrong value is a mistake in the program.
   const Kind = value === '' ? InvalidResourceError : InvalidLockOptionsError;
   return new Kind(
     `Value ${index + 1} of a key, after ${quote(before)}, is ${describeValue(value)}. Different calls would share one lock. ` +
-      `Give a non-empty string, a finite number, a bigint or a boolean.`,
+      `Pass a non-empty string, a finite number, a bigint or a boolean.`,
     'key',
   );
 }

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from './errors.js';
 import { quote } from '../util/quoted.js';
 
-/** A value as it may stand in a message: short, quoted, and never the inside of an object. */
+/** Describes a value for a message: short, quoted, and without the content of objects. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return quote(value, 60);
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
@@ -10,7 +10,7 @@ export function describeValue(value: unknown): string {
   return `an object (${typeof name === 'string' ? name : 'no prototype'})`;
 }
 
-/** A longer name than any option has is not looked for among them. */
+/** A name longer than any option name: no option is suggested for it. */
 const LONGEST_NAME = 40;
 
 /** Checks an integer option in a range, both ends included. */
@@ -74,7 +74,7 @@ export function checkIsObject(where: string, options: unknown): asserts options 
   throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
 }
 
-/** For an option that does not exist, with the one that was probably meant. */
+/** The error for an unknown option. It suggests the option that was probably meant. */
 export function unknownOption(where: string, name: string, known: readonly string[]): InvalidLockOptionsError {
   const near = nearest(name, known);
   return new InvalidLockOptionsError(

@@ -23,7 +23,7 @@ export interface CampaignCallbacks {
 /** What one call to `campaign` may choose. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
-   * The lease of the leadership, which is renewed while this instance leads. When the leader dies, nobody leads for
+   * The lease of the leadership, which is renewed while this instance leads. When the leader dies, no one leads for
    * this long. Every instance must state the same value.
    *
    * @allowed 50 ms to 24 h

@@ -81,7 +81,7 @@ export class AttemptLog {
 
 /** The error of a grant that came too late to be trusted. */
 export function grantedTooLate(): LockStoreError {
-  return new LockStoreError('unknown', 'the answer came when the lease that it grants was over');
+  return new LockStoreError('unknown', 'the answer came after the lease that it granted had ended');
 }
 
 /** A waiter asks again at least this often: that keeps its place alive, and finds a grant if its message was lost. */

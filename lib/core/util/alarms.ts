@@ -4,14 +4,11 @@ import type { Clock, Timer } from './clock.js';
 export interface Due {
   /** When it is due, on the monotonic clock. */
   dueAt: number;
-  /** Its place in the heap; -1 while it is in none. Kept by the queue. */
+  /** Its index in the heap; -1 while it is in none. Maintained by the queue. */
   heapIndex: number;
 }
 
-/**
- * A binary min-heap by due time whose entries know their place, so that any of them can be moved or removed in O(log
- * n).
- */
+/** A binary min-heap by due time. Entries know their index, so any of them can be moved or removed in O(log n). */
 export class DueQueue<T extends Due> {
   readonly #heap: T[] = [];
 
@@ -23,7 +20,7 @@ export class DueQueue<T extends Due> {
     return this.#heap[0];
   }
 
-  /** Adds the entry, or moves it to where its `dueAt` belongs now. */
+  /** Adds the entry, or moves it to the place of its new `dueAt`. */
   put(entry: T): void {
     if (entry.heapIndex === -1) {
       entry.heapIndex = this.#heap.length;
@@ -33,7 +30,7 @@ export class DueQueue<T extends Due> {
     this.#sink(entry.heapIndex);
   }
 
-  /** Does nothing where the entry is not in this queue. */
+  /** Does nothing if the entry is not in this queue. */
   remove(entry: T): void {
     const index = entry.heapIndex;
     if (this.#heap[index] !== entry) return;
@@ -78,7 +75,7 @@ export class DueQueue<T extends Due> {
   }
 }
 
-/** Something to do at a time. Set, moved and cancelled through {@link Alarms}. */
+/** An action for a point in time. {@link Alarms} sets, moves and cancels it. */
 export interface Alarm extends Due {
   ring(): void;
 }
@@ -88,14 +85,14 @@ export function alarmThat(ring: () => void): Alarm {
 }
 
 /**
- * Any number of alarms on one timer. Setting and cancelling one for each command costs a fraction of a timer of its
- * own: the timer stays where it is as long as it is early enough.
+ * Any number of alarms on one timer. Setting and cancelling an alarm for each command costs a fraction of a timer. The
+ * timer is left alone while it fires early enough.
  */
 export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
-  /** Whether its timer alone is no reason to keep the process alive. */
+  /** Whether the timer lets the process exit. */
   #inBackground = false;
 
   constructor(private readonly clock: Clock) {}
@@ -105,12 +102,12 @@ export class Alarms {
     return this.#queue.size;
   }
 
-  /** Whether it is of no use to wait for a better time. */
+  /** Whether the alarms were stopped: nothing should be tried again later. */
   get isStopped(): boolean {
     return this.#inBackground;
   }
 
-  /** Rings once at that time on the monotonic clock. An alarm that is set already is moved; `Infinity` cancels it. */
+  /** Rings once at this time on the monotonic clock. An alarm that is set already is moved; `Infinity` cancels it. */
   set(alarm: Alarm, at: number): void {
     if (at === Infinity) return this.cancel(alarm);
     alarm.dueAt = at;
@@ -128,14 +125,14 @@ export class Alarms {
   }
 
   /**
-   * Rings every alarm that is set, so that no caller waits for a time that may never come. What is set after this rings
-   * in its time, but keeps the process alive no more.
+   * Rings every alarm now, so that no caller waits for a time that may never come. Alarms set later ring in time, but
+   * no longer keep the process alive.
    */
   stop(): void {
     this.#timer?.cancel();
     this.#wakesAt = Infinity;
     this.#inBackground = true;
-    // As many as there are, and not those that these set.
+    // Only the alarms that are set now, not those that they set.
     for (let left = this.size; left > 0 && this.size > 0; left--) {
       const alarm = this.#queue.first()!;
       this.#queue.remove(alarm);

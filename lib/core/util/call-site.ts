@@ -1,4 +1,4 @@
-/** Where a call came from, not yet as text. Without a stack where none was recorded. */
+/** Where a call came from, before it is made into text. `stack` is not set if none was recorded. */
 export interface Origin {
   readonly stack?: string;
 }

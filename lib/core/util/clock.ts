@@ -6,31 +6,31 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Where core takes the time from. Injected, so that every rule about time has a deterministic test. */
+/** The source of time for core. Injected, so that tests of time rules are deterministic. */
 export interface Clock {
   /**
-   * Monotonic milliseconds, which go on while the machine is suspended. Only differences mean anything; a change of the
-   * wall clock does not touch it.
+   * Monotonic milliseconds, including the time the machine was suspended. Only differences are meaningful. Setting the
+   * wall clock has no effect on it.
    */
   now(): number;
   /** Milliseconds since the Unix epoch, by this machine's wall clock. Never used to decide who holds a lock. */
   wallNow(): number;
   /**
-   * Calls back once, `delayMs` from now, in the async context of no caller. `background` timers do not keep the process
-   * alive.
+   * Calls back once, `delayMs` from now, outside the async context of any caller. `background` timers do not keep the
+   * process alive.
    */
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }
 
 /** What a {@link SystemClock} reads. */
 export interface TimeSources {
-  /** Milliseconds. Stands still while a Linux machine is suspended. */
+  /** Monotonic milliseconds. Stops while a Linux machine is suspended. */
   monotonicMs(): number;
-  /** Milliseconds since the Unix epoch. Steps when the clock is set. */
+  /** Milliseconds since the Unix epoch. Jumps when the clock is set. */
   wallMs(): number;
   /**
-   * Seconds since the machine was started, with the time it was suspended; NaN where that is not known. Takes a hundred
-   * times as long.
+   * Seconds since the machine was started, including suspended time; NaN if not known. Takes a hundred times as long to
+   * read as the others.
    */
   uptimeSeconds(): number;
   setTimeout(callback: () => void, delayMs: number): Pick<NodeJS.Timeout, 'ref' | 'unref'>;
@@ -52,41 +52,41 @@ const OF_THIS_MACHINE: TimeSources = {
 };
 
 /**
- * Of looks that follow one another sooner than this, one compares the clocks. What a process does within so short a
- * time of its own it could as well have done before the suspend: the two cannot be told apart.
+ * The clocks are compared at most once in this time. A process cannot tell whether so short a piece of work ran before
+ * or after a suspend.
  */
 const COMPARE_EVERY_MS = 0.1;
-/** By how much the wall clock must leave the monotonic one behind before the clock asks why. */
+/** The uptime is read if the wall clock moves against the monotonic clock by more than this. */
 const JUMP_MS = 20;
-/** How exact the uptime is: hundredths of a second, or whole seconds where `/proc/uptime` cannot be read. */
+/** The precision of the uptime: hundredths of a second, or whole seconds if `/proc/uptime` cannot be read. */
 const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
-/** How long asking for it takes at most, unless this process stood still meanwhile; and how often it is asked then. */
+/**
+ * If reading the uptime takes this long, the process stood still meanwhile. Then it is read again, up to this many
+ * times.
+ */
 const UPTIME_ASKED_MS = 2;
 const MOST_UPTIMES = 4;
-/**
- * Timers stand still in a suspend. One that is set for longer looks at the clock in between, so it is at most this
- * late.
- */
+/** Timers stop during a suspend. A longer timer reads the clock at least this often, so it is at most this late. */
 const LONGEST_SLEEP_MS = 1_000;
 
 /**
- * The clock of this process. The monotonic clock of Linux stands still while the machine is suspended, and leases do
- * not: a look compares it with the wall clock, and asks where that has jumped whether the machine was suspended or the
- * clock was set.
+ * The clock of this process. The monotonic clock of Linux stops while the machine is suspended, but leases run on. So
+ * this clock compares it with the wall clock. If that has jumped, the uptime shows whether the machine was suspended or
+ * the clock was set.
  */
 export class SystemClock implements Clock {
   readonly #sources: TimeSources;
   readonly #compareEveryMs: number;
   #suspendedMs = 0;
-  /** When the clocks were last compared, on the monotonic one. */
+  /** When the clocks were last compared, on the monotonic clock. */
   #comparedAt: number;
-  /** By how much the wall clock was ahead of the monotonic one when that was last asked about. */
+  /** By how much the wall clock was ahead of the monotonic clock, at the start or after the last jump. */
   #wallAheadMs: number;
-  /** The uptime when it was last asked for, and by how much it was ahead. */
+  /** The uptime, and by how much it was ahead of the monotonic clock, at the start or after the last suspend. */
   #uptimeSeconds: number;
   #uptimeAheadMs: number;
 
-  /** @param compareEveryMs how far apart two looks are, on the monotonic clock, that compare it with the wall clock */
+  /** @param compareEveryMs the shortest time between two comparisons of the clocks, in milliseconds */
   constructor(sources: TimeSources = OF_THIS_MACHINE, compareEveryMs = COMPARE_EVERY_MS) {
     this.#sources = sources;
     this.#compareEveryMs = compareEveryMs;
@@ -116,13 +116,13 @@ export class SystemClock implements Clock {
   }
 
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer {
-    // One timer serves many callers: it must keep none of their contexts, nor run the others' callbacks in it.
+    // One timer serves many callers, so it must not keep or use the context of any of them.
     return inRootContext(() => new SystemTimer(this, this.#sources, callback, delayMs, options?.background ?? false));
   }
 
   /**
    * The wall clock has jumped: the machine was suspended, or the clock was set, or this process stood still between two
-   * looks.
+   * readings.
    */
   #countSuspend(jumpMs: number): void {
     const { seconds: uptimeSeconds, aheadMs } = this.#uptime();
@@ -130,15 +130,16 @@ export class SystemClock implements Clock {
     const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
     const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
     if (!(sleptMs > stepMs)) return;
-    // The jump is exact to a millisecond, unless the clock was set as well. Otherwise no lease shall be trusted for too
-    // long.
+    // The jump is exact to a millisecond, unless the clock was set as well. Then the larger value is used, so that no
+    // lease is trusted for too long.
     this.#suspendedMs += Math.abs(jumpMs - sleptMs) <= stepMs ? jumpMs : sleptMs + stepMs;
     this.#uptimeSeconds = uptimeSeconds;
     this.#uptimeAheadMs = aheadMs;
   }
 
   /**
-   * The uptime, and by how much it is ahead of the monotonic clock. Asked again where the two were not read together.
+   * Reads the uptime, and by how much it is ahead of the monotonic clock. Reads both again if too much time passed
+   * between them.
    */
   #uptime(): { seconds: number; aheadMs: number } {
     for (let times = 1; ; times++) {
@@ -151,10 +152,10 @@ export class SystemClock implements Clock {
   }
 }
 
-/** The clock that all parts of a process share, so that they agree on what a suspend has cost. */
+/** The clock that all parts of a process share, so that they agree on the suspended time. */
 export const SYSTEM_CLOCK: Clock = new SystemClock();
 
-/** Wakes up now and then, to look how late it is. */
+/** A timer that reads the clock from time to time, because a suspend stops timers. */
 class SystemTimer implements Timer {
   readonly #endsAt: number;
   #timer: ReturnType<TimeSources['setTimeout']>;

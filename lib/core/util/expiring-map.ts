@@ -5,13 +5,13 @@ interface Entry<V> {
   readonly expiresAt: number;
 }
 
-/** How many entries each write looks at. More than one, so that the sweep is faster than what is written. */
+/** How many entries each write checks. More than one, so that the sweep is faster than the writes. */
 const SWEPT_AT_ONCE = 3;
 
-/** A map whose entries are gone when their time is over, by the injected clock; as keys with a TTL are in Redis. */
+/** A map with entries that expire by the injected clock, like keys with a TTL in Redis. */
 export class ExpiringMap<V> {
   readonly #entries = new Map<string, Entry<V>>();
-  /** Where the sweep goes on. An iterator of a Map goes on through whatever is added and removed meanwhile. */
+  /** Where the sweep continues. An iterator of a Map tolerates additions and removals. */
   #cursor = this.#entries.keys();
 
   constructor(private readonly clock: Clock) {}
@@ -20,7 +20,7 @@ export class ExpiringMap<V> {
     return this.#live(key)?.value;
   }
 
-  /** What is left of the entry, in whole milliseconds; 0 where there is none. */
+  /** The remaining time of the entry, in whole milliseconds; 0 if there is no entry. */
   ttlMs(key: string): number {
     const entry = this.#live(key);
     return entry ? Math.ceil(entry.expiresAt - this.clock.now()) : 0;
@@ -30,12 +30,12 @@ export class ExpiringMap<V> {
     this.#write(key, value, this.clock.now() + ttlMs);
   }
 
-  /** The entry is as given now, and lasts at least this much longer. */
+  /** Sets the value. The entry then lasts at least `ttlMs` from now. */
   lengthen(key: string, value: V, ttlMs: number): void {
     this.#write(key, value, Math.max(this.clock.now() + ttlMs, this.#live(key)?.expiresAt ?? 0));
   }
 
-  /** The entry is as given now, and ends when it would have. */
+  /** Sets the value of an existing entry and keeps its expiry. */
   replace(key: string, value: V): void {
     const entry = this.#live(key);
     if (entry) this.#entries.set(key, { ...entry, value });
@@ -49,7 +49,7 @@ export class ExpiringMap<V> {
     return this.keys().length;
   }
 
-  /** How many take room, those that are over and not forgotten yet among them. */
+  /** How many entries are in memory, including expired ones that are not removed yet. */
   get room(): number {
     return this.#entries.size;
   }
@@ -76,9 +76,8 @@ export class ExpiringMap<V> {
   }
 
   /**
-   * Looks at the next few entries, round and round, and forgets those that are over: so keys that are never read again
-   * do not pile up, also behind one that lives for long. Of n entries that live, no more than about n that are over are
-   * left.
+   * Checks the next few entries, in a circle, and removes the expired ones, so that keys that are never read again do
+   * not pile up. Beside n living entries, about n expired ones remain at most.
    */
   #sweep(): void {
     for (let looks = 0; looks < SWEPT_AT_ONCE; looks++) {

@@ -14,7 +14,7 @@ export class Deferred<T> {
   }
 }
 
-/** Waits `delayMs`, or until the signal aborts; says which came first. */
+/** Waits `delayMs`, or until the signal aborts. Resolves to what came first. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<'time' | 'aborted'> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve('aborted');

@@ -1,27 +1,27 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Where core takes randomness from. Injected, so that tests are repeatable. */
+/** The source of randomness for core. Injected, so that tests are repeatable. */
 export interface Random {
   /** An unguessable name: 128 bits from a cryptographic generator, base64url. */
   id(): string;
-  /** A number from 0 up to, not including, 1; for jitter. */
+  /** A number from 0 to less than 1, for jitter. */
   fraction(): number;
 }
 
 const ID_BYTES = 16;
 const IDS_AT_ONCE = 256;
 
-/** What the ids are made of. A test gives its own. */
+/** What ids are made of. Tests pass their own. */
 export interface RandomSources {
   readonly fill: (pool: Uint8Array) => unknown;
-  /** Both in milliseconds: since something, to the nanosecond; and since the Unix epoch. */
+  /** Both in milliseconds: `now` from any start, with fractions; `wallNow` since the Unix epoch. */
   readonly now: () => number;
   readonly wallNow: () => number;
 }
 
 const SYSTEM: RandomSources = { fill: randomFillSync, now: () => performance.now(), wallNow: () => Date.now() };
 
-/** How much of its own time a process may have spent since the wall clock was read, in milliseconds. */
+/** For how long a reading of the wall clock is reused, in milliseconds. */
 const WALL_CLOCK_KEEPS_MS = 0.1;
 
 export class SystemRandom implements Random {
@@ -46,8 +46,8 @@ export class SystemRandom implements Random {
     }
     const from = this.#used;
     this.#used += ID_BYTES;
-    // Copies of a machine that was saved while it ran (snapshots, live clones) have the same pool, and the same
-    // generator behind it; the time at which they go on is not the same. Random bits stay random with it.
+    // Copies of a running machine (snapshots, live clones) have the same pool and the same generator. The time at which
+    // they continue differs, so it is mixed in. Random bits stay random with it.
     const time = now();
     if (!(time - this.#wallReadAt < WALL_CLOCK_KEEPS_MS)) {
       this.#wallReadAt = time;

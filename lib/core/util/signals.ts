@@ -8,10 +8,10 @@ interface Listeners {
 const LISTENERS = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back when a signal of the user's aborts. However many calls are given one signal, it has one listener: Node
- * takes more than ten for a leak, and warns.
+ * Calls back when a user's signal aborts. A signal gets one listener, for any number of calls: Node reports more than
+ * ten as a leak.
  *
- * @returns what ends that; the signal may live for much longer than the call
+ * @returns a function that removes the callback; the signal may live much longer than the call
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const listeners = LISTENERS.get(signal) ?? listenTo(signal);
@@ -37,7 +37,7 @@ function listenTo(signal: AbortSignal): Listeners {
   return listeners;
 }
 
-/** For a signal that a user may hand to any number of listeners: Node would take more than ten for a leak, and warn. */
+/** Creates a signal that accepts any number of listeners: Node reports more than ten as a leak. */
 export function lastingController(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
@@ -45,8 +45,8 @@ export function lastingController(): AbortController {
 }
 
 /**
- * One signal that aborts with the first of two. By hand, because `AbortSignal.any` leaks on Node before 26. `dispose`
- * removes the listeners from signals that live longer than the call.
+ * Returns one signal that aborts with the first of two. Written by hand, because `AbortSignal.any` leaks on Node before
+ * 26. `dispose` removes the listeners from signals that live longer than the call.
  */
 export function mergeSignals(
   lasting: AbortSignal,

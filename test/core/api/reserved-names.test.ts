@@ -102,11 +102,11 @@ describe('the longest name', () => {
     const taken = (): unknown => instance.locks.campaign(`${long}xx`);
     expect(taken).toThrow(InvalidLockOptionsError);
     expect(taken).toThrow(
-      /campaign cannot be used: "ü+\.\.\." has 506 bytes, more than the 505 that "leader:" before it leaves/,
+      /campaign cannot be used: "ü+\.\.\." has 506 bytes, more than the 505 that the prefix "leader:" leaves/,
     );
     expect(jobResource('x'.repeat(507))).toHaveLength(512);
     expect(() => jobResource('x'.repeat(508))).toThrow(
-      'has 508 bytes, more than the 507 that "cron:" before it leaves',
+      'has 508 bytes, more than the 507 that the prefix "cron:" leaves',
     );
   });
 });

@@ -95,7 +95,7 @@ describe('adopting a lease', () => {
       code: 'LEASE_LOST',
       reason: 'adopted',
       message:
-        'The lease of "stock" is no longer held: it was adopted before, and is held there. Let the first delivery do the work.',
+        'The lease of "stock" is no longer held: another call has adopted it and holds it. Let the first delivery do the work.',
     });
     await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST' });
     await settle();

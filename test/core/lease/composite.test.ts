@@ -38,7 +38,7 @@ describe('several resources at once', () => {
     const lease = await a.locks.acquire(['x', 'y']);
     expect(lease.fencingTokenOf('x')).toBeLessThan(lease.fencingTokenOf('y'));
     expect(lease.fencingTokenOf('y')).toBe(lease.fencingToken);
-    expect(() => lease.fencingTokenOf('z')).toThrow('This lease does not hold "z", but "x", "y".');
+    expect(() => lease.fencingTokenOf('z')).toThrow('This lease does not hold "z". It holds "x", "y".');
     const single = await a.locks.acquire('single');
     expect(single.fencingTokenOf('single')).toBe(single.fencingToken);
     expect(() => single.fencingTokenOf('x')).toThrow('This lease does not hold "x"');
@@ -138,8 +138,8 @@ describe('several resources at once', () => {
     it('have no token in common, because it could exceed that of the next holder of one of them', async () => {
       const lease = await a.locks.acquire(['x', 'y']);
       expect(() => lease.fencingToken).toThrow(
-        'The tokens of "x", "y" are of several orders: Redis Cluster keeps one for each slot. Send the token of the resource that a ' +
-          'write concerns: fencingTokenOf(resource).',
+        'The tokens of "x", "y" cannot be compared: Redis Cluster numbers the leases of each slot separately. ' +
+          'Send the token of the resource that a write changes: fencingTokenOf(resource).',
       );
       expect(lease.fencingTokenOf('x')).toBeLessThan(lease.fencingTokenOf('y'));
       expect((await a.locks.acquire(['single'])).fencingToken).toBeGreaterThan(0);

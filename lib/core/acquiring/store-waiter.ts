@@ -1,5 +1,4 @@
-import { Asker } from '../store/asker.js';
-import { heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
+import { Asker, heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { PendingCall } from './pending-call.js';
 import {
   type AcquireReply,

@@ -1,6 +1,5 @@
 import { unavailable } from '../acquiring/acquire-errors.js';
-import { Asker } from '../store/asker.js';
-import { heartbeatPause, AttemptLog } from '../store/attempts.js';
+import { Asker, heartbeatPause, AttemptLog } from '../store/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';

@@ -1,7 +1,9 @@
 import type { AttemptOutcome } from '../api/errors.js';
-import { LockStoreError } from './lock-store.js';
+import { asStoreError, LockStoreError } from './lock-store.js';
+import type { Alarm } from '../util/alarms.js';
 import { backoff, jitter } from '../util/backoff.js';
 import type { Random } from '../util/random.js';
+import type { Runtime } from './runtime.js';
 
 /**
  * What attempts to acquire a resource have shown. All calls of this process that wait for it in one queue share one
@@ -100,4 +102,93 @@ export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Ran
 /** The pause after one or more attempts that were not answered. */
 export function failurePause({ failures }: AttemptLog, random: Random): number {
   return backoff(FAILURE_PAUSE_MS, failures) * jitter(random);
+}
+
+/**
+ * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or timed
+ * out. The reply to an attempt may come while a later one is under way.
+ *
+ * The subclass says what is sent, what a reply means, and when the alarm rings.
+ */
+export abstract class Asker<Reply> implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
+  /** The number of the last attempt. */
+  #latest = 0;
+  #isAsking = false;
+  #isOver = false;
+
+  protected abstract readonly deps: Pick<Runtime, 'clock' | 'random' | 'alarms'>;
+  /** Of all attempts. */
+  protected abstract readonly log: AttemptLog;
+  protected abstract readonly attemptTimeoutMs: number;
+
+  protected abstract send(sentAt: number): Promise<Reply>;
+  protected abstract onReply(attempt: number, reply: Reply, sentAt: number): void;
+  /** The store refused an attempt, and would refuse the next one. */
+  protected abstract refused(): void;
+  /** @param nextAt when the attempt counts as timed out, or the next one is due */
+  protected abstract setAlarm(nextAt: number): void;
+
+  /** Whether an attempt is under way that has not timed out. */
+  protected get isAsking(): boolean {
+    return this.#isAsking;
+  }
+
+  protected get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  protected isLatest(attempt: number): boolean {
+    return attempt === this.#latest;
+  }
+
+  /** @param now the time, if the caller knows it: reading the clock costs */
+  ask(now = this.deps.clock.now()): void {
+    const attempt = this.begin(now);
+    this.send(now).then(
+      (reply) => this.onReply(attempt, reply, now),
+      (error: unknown) => this.onError(attempt, asStoreError(error)),
+    );
+  }
+
+  /** An attempt timed out, or the next one is due. */
+  ring(): void {
+    if (!this.#isAsking) return this.ask();
+    this.unanswered(new LockStoreError('unknown', `no answer within ${this.attemptTimeoutMs} ms`));
+  }
+
+  /** @returns the number of the attempt */
+  protected begin(sentAt: number): number {
+    this.log.sent(sentAt);
+    this.#isAsking = true;
+    this.setAlarm(sentAt + this.attemptTimeoutMs);
+    return ++this.#latest;
+  }
+
+  protected onError(attempt: number, error: LockStoreError): void {
+    if (this.#isOver || !this.isLatest(attempt)) return;
+    this.log.failed(error);
+    if (error.failure === 'refused') this.refused();
+    else this.askAfterFailure();
+  }
+
+  protected unanswered(error: LockStoreError): void {
+    this.log.unanswered(error);
+    this.askAfterFailure();
+  }
+
+  protected askAfterFailure(): void {
+    this.askLater(failurePause(this.log, this.deps.random));
+  }
+
+  protected askLater(pauseMs: number): void {
+    this.#isAsking = false;
+    this.setAlarm(this.deps.clock.now() + pauseMs);
+  }
+
+  protected stop(): void {
+    this.#isOver = true;
+    this.deps.alarms.cancel(this);
+  }
 }

@@ -34,8 +34,9 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
     }
   });
 
-  it(`runs through at most ${MOST_FILES} files, as many as the page says`, () => {
+  it(`runs through at most ${MOST_FILES} files, about as many as the page says`, () => {
     expect(files.length).toBeLessThanOrEqual(MOST_FILES);
-    expect(page).toContain(`runs through ${files.length} files of \`lib/\``);
+    const said = Number(/runs through about (\d+) files of `lib\/`/.exec(page)?.[1]);
+    expect(Math.abs(files.length - said)).toBeLessThanOrEqual(2);
   });
 });

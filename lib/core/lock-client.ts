@@ -221,7 +221,7 @@ export class LockClient {
     ADOPT_OPTIONS.check('adopt', options);
     const parts = decodeLeases(text);
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
-    const lease = await this.#adoption.adopt(parts, resolveLockOptions({ ...options, leaseMs }, this.#deps.defaults));
+    const lease = await this.#adoption.adopt(parts, fillLockOptions({ ...options, leaseMs }, this.#deps.defaults));
     return origin ? this.#deps.leaks.track(lease, origin) : lease;
   }
 

@@ -1,16 +1,14 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
+import { LocalStoreLeases } from './local-store-leases.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { type FoundInUse, LockStoreError, type LockOwner, type PushedGrant } from '../store/lock-store.js';
 import { createOwner } from '../store/owner-id.js';
 import type { Runtime } from '../store/runtime.js';
 import { StoreLease } from '../holding/store-lease.js';
-
-const NONE: readonly StoreLease[] = [];
 
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
@@ -292,51 +290,4 @@ export class LocalQueue implements WaiterListener {
 
 function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
   call.succeed({ storeLease, attempts: call.attempts, waitedMs: call.waitedMs(now), grantedAt: now });
-}
-
-/** What a queue holds of its resource: one store lease, or several if the resource can be shared. */
-class LocalStoreLeases {
-  #storeLeases: readonly StoreLease[] = NONE;
-
-  get isEmpty(): boolean {
-    return this.#storeLeases.length === 0;
-  }
-
-  /** The one that was granted first. */
-  get first(): StoreLease | undefined {
-    return this.#storeLeases[0];
-  }
-
-  add(storeLease: StoreLease): void {
-    this.#storeLeases = this.isEmpty ? [storeLease] : [...this.#storeLeases, storeLease];
-  }
-
-  delete(storeLease: StoreLease): void {
-    const isOnly = this.#storeLeases.length === 1 && this.first === storeLease;
-    this.#storeLeases = isOnly ? NONE : this.#storeLeases.filter((other) => other !== storeLease);
-  }
-
-  /** The store may have forgotten them. */
-  doubt(): void {
-    for (const storeLease of this.#storeLeases) storeLease.isInDoubt = true;
-  }
-
-  has(storeLease: StoreLease): boolean {
-    return this.#storeLeases.includes(storeLease);
-  }
-
-  holds(owner: LockOwner): boolean {
-    return this.#storeLeases.some((storeLease) => storeLease.owner === owner);
-  }
-
-  /** One that another reader may share without asking the store. */
-  sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
-    return this.#storeLeases.find((storeLease) => storeLease.mayShareWith(options));
-  }
-
-  /** Whether nothing can be granted with these options before this process releases. */
-  excludes({ mode }: ResolvedLockOptions): boolean {
-    // A call that takes a lock for a semaphore asks the store, which refuses it at once.
-    return mode !== 'semaphore' && this.#storeLeases.some((storeLease) => !storeLease.isShared);
-  }
 }

@@ -3,7 +3,7 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import type { LockRequest } from './memory-lock.js';
 
 /** A waiter for a resource. */
-export interface MemoryWaiter extends LockRequest {
+interface MemoryWaiter extends LockRequest {
   readonly owner: string;
   /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
   readonly expiresAt: number;

@@ -15,7 +15,7 @@ export interface MemoryLatch {
 }
 
 /** Receives the messages for a client. */
-export interface MemoryInbox {
+interface MemoryInbox {
   granted(grant: PushedGrant): void;
   latchOpened(name: string, count: number): void;
 }
@@ -138,7 +138,7 @@ export class MemoryServer {
 const SWEPT_AT_ONCE = 2;
 
 /** The locks in use, by resource. A lock without living holders is removed. */
-export class MemoryLocks {
+class MemoryLocks {
   readonly #locks = new Map<string, MemoryLock>();
 
   constructor(private readonly clock: Clock) {}

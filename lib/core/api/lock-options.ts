@@ -35,10 +35,10 @@ export function isSharedMode(mode: LockMode): boolean {
   return mode === 'read' || mode === 'semaphore';
 }
 
-export const ACQUIRE_MODES: readonly AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
+const ACQUIRE_MODES: readonly AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
 export const LOCK_MODES: readonly LockMode[] = [...ACQUIRE_MODES, 'semaphore'];
 /** A fencing tick has numbers for this many leases after its first one. */
-export const MAX_COHORT = 31;
+const MAX_COHORT = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
@@ -183,7 +183,7 @@ const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
 export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode');
 
 /** The names of the module options that are defaults of its locks. */
-export const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
+const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
 export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {

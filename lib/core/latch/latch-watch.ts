@@ -10,7 +10,7 @@ import type { Runtime } from '../store/runtime.js';
  * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and
  * to make a new one: an open latch that expires stays for this long, for the clients that have not seen it.
  */
-export const LATCH_PLACE_MS = 10_000;
+const LATCH_PLACE_MS = 10_000;
 
 /**
  * A message makes this process ask at most this often: a latch opens once, but any client with access to the channels

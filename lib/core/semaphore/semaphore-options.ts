@@ -3,7 +3,7 @@ import { LOCK_OPTIONS, type LockOptions } from '../api/lock-options.js';
 import { integer, type OptionsOf, OptionTable, without } from '../api/option-table.js';
 
 /** The most permits a semaphore may have. */
-export const MAX_PERMITS = 1_000_000;
+const MAX_PERMITS = 1_000_000;
 
 /** What a semaphore is. */
 export interface SemaphoreOptions {

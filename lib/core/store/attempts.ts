@@ -87,7 +87,7 @@ export function grantedTooLate(): LockStoreError {
 }
 
 /** A waiter asks again at least this often: that keeps its place alive, and finds a grant if its message was lost. */
-export const HEARTBEAT_MS = 1_000;
+const HEARTBEAT_MS = 1_000;
 /** The first and the longest pause after an attempt that Redis did not answer. */
 const FAILURE_PAUSE_MS = { first: 20, longest: 500 };
 

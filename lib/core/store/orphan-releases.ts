@@ -134,10 +134,10 @@ export class OrphanReleases {
 }
 
 /** How long the lock may live, and how long one command may take. */
-export type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
+type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
 /** An owner that has given up, though the store may still grant what it asked for. */
-export interface Departed {
+interface Departed {
   readonly owner: LockOwner;
   readonly limits: Limits;
 }

@@ -1,7 +1,7 @@
 import type { Random } from './random.js';
 
 /** The shortest and the longest pause between two tries, in milliseconds. */
-export interface PauseRange {
+interface PauseRange {
   readonly first: number;
   readonly longest: number;
 }

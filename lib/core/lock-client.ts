@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
 import { ActiveHolds } from './holding/active-holds.js';
+import { drain } from './holding/drain.js';
 import { Alarms } from './util/alarms.js';
 import { ADOPT_OPTIONS, type AdoptOptions, Adoption } from './lease/adoption.js';
 import type { CampaignOptions } from './leader/campaign-options.js';
@@ -236,7 +237,7 @@ export class LockClient {
   async #drainAndClose(drainMs: number): Promise<void> {
     const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.#deps;
     this.#closing.abort();
-    await active.whenEmpty(clock, drainMs);
+    await drain(this.#deps, drainMs);
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);

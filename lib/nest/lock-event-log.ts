@@ -14,6 +14,8 @@ export const LOGGED_EVENTS = [
   'campaignFailed',
   'callbackFailed',
   'tickSkipped',
+  'draining',
+  'drained',
 ] as const satisfies readonly LockEvent['type'][];
 
 const WHY_SKIPPED = {
@@ -61,8 +63,28 @@ export class LockEventLog {
         return;
       case 'tickSkipped':
         this.#tickSkipped(event);
+        return;
+      case 'draining':
+        this.#logger.log(
+          `Closing: waiting up to ${duration(event.drainMs)} (shutdown.drainMs) for ` +
+            `${countLeases(event.resources)}: ${nameSome(event.resources)}.`,
+        );
+        return;
+      case 'drained':
+        this.#drained(event);
     }
   };
+
+  #drained({ resources, waitedMs }: LockEventOf<'drained'>): void {
+    if (resources.length === 0) {
+      this.#logger.log(`Closing: all leases were released after ${duration(waitedMs)}.`);
+      return;
+    }
+    this.#logger.warn(
+      `Closing: ${countLeases(resources)} still held after ${duration(waitedMs)} (shutdown.drainMs): ` +
+        `${nameSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends.`,
+    );
+  }
 
   /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
   #tickSkipped(event: Extract<LockEvent, { type: 'tickSkipped' }>): void {
@@ -112,6 +134,23 @@ export class LockEventLog {
   noInbox(why: string): void {
     this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}.`);
   }
+}
+
+/** How many resources a line names. */
+const NAMED = 5;
+
+function nameSome(resources: readonly string[]): string {
+  const names = resources.slice(0, NAMED).map((resource) => quoteResource(resource));
+  return names.join(', ') + (resources.length > NAMED ? ` and ${resources.length - NAMED} more` : '');
+}
+
+function countLeases({ length }: readonly string[]): string {
+  return length === 1 ? '1 lease' : `${length} leases`;
+}
+
+/** A duration for a reader: `50 ms`, `1.2 s`. */
+function duration(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
 /** A release that Redis or a closed service refuses is not tried again. */

@@ -119,7 +119,10 @@ describe('the options of the reference', () => {
     const used = { ...defaults, keyPrefix, observers, onLeak };
     expect(defaults).toEqual(LOCK_DEFAULTS);
     expect(used).toEqual(without(MODULE_OPTIONS.defaults, 'fencing'));
-    expect(drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
+    expect(drainMs).toBe(0);
+    expect(resolveModuleOptions({ connection: 'redis://localhost' }).drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
+    const drain = { shutdown: { drainMs: 70 } };
+    expect(resolveModuleOptions({ connection: 'memory:', ...drain }).drainMs).toBe(70);
     const job = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
     expect(resolveJobOptions({}, 'x', TICK_OPTIONS)).toMatchObject(job);
     const { permits, onBusy, onLost } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');

@@ -80,6 +80,8 @@ describe('the generated reference', () => {
       demoted: 'leadership resource fencingToken reason ledMs',
       campaignFailed: 'leadership resource error',
       callbackFailed: 'leadership resource callback error',
+      draining: 'resources drainMs',
+      drained: 'resources waitedMs',
     };
     expect(Object.fromEntries(declarations.events.map(({ type, fields }) => [type, fields.join(' ')]))).toEqual(types);
   });

@@ -83,7 +83,17 @@ export type LockEvent =
       resource: string;
       callback: 'onElected' | 'onDemoted';
       error: unknown;
-    };
+    }
+  /**
+   * The application closes, and waits up to `drainMs` for work that still holds leases. `resources` names the resource
+   * of each. A wait of less than 250 ms is not reported.
+   */
+  | { type: 'draining'; resources: readonly string[]; drainMs: number }
+  /**
+   * That wait is over. `resources` names the resource of each lease that is still held. The signals of these leases
+   * abort next, and they are no longer renewed.
+   */
+  | { type: 'drained'; resources: readonly string[]; waitedMs: number };
 
 /**
  * Listens to lock events. Its errors and rejections are ignored, so an observer can never break a lock. It runs outside

@@ -140,6 +140,62 @@ describe('shutdown', () => {
     expect((await b.locks.inspect('stock')).holders).toEqual([]);
   });
 
+  describe('tells the observers of its wait', () => {
+    const waits = () => a.events.filter(({ type }) => type === 'draining' || type === 'drained');
+
+    it('for leases, and how long it took until all were released', async () => {
+      const first = await a.locks.acquire('order:7');
+      const second = await a.locks.acquire('never');
+      track(a.locks.shutdown(10_000));
+      await world.clock.advance(249);
+      expect(waits()).toEqual([]);
+      await world.clock.advance(1);
+      expect(waits()).toEqual([{ type: 'draining', resources: ['order:7', 'never'], drainMs: 10_000 }]);
+      await first.release();
+      await world.clock.advance(950);
+      await second.release();
+      await settle();
+      expect(waits().slice(1)).toEqual([{ type: 'drained', resources: [], waitedMs: 1_200 }]);
+      expect(world.clock.timers).toBe(0);
+    });
+
+    it('and which leases were still held at its end, before these are lost', async () => {
+      await a.locks.acquire('never', { leaseMs: 60_000 });
+      const shutdown = track(a.locks.shutdown(1_000));
+      await world.clock.advance(1_250);
+      expect(a.events.slice(1)).toMatchObject([
+        { type: 'draining', resources: ['never'], drainMs: 1_000 },
+        { type: 'drained', resources: ['never'], waitedMs: 1_000 },
+        { type: 'lost', reason: 'shutdown' },
+      ]);
+      expect(shutdown.state).toBe('fulfilled');
+    });
+
+    it('but not of one that is over within a quarter of a second', async () => {
+      const lease = await a.locks.acquire('stock');
+      const shutdown = track(a.locks.shutdown(10_000));
+      await world.clock.advance(249);
+      await lease.release();
+      await settle();
+      expect(shutdown.state).toBe('fulfilled');
+      expect(waits()).toEqual([]);
+    });
+
+    it('but not where drainMs is 0', async () => {
+      await a.locks.acquire('stock');
+      track(a.locks.shutdown(0));
+      await world.clock.advance(1_000);
+      expect(waits()).toEqual([]);
+    });
+
+    it('and of one with a short drainMs only that it did not suffice', async () => {
+      await a.locks.acquire('stock');
+      track(a.locks.shutdown(100));
+      await world.clock.advance(1_000);
+      expect(waits()).toEqual([{ type: 'drained', resources: ['stock'], waitedMs: 100 }]);
+    });
+  });
+
   it('does not wait for a lease that was lost before', async () => {
     await a.locks.acquire('stock', { watchdog: false, leaseMs: 100 });
     await world.clock.advance(100);

@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DistributedLock, LeaseLostError, LockShutdownError, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  LeaseLostError,
+  LockShutdownError,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -81,6 +87,35 @@ describe('when the application closes', () => {
     expect(await lockKeys()).toEqual([]);
   });
 
+  it('says what it waits for, and how that ended', async () => {
+    const { app, locks, log } = await startJobs(20_000);
+    const leases = await Promise.all(Array.from({ length: 7 }, (_, index) => locks.acquire(`order:${index}`)));
+    const closing = app.close();
+    const lines = () => log.lines.filter(({ context }) => context === 'RedisLock');
+    await eventually(() => expect(lines()).toHaveLength(1));
+    await Promise.all(leases.map((lease) => lease.release()));
+    await closing;
+    expect(lines()).toMatchObject([
+      {
+        level: 'log',
+        message:
+          'Closing: waiting up to 20 s (shutdown.drainMs) for 7 leases: ' +
+          '"order:0", "order:1", "order:2", "order:3", "order:4" and 2 more.',
+      },
+      { level: 'log', message: expect.stringMatching(/^Closing: all leases were released after [\d.]+ m?s\.$/) },
+    ]);
+  });
+
+  it("does not wait with 'memory:', for a test may end with leases that it did not release", async () => {
+    const { app, log } = await start({ imports: [RedisLockModule.forRoot({ connection: 'memory:' })] });
+    const lease = await app.get(RedisLockService).acquire('never');
+    const isLost = new Promise((resolve) => lease.signal.addEventListener('abort', resolve));
+    const closing = track(app.close());
+    await isLost;
+    expect(log.lines.filter(({ message }) => message.startsWith('Closing'))).toEqual([]);
+    await eventually(() => expect(closing.state).toBe('fulfilled'));
+  });
+
   it('running work may still enter again what it holds', async () => {
     const { app, jobs } = await startJobs(20_000);
     const work = jobs.nesting();
@@ -115,7 +150,12 @@ describe('when the application closes', () => {
     const reason = await work;
     expect(reason).toBeInstanceOf(LeaseLostError);
     expect((reason as LeaseLostError).reason).toBe('shutdown');
-    expect(log.at('warn')).toEqual(['Lost the lease of "job" (shutdown); its signal has aborted.']);
+    expect(log.at('warn')).toEqual([
+      expect.stringMatching(
+        /^Closing: 1 lease still held after \d+ ms \(shutdown.drainMs\): "job"\. The shutdown goes on/,
+      ),
+      'Lost the lease of "job" (shutdown); its signal has aborted.',
+    ]);
     expect(await lockKeys()).toEqual([]);
   });
 

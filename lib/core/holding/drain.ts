@@ -1,0 +1,25 @@
+import type { LockObservers } from '../api/events.js';
+import type { Clock } from '../util/clock.js';
+import type { ActiveHolds } from './active-holds.js';
+
+/** A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign. */
+const UNNOTICED_MS = 250;
+
+interface DrainDeps {
+  readonly active: ActiveHolds;
+  readonly clock: Clock;
+  readonly observers: LockObservers;
+}
+
+/** Waits up to `drainMs` for the leases that the work of this process still holds, and tells the observers. */
+export async function drain({ active, clock, observers }: DrainDeps, drainMs: number): Promise<void> {
+  const startedAt = clock.now();
+  const held = (): string[] => active.list().map(({ owner }) => owner.resource);
+  await active.whenEmpty(clock, Math.min(UNNOTICED_MS, drainMs));
+  if (active.size === 0 || drainMs === 0) return;
+  if (drainMs > UNNOTICED_MS) {
+    observers.emit({ type: 'draining', resources: held(), drainMs });
+    await active.whenEmpty(clock, drainMs - UNNOTICED_MS);
+  }
+  observers.emit({ type: 'drained', resources: held(), waitedMs: clock.now() - startedAt });
+}

@@ -95,11 +95,20 @@ export class LockClient {
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
     const runtime: Runtime = { store, clock, random, alarms, observers, orphanReleases, closing, defaults };
-    const watchdog = new Watchdog(store, clock, ({ storeLease, fencingToken }, cause) => {
-      const { resource } = storeLease.owner;
-      const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
-      observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
-    });
+    const watchdog = new Watchdog(
+      store,
+      clock,
+      ({ storeLease, fencingToken }, cause) => {
+        const { resource } = storeLease.owner;
+        const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
+        observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
+      },
+      ({ storeLease, fencingToken }, { failures, since }) => {
+        const { resource } = storeLease.owner;
+        const failedForMs = clock.now() - since;
+        observers.emit({ type: 'renewalRecovered', resource, fencingToken, failures, failedForMs });
+      },
+    );
     const context = new LockContext();
     const active = new ActiveHolds();
     const localQueues = new LocalQueues(runtime);

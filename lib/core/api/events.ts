@@ -1,6 +1,6 @@
 import { inRootContext } from '../util/async-contexts.js';
 import type { LockError } from './errors.js';
-import type { NotLeaderReason, LeaseLossReason } from './lease-errors.js';
+import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from './lease-errors.js';
 import type { LockMode } from './lock-options.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
@@ -11,8 +11,11 @@ export type LockEvent =
   | { type: 'notAcquired'; resource: string; error: LockError }
   /** A lease ended as it should. */
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
-  /** A lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. */
-  | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason }
+  /**
+   * A lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. The message
+   * of `error` says why.
+   */
+  | { type: 'lost'; resource: string; fencingToken: number; reason: LeaseLossReason; error: LeaseLostError }
   /**
    * A lease was not released, and nothing in this process refers to it any more. `callSite` is where it was acquired,
    * if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
@@ -36,6 +39,8 @@ export type LockEvent =
   | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
   /** A renewal was not confirmed. It is tried again until the lease ends. */
   | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
+  /** A renewal was confirmed after `failures` in a row had failed. `failedForMs` counts from when the first was sent. */
+  | { type: 'renewalRecovered'; resource: string; fencingToken: number; failures: number; failedForMs: number }
   /**
    * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
    * finish it.

@@ -1,4 +1,5 @@
 import { LockError, quoteResource } from './errors.js';
+import { formatDuration } from '../util/durations.js';
 import { quote } from '../util/quoted.js';
 import { LEADER_PREFIX } from './resource.js';
 
@@ -32,6 +33,41 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   transferred: 'it was transferred with transfer(). Continue in the process that adopts it',
   adopted: 'another call has adopted it and holds it. Let the first delivery do the work',
 };
+
+/** Of a lease that has leaked, where the module renews such leases no longer. */
+export const LEAKED =
+  "it was not released and no code refers to it any longer, so it was renewed no more (onLeak: 'expire'). " +
+  'Release it in a finally, or use using()';
+
+/** What is known of a lease that was not renewed in time. Times in milliseconds. */
+export interface NotRenewedFacts {
+  /** The longest standstill of this process since the last renewal that was confirmed. */
+  readonly stoodStillMs?: number;
+  /** How long Redis has not confirmed a renewal that was sent. */
+  readonly unansweredMs?: number | undefined;
+  /** Why the last renewal failed. */
+  readonly failure?: string | undefined;
+}
+
+/**
+ * Says what kept a lease from being renewed. A standstill explains it from a quarter of the lease on: the timer that
+ * measures it is due after a third, and the last renewal before it may have been under way.
+ */
+export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): string {
+  const { stoodStillMs = 0, unansweredMs, failure } = facts;
+  const lease = `leaseMs (${Math.round(leaseMs)})`;
+  if (stoodStillMs >= leaseMs / 4) {
+    return (
+      `no renewal was confirmed before its deadline, because this process stood still for at least ` +
+      `${formatDuration(stoodStillMs)}. Do not block the event loop for so long, give the process more CPU, or raise ${lease}`
+    );
+  }
+  if (unansweredMs === undefined) return LOSS_EXPLAINED.notRenewed;
+  const silence = failure
+    ? `Redis confirmed no renewal for ${formatDuration(unansweredMs)} (${failure})`
+    : `Redis did not answer for ${formatDuration(unansweredMs)}`;
+  return `${silence}. Raise ${lease} if leases have to outlive such an outage`;
+}
 
 /**
  * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the

@@ -1,11 +1,18 @@
 import { lastingController } from '../util/signals.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import { LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
+import { explainNotRenewed, LEAKED, LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
-import { type Holder, type StoreLease, leaseFor } from './store-lease.js';
+import { type Holder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
+
+/** Hears of losses, and knows what may explain them. One for all holds of a client. */
+export interface LossListener {
+  lost(hold: Hold, error: LeaseLostError): void;
+  /** The longest time that this process stood still since then. */
+  stoodStillMs(since: number): number;
+}
 
 /** What a call to acquire was granted. */
 export interface Grant {
@@ -56,7 +63,7 @@ export class Hold implements Holder {
     readonly storeLease: StoreLease,
     options: ResolvedLockOptions,
     readonly clock: Clock,
-    private readonly onLost: (hold: Hold, reason: LeaseLossReason) => void,
+    private readonly losses: LossListener,
     context = currentContext(),
     acquiredAt = clock.now(),
   ) {
@@ -125,8 +132,9 @@ export class Hold implements Holder {
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
-    this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken);
-    this.onLost(this, reason);
+    const explained = reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
+    this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
+    this.losses.lost(this, this.#lossError);
     this.#over();
     if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
   }
@@ -182,6 +190,18 @@ export class Hold implements Holder {
   #over(): void {
     for (const callback of this.#onOver ?? []) callback();
     this.#onOver = undefined;
+  }
+
+  #whyNotRenewed(): string {
+    const { storeLease, leaseMs } = this;
+    if (this.#isRenewedNoMore) return LEAKED;
+    const now = this.clock.now();
+    // Not one that was over when the last confirmed command was sent, to a millisecond.
+    const confirmedAt = storeLease.deadline - validUntil(0, leaseMs);
+    const stoodStillMs = this.losses.stoodStillMs(confirmedAt + 1);
+    const { unconfirmedSince: since, trouble } = storeLease;
+    const unansweredMs = since === undefined ? undefined : now - since;
+    return explainNotRenewed(leaseMs, { stoodStillMs, unansweredMs, failure: trouble?.cause.message });
   }
 
   #reasonAtDeadline(): LeaseLossReason {

@@ -2,7 +2,7 @@ import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/alarms.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
-import { asStoreError, type LockOwner } from '../store/lock-store.js';
+import { asStoreError, type LockOwner, type LockStoreError } from '../store/lock-store.js';
 
 /** A renewal that was sent. */
 interface Renewal {
@@ -12,6 +12,15 @@ interface Renewal {
   readonly validUntil: number;
   /** Whether it can make the lease shorter, and may still be executed after later ones. */
   mayCut: boolean;
+}
+
+/** Renewals that have failed since the last one that was confirmed. */
+export interface RenewalTrouble {
+  /** When the first of them was sent. */
+  readonly since: number;
+  readonly failures: number;
+  /** Why the last one failed. */
+  readonly cause: LockStoreError;
 }
 
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
@@ -62,6 +71,8 @@ export class StoreLease {
    * Whether an attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then.
    */
   mayComeBack = false;
+  /** Set by the watchdog, while renewals fail. */
+  trouble: RenewalTrouble | undefined;
   #mintedHere = 0;
   #confirmedUntil: number;
   #deadline: number;
@@ -190,6 +201,11 @@ export class StoreLease {
   /** Whether renewals were sent that have no answer yet. */
   get isUnconfirmed(): boolean {
     return (this.#unanswered?.length ?? 0) > 0;
+  }
+
+  /** Since when Redis has confirmed no renewal that was sent; not set where none is open. */
+  get unconfirmedSince(): number | undefined {
+    return this.trouble?.since ?? this.#unanswered?.[0]?.sentAt;
   }
 
   /** Redis says that it does not belong to this process any more. */

@@ -1,11 +1,16 @@
 import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
-import type { Holder } from './store-lease.js';
+import type { Holder, RenewalTrouble, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
 const LONGEST_RETRY_MS = 1_000;
+
+/** A timer that is later than this is remembered, for the error of a lease that is lost by it. */
+const STANDSTILL_MS = 50;
+/** How many standstills are remembered. */
+const STANDSTILLS = 8;
 
 /** How many renewals are sent at once. More of them would delay every other command on the connection. */
 export const RENEWALS_AT_ONCE = 256;
@@ -23,11 +28,14 @@ export class Watchdog {
   readonly #late = new DueQueue<Holder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
+  /** The latest times at which its timer was late, and by how much. */
+  readonly #standstills: { readonly endedAt: number; readonly lateMs: number }[] = [];
 
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
     private readonly onRenewalFailed: (holder: Holder, error: LockStoreError) => void,
+    private readonly onRenewedAgain: (holder: Holder, trouble: RenewalTrouble) => void,
   ) {}
 
   /** How many leases it watches. */
@@ -45,6 +53,18 @@ export class Watchdog {
     this.#late.remove(holder);
     this.#queue.remove(holder);
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
+  }
+
+  /**
+   * The longest time that this process stood still since then, as the lateness of the timer shows. It may have been
+   * longer: the timer cannot tell what passed before it was due.
+   */
+  stoodStillMs(since: number): number {
+    const now = this.clock.now();
+    // A timer that is due and has not run yet: the standstill is only just over.
+    let longest = this.#wakesAt < now && now - this.#wakesAt > STANDSTILL_MS ? now - this.#wakesAt : 0;
+    for (const { endedAt, lateMs } of this.#standstills) if (endedAt > since) longest = Math.max(longest, lateMs);
+    return longest;
   }
 
   /** Stops its timer. After this it neither renews leases nor ends them. */
@@ -71,8 +91,12 @@ export class Watchdog {
 
   #renewDue(): void {
     this.#timer = undefined;
-    this.#wakesAt = Infinity;
     const now = this.clock.now();
+    const lateMs = now - this.#wakesAt;
+    if (lateMs > STANDSTILL_MS && this.#standstills.push({ endedAt: now, lateMs }) > STANDSTILLS) {
+      this.#standstills.shift();
+    }
+    this.#wakesAt = Infinity;
     for (let holder = this.#queue.first(); holder && holder.dueAt <= now; holder = this.#queue.first()) {
       this.#queue.remove(holder);
       holder.dueAt = holder.deadline;
@@ -101,15 +125,26 @@ export class Watchdog {
     renewed.then(
       (isOwner) => {
         if (!isOwner) storeLease.takenOver();
+        else if (storeLease.trouble) this.#renewedAgain(storeLease);
       },
       (error: unknown) => {
+        const cause = asStoreError(error);
+        const { since = sentAt, failures = 0 } = storeLease.trouble ?? {};
+        storeLease.trouble = { since, failures: failures + 1, cause };
         const present = storeLease.holders.find((each) => each.isHeld());
         if (!present) return;
         const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
         storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
         this.watch(present);
-        this.onRenewalFailed(present, asStoreError(error));
+        this.onRenewalFailed(present, cause);
       },
     );
+  }
+
+  #renewedAgain(storeLease: StoreLease): void {
+    const trouble = storeLease.trouble!;
+    storeLease.trouble = undefined;
+    const present = storeLease.holders.find((each) => each.isHeld());
+    if (present) this.onRenewedAgain(present, trouble);
   }
 }

@@ -1,10 +1,10 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
-import { type LeaseLossReason, LeaseLostError, LockReentryError } from '../api/lease-errors.js';
+import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import { LockError, LockShutdownError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
-import { type Grant, Hold } from '../holding/hold.js';
+import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { LockedWork } from '../api/lease.js';
@@ -12,6 +12,11 @@ import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-o
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
+  readonly #losses: LossListener = {
+    lost: (hold, error) => this.#onLost(hold, error),
+    stoodStillMs: (since) => this.deps.watchdog.stoodStillMs(since),
+  };
+
   constructor(private readonly deps: LeaseDeps) {}
 
   /**
@@ -62,14 +67,7 @@ export class LeaseFactory {
    */
   hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
-    const hold = new Hold(
-      storeLease,
-      options,
-      this.deps.clock,
-      (lost, reason) => this.#onLost(lost, reason),
-      caller,
-      grantedAt,
-    );
+    const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
@@ -174,13 +172,14 @@ export class LeaseFactory {
     throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
   }
 
-  #onLost(hold: Hold, reason: LeaseLossReason): void {
+  #onLost(hold: Hold, error: LeaseLostError): void {
+    const { reason, fencingToken } = error;
     const { active, watchdog, observers, localQueues } = this.deps;
     watchdog.unwatch(hold);
     // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
-    observers.emit({ type: 'lost', resource: hold.owner.resource, fencingToken: hold.fencingToken, reason });
+    observers.emit({ type: 'lost', resource: hold.owner.resource, fencingToken, reason, error });
   }
 }
 

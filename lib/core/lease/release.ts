@@ -1,5 +1,6 @@
 import { type Answer, retryUnexecuted } from '../store/ask.js';
 import { downgrade, sendDepth } from './changes.js';
+import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
@@ -54,7 +55,10 @@ function conclude(
     observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
   } else if (answer.outcome === 'answered') {
     if (answer.value) observers.emit({ type: 'released', resource, fencingToken, heldMs });
-    else observers.emit({ type: 'lost', resource, fencingToken, reason: 'takenOver' });
+    else {
+      const error = new LeaseLostError(resource, 'takenOver', fencingToken);
+      observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
+    }
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);

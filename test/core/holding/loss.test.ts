@@ -116,7 +116,13 @@ describe('losing a lease', () => {
     await world.clock.advance(LEASE_MS * 3);
     lease.isHeld();
     expect(eventsOf(a, 'lost')).toEqual([
-      { type: 'lost', resource: 'stock', fencingToken: lease.fencingToken, reason: 'notRenewed' },
+      {
+        type: 'lost',
+        resource: 'stock',
+        fencingToken: lease.fencingToken,
+        reason: 'notRenewed',
+        error: lease.signal.reason,
+      },
     ]);
   });
 

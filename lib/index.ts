@@ -84,6 +84,7 @@ export {
   FencedCommandError,
   type LeaseLossReason,
   LeaseLostError,
+  LockNotHeldError,
   LockReentryError,
   NotLeaderError,
   type NotLeaderReason,

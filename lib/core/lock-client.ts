@@ -10,7 +10,7 @@ import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { LockBusyError, LockUnavailableError } from './api/errors.js';
-import { LockReentryError } from './api/lease-errors.js';
+import { LockNotHeldError, LockReentryError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Leadership } from './leader/leadership.js';
@@ -36,7 +36,7 @@ import type { TickStore } from './store/tick-store.js';
 import type { LatchStore } from './store/latch-store.js';
 import { Latches } from './latch/latches.js';
 import { type Random, SystemRandom } from './util/random.js';
-import { checkIsKept, checkOwnResource, checkResources, type ResourceNames } from './api/resource.js';
+import { checkIsKept, checkOwnResource, checkResource, checkResources, type ResourceNames } from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
 import { decodeLeases } from './lease/transfer-text.js';
@@ -206,6 +206,25 @@ export class LockClient {
 
   current(resource?: string): Lease | undefined {
     return this.#deps.context.lease(resource);
+  }
+
+  /** @param named the resource, if the caller names one; not `undefined`, which would mean any lock */
+  currentOrThrow(...named: readonly string[]): Lease {
+    const resource = named.length === 0 ? undefined : checkResource(named[0], 'currentOrThrow');
+    return this.#heldLease(resource);
+  }
+
+  assertLocked(resource: ResourceNames): void {
+    for (const name of checkResources(resource, 'assertLocked', checkResource)) this.#heldLease(name);
+  }
+
+  /** @throws LockNotHeldError, LeaseLostError */
+  #heldLease(resource: string | undefined): Lease {
+    const { context } = this.#deps;
+    const lease = context.lease(resource);
+    if (lease === undefined) throw new LockNotHeldError(resource, context.resources());
+    lease.assertHeld();
+    return lease;
   }
 
   inspect(resource: string): Promise<LockState> {

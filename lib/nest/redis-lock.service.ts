@@ -95,6 +95,33 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
+   * Returns what {@link current} returns, for code that must run under a lock. A composite lease counts as lost as soon
+   * as one of its resources is lost.
+   *
+   * @throws LockNotHeldError when this async context holds no such lease
+   * @throws LeaseLostError when the lease was lost
+   * @throws InvalidLockOptionsError when the name is invalid; `undefined` is no name
+   */
+  currentOrThrow(): Lease;
+  currentOrThrow(resource: string): Lease;
+  currentOrThrow(...named: string[]): Lease {
+    return this.#client.currentOrThrow(...named);
+  }
+
+  /**
+   * Checks that this async context holds the resource, or all of several, by {@link using}, a decorator or the
+   * interceptor. A lease of any mode counts, also that of a reader or of a semaphore:
+   * `currentOrThrow(resource).mode` says which. Asks only this process, not Redis.
+   *
+   * @throws LockNotHeldError when this async context does not hold it
+   * @throws LeaseLostError when the lease was lost
+   * @throws InvalidLockOptionsError when a name is invalid
+   */
+  assertLocked(resource: ResourceNames): void {
+    this.#client.assertLocked(resource);
+  }
+
+  /**
    * Returns the holders and the waiters of a resource at this moment, as Redis knows them.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses

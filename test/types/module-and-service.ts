@@ -81,6 +81,13 @@ export async function service(locks: RedisLockService): Promise<void> {
   expectTypeOf(await locks.using('x', () => 1)).toEqualTypeOf<number>();
   expectTypeOf(await locks.using('x', { waitMs: 0 }, async (lease) => lease.fencingToken)).toEqualTypeOf<number>();
   expectTypeOf(locks.current()).toEqualTypeOf<Lease | undefined>();
+  expectTypeOf(locks.currentOrThrow()).toEqualTypeOf<Lease>();
+  expectTypeOf(locks.currentOrThrow('x')).toEqualTypeOf<Lease>();
+  // @ts-expect-error: a missing name would mean any lock
+  locks.currentOrThrow(undefined);
+  locks.assertLocked(['x', 'y']);
+  // @ts-expect-error: which resource?
+  locks.assertLocked();
   expectTypeOf(await locks.inspect('x')).toEqualTypeOf<LockState>();
   // @ts-expect-error the work is missing
   await locks.using('x', { waitMs: 0 });

@@ -142,6 +142,41 @@ export class LockReentryError extends LockError {
   }
 }
 
+/** How many names of held resources a message shows. */
+const SHOWN_AT_MOST = 8;
+
+/**
+ * The code needs a lock that its async context does not hold: it runs outside `locks.using()` and the lock decorators,
+ * or after the lease was released.
+ *
+ * @remedy Call the code under `locks.using()` or a lock decorator, and await it there. A lease of `acquire()` belongs
+ * to no async context.
+ */
+export class LockNotHeldError extends LockError {
+  override readonly code = 'LOCK_NOT_HELD';
+
+  constructor(
+    /** The resource that was asked for; `undefined`: any. */
+    resource: string | undefined,
+    /** The resources that the async context holds, the innermost first. */
+    readonly held: readonly string[],
+  ) {
+    const wanted = resource === undefined ? undefined : quoteResource(resource);
+    const others = wanted === undefined ? '' : `: it holds ${describeHeld(held)}`;
+    super(
+      `This async context does not hold ${wanted ?? 'any lock'}${others}. Call this inside locks.using() or a method ` +
+        `with a lock decorator, and await it there. A lease of acquire() belongs to no async context.`,
+      resource ?? '',
+    );
+  }
+}
+
+function describeHeld(held: readonly string[]): string {
+  if (held.length === 0) return 'no lock';
+  const more = held.length - SHOWN_AT_MOST;
+  return quoteResource(held.slice(0, SHOWN_AT_MOST)) + (more > 0 ? ` and ${more} more` : '');
+}
+
 /** Why an instance does not lead, where its lease was not lost. */
 export type NotLeaderReason =
   /** It is a candidate that was not elected yet. */

@@ -27,17 +27,18 @@ export type ResourceNames = string | readonly string[];
  * callers that name the same resources in different orders never wait for each other.
  *
  * @param source where they come from, for the message: `acquire`, or the decorated method
+ * @param check checks one name; `checkResource` where reserved names are allowed
  * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for reserved
  * names
  */
-export function checkResources(resource: unknown, source: string): readonly string[] {
-  if (typeof resource === 'string') return [checkOwnResource(resource, source, SEVERAL)];
+export function checkResources(resource: unknown, source: string, check = checkOwnResource): readonly string[] {
+  if (typeof resource === 'string') return [check(resource, source, SEVERAL)];
   if (!Array.isArray(resource))
     throw invalid(source, `${describeValue(resource)} is not a string or an array of strings`, SEVERAL);
   if (resource.length === 0) throw invalid(source, 'the array is empty', SEVERAL);
-  if (resource.length === 1) return [checkOwnResource(resource[0], source, SEVERAL)];
+  if (resource.length === 1) return [check(resource[0], source, SEVERAL)];
   // Array.from, because map() passes over the holes of an array.
-  const names = Array.from(resource, (name: unknown) => checkOwnResource(name, source, SEVERAL));
+  const names = Array.from(resource, (name: unknown) => check(name, source, SEVERAL));
   return [...new Set(names)].sort(byCodeUnit);
 }
 

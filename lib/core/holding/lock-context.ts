@@ -73,6 +73,11 @@ export class LockContext {
     return undefined;
   }
 
+  /** The resources of all leases that are not released, the innermost first. */
+  resources(): string[] {
+    return [...new Set([...this.#entries()].flatMap(({ lease }) => lease.resources))];
+  }
+
   /** From the inside out. Drops released leases: work that is never awaited would otherwise keep an endless chain. */
   *#entries(): Generator<ContextEntry> {
     for (let entry = unreleased(storage.getStore()); entry; entry = entry.outer = unreleased(entry.outer)) {

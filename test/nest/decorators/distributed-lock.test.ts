@@ -1,5 +1,12 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
-import { DistributedLock, LeaseLostError, LockBusyError, LockTimeoutError, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  LeaseLostError,
+  LockBusyError,
+  LockNotHeldError,
+  LockTimeoutError,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 import { gate, track } from '../../support/expect/tracked.js';
@@ -21,6 +28,17 @@ class Orders {
   @DistributedLock((order: string) => `order:${order}`)
   async one(order: string, quantity: number): Promise<[string | undefined, string, number]> {
     return [this.locks.current()?.resource, order, quantity];
+  }
+
+  @DistributedLock((order: string) => `order:${order}`)
+  async book(order: string): Promise<string> {
+    return this.booked(order);
+  }
+
+  async booked(order: string): Promise<string> {
+    await Promise.resolve();
+    this.locks.assertLocked(`order:${order}`);
+    return `booked under ${this.locks.currentOrThrow().resource}`;
   }
 
   @DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`] })
@@ -117,6 +135,11 @@ describe('@DistributedLock', () => {
     locks = app.get(RedisLockService);
   });
   afterEach(() => finish.open());
+
+  it('is what assertLocked asks for', async () => {
+    expect(await orders.book('7')).toBe('booked under order:7');
+    expect(await rejection(orders.booked('7'))).toBeInstanceOf(LockNotHeldError);
+  });
 
   it('holds a fixed resource while the method runs, and no longer', async () => {
     expect(await orders.all()).toBe('orders');

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type LockError, quoteResource } from '../core/api/errors.js';
 import type { LockEvent, LockEventOf } from '../core/api/events.js';
+import { quoteSome } from '../core/util/quoted.js';
 import { LockStoreError } from '../core/store/lock-store.js';
 
 /** The events that are logged. */
@@ -67,7 +68,7 @@ export class LockEventLog {
       case 'draining':
         this.#logger.log(
           `Closing: waiting up to ${duration(event.drainMs)} (shutdown.drainMs) for ` +
-            `${countLeases(event.resources)}: ${nameSome(event.resources)}.`,
+            `${countLeases(event.resources)}: ${quoteSome(event.resources)}.`,
         );
         return;
       case 'drained':
@@ -82,7 +83,7 @@ export class LockEventLog {
     }
     this.#logger.warn(
       `Closing: ${countLeases(resources)} still held after ${duration(waitedMs)} (shutdown.drainMs): ` +
-        `${nameSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends.`,
+        `${quoteSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends.`,
     );
   }
 
@@ -134,14 +135,6 @@ export class LockEventLog {
   noInbox(why: string): void {
     this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}.`);
   }
-}
-
-/** How many resources a line names. */
-const NAMED = 5;
-
-function nameSome(resources: readonly string[]): string {
-  const names = resources.slice(0, NAMED).map((resource) => quoteResource(resource));
-  return names.join(', ') + (resources.length > NAMED ? ` and ${resources.length - NAMED} more` : '');
 }
 
 function countLeases({ length }: readonly string[]): string {

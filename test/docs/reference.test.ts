@@ -77,6 +77,7 @@ describe('the generated reference', () => {
       tickFinished: 'job tick ranMs',
       tickSkipped: 'job tick reason lateMs clockBehindMs',
       tickFailed: 'job tick error',
+      campaigning: 'leadership resource',
       elected: 'leadership resource fencingToken',
       demoted: 'leadership resource fencingToken reason ledMs',
       campaignFailed: 'leadership resource error',

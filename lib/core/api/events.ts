@@ -66,6 +66,8 @@ export type LockEvent =
     }
   /** A tick could not be claimed: Redis did not answer in time, or refused. */
   | { type: 'tickFailed'; job: string; tick: string; error: LockError }
+  /** This instance begins to campaign. From now on it waits to be elected, until it resigns or closes. */
+  | { type: 'campaigning'; leadership: string; resource: string }
   /** This instance leads. `leadership` is the name given to `campaign`, `resource` is its lock, `leader:<name>`. */
   | { type: 'elected'; leadership: string; resource: string; fencingToken: number }
   /**

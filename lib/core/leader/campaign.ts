@@ -71,6 +71,9 @@ export class Campaign implements Leadership {
   }
 
   start(): void {
+    if (this.#over) return;
+    const { name: leadership, resource } = this;
+    this.#deps.observers.emit({ type: 'campaigning', leadership, resource });
     void this.#campaign();
   }
 

@@ -10,6 +10,12 @@ export function quote(text: string, longest = 80): string {
   return escapeUnsafe(JSON.stringify(cut));
 }
 
+/** Names a list for a message or a log: the first few of it, and how many more there are. */
+export function quoteSome(texts: readonly string[], most = 5): string {
+  const named = texts.slice(0, most).map((text) => quote(text));
+  return named.join(', ') + (texts.length > most ? ` and ${texts.length - most} more` : '');
+}
+
 /** Escapes the unsafe characters of a text that is already quoted. */
 export function escapeUnsafe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);

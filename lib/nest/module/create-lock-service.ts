@@ -14,6 +14,7 @@ import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
+import { CampaignLog } from '../leader/campaign-log.js';
 import { LOGGED_EVENTS, LockEventLog } from '../lock-event-log.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
@@ -43,8 +44,13 @@ export async function createLockService(options: ResolvedModuleOptions): Promise
   const client = new LockClient({ store: stores.store, defaults, onLeak });
   client.observers.add(log.observe, LOGGED_EVENTS);
   for (const observer of observers) client.observers.add(observer);
+  const campaigns = new CampaignLog(client);
+  const started = (): void => {
+    stores.keepAlive?.();
+    campaigns.started();
+  };
   const singletonRuns = client.singletonRuns(stores.tickStore);
-  return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, stores.keepAlive);
+  return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
 }
 
 function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {

@@ -89,6 +89,50 @@ describe('@LeaderOnly', () => {
     expect(first.log.lines).toContainEqual({ level: 'log', context: 'RedisLock', message: 'Leads "mailer".' });
   });
 
+  it('is logged once, for all leaderships; what each candidate waits for, only on debug', async () => {
+    @Injectable()
+    class Many implements OnApplicationBootstrap {
+      constructor(readonly locks: RedisLockService) {}
+
+      @LeaderOnly('reports')
+      async report(): Promise<void> {}
+
+      onApplicationBootstrap(): void {
+        for (let index = 1; index <= 5; index++) this.locks.campaign(`shard-${index}`);
+        this.locks.campaign('resigned', { signal: AbortSignal.abort() });
+      }
+    }
+    const options = { connection: redis().url, leaseMs: 60_000 };
+    const other = (await start({ imports: [inMemory(options)] })).app.get(RedisLockService);
+    await Promise.all([1, 2, 3, 4].map((index) => other.campaign(`shard-${index}`).whenElected()));
+    const { app, log } = await start({ imports: [inMemory(options)], providers: [Many] });
+    const ofOther = 'Campaigns for 4 leaderships, and leads all of them: "shard-1", "shard-2", "shard-3", "shard-4".';
+    const said = () => log.lines.filter(({ context, message }) => context === 'RedisLock' && message !== ofOther);
+    const summary =
+      'Campaigns for 6 leaderships, and leads 2 of them: "reports", "shard-1", "shard-2", "shard-3", "shard-4" ' +
+      'and 1 more.';
+    await eventually(() => expect(log.at('log')).toContain(summary));
+    // Nest has one logger for all applications of a process.
+    expect(log.at('log')).toContain(ofOther);
+    app.get(RedisLockService).campaign('late');
+    expect(said().map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      expect.stringMatching(/^log: Leads "(shard-5|reports)"\.$/),
+      expect.stringMatching(/^log: Leads "(shard-5|reports)"\.$/),
+      `log: ${summary}`,
+      'debug: Campaigns for the leadership "late".',
+    ]);
+  });
+
+  it('of one leadership: the log says whether it leads', async () => {
+    const leader = await start({ imports: [inMemory({ connection: redis().url })], providers: [Mailer] });
+    await eventually(() => expect(leader.log.at('log')).toContain('Campaigns for the leadership "mailer", and leads.'));
+    const candidate = await start({ imports: [inMemory({ connection: redis().url })], providers: [Mailer] });
+    await eventually(() =>
+      expect(candidate.log.at('log')).toContain('Campaigns for the leadership "mailer", and waits to be elected.'),
+    );
+    expect([...candidate.log.at('warn'), ...candidate.log.at('error')]).toEqual([]);
+  });
+
   it('stands with the lease that one of its methods gives', async () => {
     const { locks } = await startMailer();
     await locks.leadership('mailer')!.whenElected();

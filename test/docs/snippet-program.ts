@@ -17,7 +17,7 @@ const FOLDER = join(ROOT, 'test/docs/snippets'); // It exists in memory only.
 
 export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONTRIBUTING.md')
   .flatMap(blocksOf)
-  .filter(({ language }) => language === 'ts');
+  .filter(({ language, note }) => language === 'ts' && !note?.startsWith('driver: ')); // test/docs/drivers has those
 
 const files = new Map(snippets.map((block, index) => [join(FOLDER, `snippet-${index}.ts`), block]));
 

@@ -43,6 +43,24 @@ export const BROWSER = {
   otherwise: ['macOS           brew install --cask google-chrome'],
 };
 
+/** Debian has no server on PATH, because it can have several versions. @type {Tool} */
+export const POSTGRES = {
+  name: 'PostgreSQL',
+  programs: ['postgres', ...[18, 17, 16, 15, 14, 13].map((version) => `/usr/lib/postgresql/${version}/bin/postgres`)],
+  flag: '--version',
+  packages: ['postgresql'],
+  otherwise: ['macOS           brew install postgresql'],
+};
+
+/** @type {Tool} */
+export const MARIADB = {
+  name: 'MariaDB',
+  programs: ['mariadbd', '/usr/sbin/mariadbd'],
+  flag: '--version',
+  packages: ['mariadb-server-core'],
+  otherwise: ['macOS           brew install mariadb'],
+};
+
 /**
  * Gives the program to use for each tool, in their order.
  * @param {Tool[]} tools

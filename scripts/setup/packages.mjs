@@ -6,7 +6,7 @@ import { runStep, say } from './step.mjs';
 export async function ensurePackages(root) {
   const state = await packagesState(root);
   if (state === 'current') return say('  npm packages: up to date');
-  // Without install scripts: no dependency needs one, and our own `prepare` would build before step 2 asks whether to.
+  // Without install scripts: no dependency needs one.
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   await runStep(`Installing npm packages (they are ${state})`, 'npm', args, { cwd: root });
 }

@@ -53,7 +53,7 @@ function temporaryFolder() {
 }
 
 async function pack(folder) {
-  // dist/ is current: `prepare` would build it once more.
+  // dist/ is current: `prepack` would build it once more.
   const packed = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: root });
   if (packed.code !== 0) throw new Error(`npm pack failed:\n${packed.output}`);
   const tarball = (await readdir(folder)).find((file) => file.endsWith('.tgz'));

@@ -1,0 +1,50 @@
+import GithubSlugger from 'github-slugger';
+
+/** Read in the repository, whose files it names. In the package it only says how to get there. */
+const OF_THE_REPOSITORY = 'CONTRIBUTING.md';
+
+/**
+ * Follows the links of packed pages, and what the code names: `docs/guide/waiting.md#the-order` in JSDoc or in a message. Other hosts
+ * are not asked.
+ *
+ * @param {ReadonlyMap<string, string>} files the text of each packed file, by path from the root of the package
+ * @returns {{ followed: number, broken: string[] }} how many links there are, and those that lead nowhere
+ */
+export function followPackedLinks(files) {
+  const links = [...files].flatMap(([path, text]) => {
+    if (path === OF_THE_REPOSITORY) return [];
+    const targets = path.endsWith('.md') ? linksOf(text, path) : /\.[cm]?[jt]s$/.test(path) ? pagesNamedIn(text) : [];
+    return targets.map((target) => ({ path, target }));
+  });
+  const broken = links.filter(({ target }) => !leadsSomewhere(target, files));
+  return { followed: links.length, broken: broken.map(({ path, target }) => `${path}: ${target}`) };
+}
+
+function linksOf(text, path) {
+  const prose = withoutCode(text);
+  const targets = [
+    ...prose.matchAll(/\]\(([^)\s]+)\)/g),
+    ...prose.matchAll(/^\[[^\]]+\]: (\S+)/gm),
+    ...prose.matchAll(/\b(?:src|href|srcset)="([^"]+)"/g),
+  ].map(([, target]) => target);
+  return targets
+    .map((target) => new URL(target, `package:///${path}`))
+    .filter(({ protocol }) => protocol === 'package:')
+    .map(({ pathname, hash }) => decodeURIComponent(pathname.slice(1) + hash));
+}
+
+function pagesNamedIn(text) {
+  return [...text.matchAll(/(?<![\w/.-])docs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([target]) => target);
+}
+
+function leadsSomewhere(target, files) {
+  const [path, anchor] = target.split('#');
+  const text = files.get(path);
+  if (text === undefined || anchor === undefined) return text !== undefined;
+  const slugger = new GithubSlugger();
+  return [...withoutCode(text).matchAll(/^#+ (.*)$/gm)].some(([, heading]) => slugger.slug(heading) === anchor);
+}
+
+function withoutCode(text) {
+  return text.replace(/^( *)(`{3,})[^]*?^\1\2$/gm, '');
+}

@@ -1,3 +1,4 @@
+import { brand } from '../util/brand.js';
 import { quote } from '../util/quoted.js';
 
 /**
@@ -201,3 +202,17 @@ export class InvalidResourceError extends InvalidLockOptionsError {}
 export class LockModuleMissingError extends LockError {
   override readonly code = 'LOCK_MODULE_MISSING';
 }
+
+brand({
+  LockError,
+  LockBusyError,
+  LockTimeoutError,
+  LockQueueFullError,
+  LockAbortedError,
+  LockModeMismatchError,
+  LockUnavailableError,
+  LockShutdownError,
+  InvalidLockOptionsError,
+  InvalidResourceError,
+  LockModuleMissingError,
+});

@@ -1,5 +1,6 @@
 import { LockError, quoteResource } from './errors.js';
 import { formatDuration } from '../util/durations.js';
+import { brand } from '../util/brand.js';
 import { quote } from '../util/quoted.js';
 import { LEADER_PREFIX } from './resource.js';
 
@@ -264,3 +265,12 @@ export class FencedCommandError extends LockError {
     );
   }
 }
+
+brand({
+  LeaseLostError,
+  LockReentryError,
+  LockNotHeldError,
+  NotLeaderError,
+  StaleFencingTokenError,
+  FencedCommandError,
+});

@@ -16,6 +16,7 @@ import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import { checkFunction } from '../core/api/validation.js';
+import { addServiceClass } from './service-classes.js';
 
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -245,3 +246,5 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     await this.#client.shutdown(this.#drainMs);
   }
 }
+
+addServiceClass(RedisLockService);

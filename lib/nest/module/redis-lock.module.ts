@@ -20,6 +20,7 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
+import { otherServiceClasses } from '../service-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
@@ -132,9 +133,19 @@ function createModule(
     module: RedisLockModule,
     global,
     imports: [DiscoveryModule, ...imports],
-    providers: [...optionsProviders, ...providers, jobExplorer, leaderExplorer, handlerExplorer],
-    exports: name === DEFAULT_NAME ? [RedisLockService, token] : [token],
+    // Read when the application starts: a second copy of this package may be loaded after forRoot() was called.
+    get providers() {
+      const aliases = (name === DEFAULT_NAME ? otherServiceClasses(RedisLockService) : []).map(aliasOfService);
+      return [...optionsProviders, ...providers, ...aliases, jobExplorer, leaderExplorer, handlerExplorer];
+    },
+    get exports() {
+      return name === DEFAULT_NAME ? [RedisLockService, token, ...otherServiceClasses(RedisLockService)] : [token];
+    },
   };
+}
+
+function aliasOfService(otherClass: Type): Provider {
+  return { provide: otherClass, useExisting: RedisLockService };
 }
 
 function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {

@@ -2,8 +2,9 @@ import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { quote } from '../../core/util/quoted.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
+import { Scheduler } from './scheduler.js';
 
 /** The metadata key of a singleton job, on the method. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
@@ -22,9 +23,11 @@ export function jobName({ name, method }: SingletonJob, instance: object): strin
 }
 
 /**
- * Refuses to start the application if two jobs have the same name: they would claim each other's ticks, so each tick
- * would run only one of them. Warns of jobs without a name if another application could have jobs with the same class
- * and method on the same keys. One explorer for each lock service.
+ * Looks at the singleton jobs when the application starts. One explorer for each lock service.
+ *
+ * It refuses two jobs with one name: they would claim each other's ticks, so each tick would run only one of them. It
+ * warns of jobs without a name if another application could have jobs with the same class and method on the same keys,
+ * and of jobs that never run because there is no `ScheduleModule`.
  */
 export class SingletonJobExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
@@ -41,7 +44,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    const methodsByJob = new Map<string, unknown>();
+    const methodsByJob = new Map<string, object>();
     const unnamed = new Set<string>();
     for (const { instance } of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
       if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
@@ -49,19 +52,38 @@ export class SingletonJobExplorer implements OnModuleInit {
         this.#check(instance, key, methodsByJob, unnamed);
       }
     }
-    if (unnamed.size > 0 && this.#areKeysShared) this.#warn([...unnamed]);
+    if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
+    this.#lookForScheduler(methodsByJob);
   }
 
-  #warn(jobs: readonly string[]): void {
-    const shown = jobs.slice(0, 5).join(', ') + (jobs.length > 5 ? `, and ${jobs.length - 5} more` : '');
+  /** A warning and no error, because the jobs may be meant to run elsewhere, or this is a test that calls them. */
+  #lookForScheduler(methodsByJob: ReadonlyMap<string, object>): void {
+    const scheduler = new Scheduler(this.#discovery);
+    if (methodsByJob.size > 0 && !scheduler.isImported) {
+      this.#logger.warn(
+        `ScheduleModule is not imported, so ${describeJobs([...methodsByJob.keys()])} will never run by schedule. ` +
+          `Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.`,
+      );
+    }
+    const switchedOff = new Map<string, string[]>();
+    for (const [job, method] of methodsByJob) {
+      const by = scheduler.switchedOffBy(method);
+      if (by) switchedOff.set(by, [...(switchedOff.get(by) ?? []), job]);
+    }
+    for (const [by, jobs] of switchedOff) {
+      this.#logger.log(`ScheduleModule has ${by}: false, so ${describeJobs(jobs)} will not run by schedule here.`);
+    }
+  }
+
+  #warnOfNames(jobs: readonly string[]): void {
     this.#logger.warn(
-      `${jobs.length === 1 ? 'A singleton job has' : 'Singleton jobs have'} no name: ${shown}. ` +
+      `${jobs.length === 1 ? 'A singleton job has' : 'Singleton jobs have'} no name: ${quoteSome(jobs)}. ` +
         `Another application on this Redis with the same class and method names would take their ticks. ` +
         `Give each job a name, or this application a keyPrefix of its own.`,
     );
   }
 
-  #check(instance: object, key: string, methodsByJob: Map<string, unknown>, unnamed: Set<string>): void {
+  #check(instance: object, key: string, methodsByJob: Map<string, object>, unnamed: Set<string>): void {
     const method = (instance as Record<string, unknown>)[key];
     if (typeof method !== 'function') return;
     const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
@@ -77,4 +99,8 @@ export class SingletonJobExplorer implements OnModuleInit {
     }
     methodsByJob.set(name, method);
   }
+}
+
+function describeJobs(jobs: readonly string[]): string {
+  return `${jobs.length === 1 ? 'the singleton job' : `${jobs.length} singleton jobs`} ${quoteSome(jobs)}`;
 }

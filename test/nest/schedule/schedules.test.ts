@@ -166,7 +166,7 @@ describe('singleton jobs without a name', () => {
 
   it('are a warning, once for an application, where others may be called alike: with the default keyPrefix', async () => {
     expect(await warnings(undefined)).toEqual([
-      expect.stringMatching(/^A singleton job has no name: Reports\.yearly\. .* name, or .* keyPrefix of its own\.$/),
+      expect.stringMatching(/^A singleton job has no name: "Reports\.yearly"\. .* name, or .* keyPrefix of its own\.$/),
     ]);
   });
 

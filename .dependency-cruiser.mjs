@@ -10,7 +10,7 @@ const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
 const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch'];
 const CORE = [...LEASE, ...FEATURES, 'core'];
-const DECORATORS = [...CORE, 'nest', 'nest/request', 'nest/decorators'];
+const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorators'];
 
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
@@ -61,6 +61,7 @@ export const ROOMS = {
     why: 'The stores stand on one Redis, and implement the ports of core.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },
   'nest/decorators': {
     rooms: [...CORE, 'nest', 'nest/request'],

@@ -9,6 +9,9 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../../core/api/errors.js';
+import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { count } from '../../core/util/plurals.js';
+import { RepeatedLines } from '../log/repeated-lines.js';
 import { StaleFencingTokenError, NotLeaderError, LeaseLostError } from '../../core/api/lease-errors.js';
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
@@ -62,6 +65,8 @@ interface Answer {
 @Catch(LockError)
 export class LockExceptionFilter implements ExceptionFilter<LockError> {
   readonly #logger = new Logger('LockExceptionFilter');
+  /** While Redis is away, every request fails. */
+  readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
 
   catch(exception: LockError, host: ArgumentsHost): void | Observable<never> {
     const type = host.getType<string>();
@@ -79,11 +84,17 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
 
   /** Logs what the operator must know. The answer to the client does not show it. */
   #log(exception: LockError, { status }: Answer, type: 'http' | 'rpc' | 'ws'): void {
-    const { message, stack } = exception;
+    const { message, stack, resource } = exception;
+    const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
+    else if (exception instanceof LockUnavailableError) {
+      const why = exception.cause instanceof Error ? exception.cause.message : message;
+      this.#unavailable.add(`${type} ${why}`, resource, `${message}.${lostEvent}`, (lines, names) => {
+        return `In the last minute, ${count(lines, 'more request')} failed (${why}): ${names}.${lostEvent}`;
+      });
+    }
     // Nest does not tell a filter whether it was a message or an event.
-    else if (type === 'rpc') this.#logger.warn(`${message} A message is answered with this error. An event is lost.`);
-    else if (exception instanceof LockUnavailableError) this.#logger.warn(message);
+    else if (type === 'rpc') this.#logger.warn(`${message}${lostEvent}`);
   }
 }
 

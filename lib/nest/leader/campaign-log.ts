@@ -1,7 +1,8 @@
-import { Logger } from '@nestjs/common';
+import type { Logger } from '@nestjs/common';
 import type { LockEventOf } from '../../core/api/events.js';
 import type { LockClient } from '../../core/lock-client.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
+import { loggerOf } from '../log/logger-of.js';
 
 /** How long after the start of the application the summary is logged: campaigns begin in hooks that run after it. */
 const SUMMARY_AFTER_MS = 1_000;
@@ -11,12 +12,13 @@ const SUMMARY_AFTER_MS = 1_000;
  * debug. Most candidates wait for as long as they live, and there may be many of them.
  */
 export class CampaignLog {
-  readonly #logger = new Logger('RedisLock');
+  readonly #logger: Logger;
   readonly #client: LockClient;
   /** The leaderships until the summary. */
   #names: Set<string> | undefined = new Set();
 
-  constructor(client: LockClient) {
+  constructor(client: LockClient, name: string) {
+    this.#logger = loggerOf(name);
     this.#client = client;
     client.observers.add(this.#observe, ['campaigning']);
   }

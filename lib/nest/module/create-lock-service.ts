@@ -15,7 +15,8 @@ import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import { CampaignLog } from '../leader/campaign-log.js';
-import { LOGGED_EVENTS, LockEventLog } from '../lock-event-log.js';
+import { LockEventLog } from '../log/lock-event-log.js';
+import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import type { ResolvedQuorum } from './store-options.js';
@@ -37,14 +38,17 @@ interface Stores {
 }
 
 /** Builds a lock service and waits a moment for Redis. An application whose Redis is down starts all the same. */
-export async function createLockService(options: ResolvedModuleOptions): Promise<RedisLockService> {
+export async function createLockService(
+  options: ResolvedModuleOptions,
+  name = DEFAULT_NAME,
+): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs } = options;
-  const log = new LockEventLog();
+  const log = new LockEventLog(name);
   const stores = await createStores(options, log);
   const client = new LockClient({ store: stores.store, defaults, onLeak });
-  client.observers.add(log.observe, LOGGED_EVENTS);
+  log.listenTo(client.observers, client.closing);
   for (const observer of observers) client.observers.add(observer);
-  const campaigns = new CampaignLog(client);
+  const campaigns = new CampaignLog(client, name);
   const started = (): void => {
     stores.keepAlive?.();
     campaigns.started();

@@ -31,13 +31,13 @@ export function registrationProvider(name: string, method: (...args: never[]) =>
 export function onlyRegistration<O, T>(
   name: string,
   optionsToken: string,
-  create: (options: O) => T,
+  create: (options: O, name: string) => T,
 ): Pick<FactoryProvider<T>, 'inject' | 'useFactory'> {
   return {
     inject: [ModulesContainer, optionsToken],
     useFactory: (modules: ModulesContainer, options: O) => {
       checkRegistrations(name, modules);
-      return create(options);
+      return create(options, name);
     },
   };
 }

@@ -72,7 +72,7 @@ describe('a process with the lock module', () => {
     child.kill('SIGTERM');
     expect(await exited()).toBe('SIGTERM');
     expect(output).not.toContain('job ended');
-    expect(output).toContain('Lost the lease of "job" (shutdown)');
+    expect(output).toContain('The lease of "job" is no longer held: the application is shutting down');
     expect(await ttl()).toBeGreaterThan(0);
     await eventually(async () => expect(await ttl()).toBe(-2));
   });

@@ -1,15 +1,23 @@
-import { Logger } from '@nestjs/common';
-import { type LockError, quoteResource } from '../core/api/errors.js';
-import type { LockEvent, LockEventOf } from '../core/api/events.js';
-import { quoteSome } from '../core/util/quoted.js';
-import { LockStoreError } from '../core/store/lock-store.js';
+import type { Logger } from '@nestjs/common';
+import { type LockError, quoteResource } from '../../core/api/errors.js';
+import type { LockEvent, LockEventOf, LockObservers } from '../../core/api/events.js';
+import { LockStoreError } from '../../core/store/lock-store.js';
+import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { formatDuration } from '../../core/util/durations.js';
+import { count } from '../../core/util/plurals.js';
+import { quoteSome } from '../../core/util/quoted.js';
+import { DEFAULT_NAME } from '../tokens.js';
+import { loggerOf } from './logger-of.js';
+import { type FailedKind, OutageLog } from './outage-log.js';
+import { RepeatedLines } from './repeated-lines.js';
 
 /** The events that are logged. */
-export const LOGGED_EVENTS = [
+const LOGGED_EVENTS = [
   'lost',
   'leaked',
   'releaseFailed',
   'renewalFailed',
+  'renewalRecovered',
   'elected',
   'demoted',
   'campaignFailed',
@@ -26,34 +34,49 @@ const WHY_SKIPPED = {
 
 /** Logs what an operator should look at. Observers see every event. */
 export class LockEventLog {
-  readonly #logger = new Logger('RedisLock');
+  readonly #logger: Logger;
+  readonly #lines: RepeatedLines;
   /** The jobs for which a wrong clock has been logged. */
   readonly #wrongClocks = new Set<string>();
 
-  readonly observe = (event: LockEventOf<(typeof LOGGED_EVENTS)[number]>): void => {
+  /** @param name the name of the lock service */
+  constructor(
+    name: string = DEFAULT_NAME,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {
+    this.#logger = loggerOf(name);
+    this.#lines = new RepeatedLines(clock, this.#warn);
+  }
+
+  /** Logs the events of a lock service, until `closing` aborts: then what was only counted is logged. */
+  listenTo(observers: LockObservers, closing: AbortSignal): void {
+    const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
+    observers.add((event) => this.#observe(event, outage), LOGGED_EVENTS);
+    closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
+  }
+
+  readonly #warn = (line: string): void => this.#logger.warn(line);
+
+  #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog): void {
     switch (event.type) {
       case 'lost':
-        this.#logger.warn(
-          `Lost the lease of ${quoteResource(event.resource)} (${event.reason}); its signal has aborted.`,
-        );
-        return;
+        if (event.reason === 'notRenewed') outage.lost();
+        return this.#lost(event);
       case 'leaked':
-        this.#logger.warn(describeLeak(event));
-        return;
+        return this.#leaked(event);
       case 'releaseFailed':
-        this.#logger.warn(`${event.error.message}. ${describeNextTry(event.error)}`);
-        return;
+        return tellFailure(outage, 'releases', event, describeNextTry(event.error));
       case 'renewalFailed':
-        this.#logger.warn(`${event.error.message}. It is tried again until the lease ends.`);
-        return;
+        return tellFailure(outage, 'renewals', event, 'It is tried again until the lease ends.');
+      case 'renewalRecovered':
+        return outage.over();
+      case 'campaignFailed':
+        return tellFailure(outage, 'campaigns', event, 'It campaigns again.');
       case 'elected':
         this.#logger.log(`Leads ${quoteResource(event.leadership)}.`);
         return;
       case 'demoted':
         this.#logger.log(`Leads ${quoteResource(event.leadership)} no longer (${event.reason}).`);
-        return;
-      case 'campaignFailed':
-        this.#logger.warn(`${event.error.message}. It campaigns again.`);
         return;
       case 'callbackFailed':
         this.#logger.error(
@@ -67,22 +90,36 @@ export class LockEventLog {
         return;
       case 'draining':
         this.#logger.log(
-          `Closing: waiting up to ${duration(event.drainMs)} (shutdown.drainMs) for ` +
-            `${countLeases(event.resources)}: ${quoteSome(event.resources)}.`,
+          `Closing: waiting up to ${formatDuration(event.drainMs)} (shutdown.drainMs) for ` +
+            `${count(event.resources.length, 'lease')}: ${quoteSome(event.resources)}.`,
         );
         return;
       case 'drained':
         this.#drained(event);
     }
-  };
+  }
+
+  #lost({ resource, reason, error }: LockEventOf<'lost'>): void {
+    this.#lines.add(`lost: ${reason}`, resource, `${error.message} Its signal has aborted.`, (lines, names) => {
+      return `In the last minute, ${count(lines, 'more lease')} were lost (${reason}): ${names}.`;
+    });
+  }
+
+  #leaked(event: LockEventOf<'leaked'>): void {
+    const { resource, callSite } = event;
+    this.#lines.add(`leaked: ${callSite}`, resource, describeLeak(event), (lines, names) => {
+      const from = callSite ? `, acquired at ${callSite}` : '';
+      return `In the last minute, ${count(lines, 'more lease')} leaked${from}: ${names}.`;
+    });
+  }
 
   #drained({ resources, waitedMs }: LockEventOf<'drained'>): void {
     if (resources.length === 0) {
-      this.#logger.log(`Closing: all leases were released after ${duration(waitedMs)}.`);
+      this.#logger.log(`Closing: all leases were released after ${formatDuration(waitedMs)}.`);
       return;
     }
     this.#logger.warn(
-      `Closing: ${countLeases(resources)} still held after ${duration(waitedMs)} (shutdown.drainMs): ` +
+      `Closing: ${count(resources.length, 'lease')} still held after ${formatDuration(waitedMs)} (shutdown.drainMs): ` +
         `${quoteSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends.`,
     );
   }
@@ -137,13 +174,14 @@ export class LockEventLog {
   }
 }
 
-function countLeases({ length }: readonly string[]): string {
-  return length === 1 ? '1 lease' : `${length} leases`;
-}
-
-/** A duration for a reader: `50 ms`, `1.2 s`. */
-function duration(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+function tellFailure(
+  outage: OutageLog,
+  kind: FailedKind,
+  { resource, error }: { readonly resource: string; readonly error: LockError },
+  next: string,
+): void {
+  const why = error.cause instanceof Error ? error.cause.message : error.message;
+  outage.failed(kind, resource, why, `${error.message}. ${next}`);
 }
 
 /** A release that Redis or a closed service refuses is not tried again. */

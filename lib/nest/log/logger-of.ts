@@ -1,0 +1,7 @@
+import { Logger } from '@nestjs/common';
+import { DEFAULT_NAME } from '../tokens.js';
+
+/** The logger of a lock service: `RedisLock`, or `RedisLock:billing` for one with a name. */
+export function loggerOf(name: string): Logger {
+  return new Logger(name === DEFAULT_NAME ? 'RedisLock' : `RedisLock:${name}`);
+}

@@ -1,0 +1,82 @@
+import type { LockEventOf, LockObservers } from '../../core/api/events.js';
+import type { Clock } from '../../core/util/clock.js';
+import { isMintedByStore } from '../../core/store/fencing-token.js';
+import { formatDuration } from '../../core/util/durations.js';
+import { count } from '../../core/util/plurals.js';
+import type { RepeatedLines } from './repeated-lines.js';
+
+/** What fails while Redis is away: counted, and the noun of one. */
+const NOUNS = { renewals: 'renewal', releases: 'release', campaigns: 'candidacy' } as const;
+
+export type FailedKind = keyof typeof NOUNS;
+
+interface Outage {
+  readonly since: number;
+  readonly failed: Record<FailedKind, number>;
+  lost: number;
+  /** Whether a line has told that it began. */
+  isTold: boolean;
+  readonly stopListening: () => void;
+}
+
+/**
+ * Commands that fail while Redis is away: a line when it begins, one a minute for each reason, and one when it is over.
+ * It is over with the first renewal that succeeds, or the first lock that Redis grants.
+ */
+export class OutageLog {
+  #outage: Outage | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly lines: RepeatedLines,
+    private readonly write: (line: string) => void,
+    private readonly observers: LockObservers,
+  ) {}
+
+  failed(kind: FailedKind, resource: string, why: string, line: string): void {
+    const outage = (this.#outage ??= this.#begin());
+    outage.failed[kind]++;
+    const isTold = this.lines.add(`${kind}: ${why}`, resource, line, (lines, names) => {
+      return `In the last minute, ${count(lines, `more ${NOUNS[kind]}`)} failed (${why}): ${names}.`;
+    });
+    outage.isTold ||= isTold;
+  }
+
+  /** A lease was lost because it was not renewed. */
+  lost(): void {
+    if (this.#outage) this.#outage.lost++;
+  }
+
+  over(): void {
+    const outage = this.#outage;
+    if (!outage) return;
+    this.#outage = undefined;
+    outage.stopListening();
+    // Where outages follow each other faster than once a minute, the lines of the minute tell of them.
+    if (!outage.isTold) return;
+    this.lines.forget((kind) => Object.keys(NOUNS).some((each) => kind.startsWith(`${each}: `)));
+    const { renewals, releases, campaigns } = outage.failed;
+    const failed = [
+      renewals && count(renewals, 'renewal'),
+      releases && count(releases, 'release'),
+      campaigns && count(campaigns, 'attempt') + ' of candidates',
+    ];
+    const lost = outage.lost ? `, and ${count(outage.lost, 'lease')} ${outage.lost === 1 ? 'was' : 'were'} lost` : '';
+    this.write(
+      `Redis answers again after ${formatDuration(this.clock.now() - outage.since)}. ` +
+        `Meanwhile ${failed.filter(Boolean).join(' and ')} failed${lost}.`,
+    );
+  }
+
+  #begin(): Outage {
+    // Only now: an observer of each lock would cost something all day.
+    const stopListening = this.observers.add((event) => this.#acquired(event), ['acquired']);
+    const failed = { renewals: 0, releases: 0, campaigns: 0 };
+    return { since: this.clock.now(), failed, lost: 0, isTold: false, stopListening };
+  }
+
+  /** A lock that another call of this process has handed over was granted without Redis. */
+  #acquired({ fencingToken }: LockEventOf<'acquired'>): void {
+    if (isMintedByStore(fencingToken)) this.over();
+  }
+}

@@ -1,0 +1,95 @@
+import type { Clock, Timer } from '../../core/util/clock.js';
+import { count } from '../../core/util/plurals.js';
+import { quoteSome } from '../../core/util/quoted.js';
+
+/** How long further lines of one kind are only counted. */
+const EVERY_MS = 60_000;
+/** How many kinds are told apart, so that texts from elsewhere cannot fill the memory. The rest count as one kind. */
+const MOST_KINDS = 50;
+const THE_REST = 'other';
+/** How many resources of a kind are remembered. */
+const MOST_NAMES = 100;
+
+/** Says how many lines were not written. `names` is a list of the resources that they were about. */
+export type Summary = (lines: number, names: string) => string;
+
+/** What was counted since the last line of a kind. */
+interface Repeated {
+  readonly summary: Summary;
+  readonly names: Set<string>;
+  lines: number;
+  timer: Timer;
+}
+
+/**
+ * Lines that may come by the hundred. The first of a kind is written. Those that follow within a minute are counted,
+ * and summed up in one line when the minute is over; and so on, until a minute passes without any.
+ */
+export class RepeatedLines {
+  readonly #kinds = new Map<string, Repeated>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly write: (line: string) => void,
+  ) {}
+
+  /**
+   * @param resource what the line is about
+   * @returns whether it was written
+   */
+  add(kind: string, resource: string, line: string, summary: Summary): boolean {
+    const isOneMore = this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
+    return isOneMore ? this.#add(THE_REST, resource, line, theRest) : this.#add(kind, resource, line, summary);
+  }
+
+  #add(kind: string, resource: string, line: string, summary: Summary): boolean {
+    const repeated = this.#kinds.get(kind);
+    if (repeated) {
+      repeated.lines++;
+      if (repeated.names.size < MOST_NAMES) repeated.names.add(resource);
+      return false;
+    }
+    this.#kinds.set(kind, { summary, names: new Set(), lines: 0, timer: this.#minuteOf(kind) });
+    this.write(line);
+    return true;
+  }
+
+  /** Forgets what was counted of these kinds, because another line has told it. */
+  forget(isTold: (kind: string) => boolean): void {
+    for (const [kind, repeated] of this.#kinds) if (isTold(kind)) reset(repeated);
+  }
+
+  /** Writes what was counted until now. Nothing is counted after this until the next line. */
+  flush(): void {
+    for (const [kind, repeated] of this.#kinds) {
+      repeated.timer.cancel();
+      this.#kinds.delete(kind);
+      this.#sumUp(repeated);
+    }
+  }
+
+  #minuteOf(kind: string): Timer {
+    return this.clock.setTimer(() => this.#minuteOver(kind), EVERY_MS, { background: true });
+  }
+
+  #minuteOver(kind: string): void {
+    const repeated = this.#kinds.get(kind)!;
+    if (repeated.lines === 0) return void this.#kinds.delete(kind);
+    this.#sumUp(repeated);
+    reset(repeated);
+    repeated.timer = this.#minuteOf(kind);
+  }
+
+  #sumUp({ summary, lines, names }: Repeated): void {
+    if (lines > 0) this.write(summary(lines, quoteSome([...names])));
+  }
+}
+
+function reset(repeated: Repeated): void {
+  repeated.lines = 0;
+  repeated.names.clear();
+}
+
+function theRest(lines: number, names: string): string {
+  return `${count(lines, 'more line')} of other kinds were left out, about ${names}.`;
+}

@@ -1,0 +1,74 @@
+import { RepeatedLines } from '../../../lib/nest/log/repeated-lines.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+
+const MINUTE_MS = 60_000;
+
+describe('lines that repeat', () => {
+  let clock: FakeClock;
+  let written: string[];
+  let lines: RepeatedLines;
+  const add = (kind: string, resource: string): boolean =>
+    lines.add(kind, resource, `${kind} of ${resource}`, (more, names) => `${more} more ${kind}: ${names}`);
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    written = [];
+    lines = new RepeatedLines(clock, (line) => written.push(line));
+  });
+
+  it('are written once, and then summed up each minute, with the names of five', async () => {
+    expect(add('loss', 'a')).toBe(true);
+    for (const name of ['b', 'c', 'b', 'd', 'e', 'f', 'g', 'h']) expect(add('loss', name)).toBe(false);
+    expect(written).toEqual(['loss of a']);
+    await clock.advance(MINUTE_MS);
+    expect(written.slice(1)).toEqual(['8 more loss: "b", "c", "d", "e", "f" and 2 more']);
+    add('loss', 'x');
+    await clock.advance(MINUTE_MS);
+    expect(written.slice(2)).toEqual(['1 more loss: "x"']);
+  });
+
+  it('are written again after a minute without any, and leave no timer behind', async () => {
+    add('loss', 'a');
+    await clock.advance(MINUTE_MS);
+    expect(clock.timers).toBe(0);
+    add('loss', 'b');
+    expect(written).toEqual(['loss of a', 'loss of b']);
+  });
+
+  it('of another kind are written', () => {
+    add('loss', 'a');
+    add('leak', 'a');
+    expect(written).toEqual(['loss of a', 'leak of a']);
+  });
+
+  it('of more than fifty kinds count as one kind, so that texts from elsewhere fill no memory', async () => {
+    for (let kind = 0; kind < 1_000; kind++) add(`kind ${kind}`, 'a');
+    expect(written).toHaveLength(51);
+    expect(clock.timers).toBe(51);
+    await clock.advance(MINUTE_MS);
+    expect(written.at(-1)).toBe('949 more lines of other kinds were left out, about "a".');
+  });
+
+  it('are told at the end, where they were only counted', () => {
+    add('loss', 'a');
+    add('loss', 'b');
+    lines.flush();
+    expect(written).toEqual(['loss of a', '1 more loss: "b"']);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('are not summed up where another line has told of them', async () => {
+    add('loss', 'a');
+    add('loss', 'b');
+    lines.forget((kind) => kind === 'loss');
+    await clock.advance(MINUTE_MS);
+    expect(written).toEqual(['loss of a']);
+  });
+
+  it('escape what a name could do to a terminal', () => {
+    add('loss', 'a');
+    add('loss', '\u001b[2J\u202e');
+    lines.flush();
+    expect(written.at(-1)).toBe('1 more loss: "\\u001b[2J\\u202e"');
+  });
+});

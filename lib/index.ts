@@ -48,7 +48,7 @@ export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 
 // Locks and leases
 export type { AcquireMode, LockMode, LockOptions } from './core/api/lock-options.js';
-export type { Lease, LockedWork, TransferOptions } from './core/api/lease.js';
+export type { Lease, LockedWork, TransferOptions, TryUsingResult } from './core/api/lease.js';
 export type { AdoptOptions } from './core/lease/adoption.js';
 export { key, type KeyValue, type ResourceNames } from './core/api/resource.js';
 export { exponentialBackoff, fixedInterval, type RetryState, type RetryStrategy } from './core/api/retry.js';

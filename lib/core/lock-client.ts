@@ -9,12 +9,13 @@ import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
-import { LockBusyError, LockUnavailableError } from './api/errors.js';
-import { LockNotHeldError, LockReentryError } from './api/lease-errors.js';
+import { LockUnavailableError } from './api/errors.js';
+import { unlessBusy } from './acquiring/acquire-errors.js';
+import { LockNotHeldError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Leadership } from './leader/leadership.js';
-import type { Lease, LockedWork } from './api/lease.js';
+import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
@@ -83,6 +84,8 @@ export class LockClient {
   readonly #campaigns: Campaigns;
   /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
+  /** What a call that may be refused leaves out. */
+  readonly #tryDefaults: LockDefaults;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
@@ -123,6 +126,7 @@ export class LockClient {
     this.#adoption = new Adoption(runtime, leases);
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
+    this.#tryDefaults = { ...defaults, waitMs: 0 };
   }
 
   /** Aborts when the shutdown begins. */
@@ -181,14 +185,17 @@ export class LockClient {
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease | null> {
     const names = checkResources(resource, 'tryAcquire');
-    const resolved = { ...resolveLockOptions(options, this.#deps.defaults), waitMs: 0, retry: undefined };
-    try {
-      return await this.#leases.acquire(names, resolved, origin);
-    } catch (error) {
-      // A lock that this context holds itself counts as busy too: a call that never waits cannot wait for itself.
-      if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
-      throw error;
-    }
+    return unlessBusy(this.#leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin));
+  }
+
+  async tryUsing<T>(
+    resource: ResourceNames,
+    optionsOrWork: LockOptions | LockedWork<T> | undefined,
+    maybeWork?: LockedWork<T>,
+  ): Promise<TryUsingResult<T>> {
+    const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
+    const lease = await this.tryAcquire(resource, options);
+    return lease ? { ran: true, value: await this.#leases.runUnder(lease, work) } : { ran: false };
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {

@@ -4,7 +4,7 @@ import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch
 import type { LockObserver } from '../core/api/events.js';
 import type { Latches } from '../core/latch/latches.js';
 import type { Leadership } from '../core/leader/leadership.js';
-import type { Lease, LockedWork } from '../core/api/lease.js';
+import type { Lease, LockedWork, TryUsingResult } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
@@ -60,9 +60,11 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Like {@link acquire}, but never waits: resolves to `null` when a resource is locked. Ignores `waitMs` and `retry`.
+   * Like {@link acquire}, but resolves to `null` when a resource is busy: locked, not free within `waitMs`, or its queue
+   * is full. Waits only with `waitMs` in the options of this call: its default is 0 here, and that of the module does
+   * not count. The wait is that of {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
   tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<Lease | null> {
     return this.#client.tryAcquire(resource, options, this.#client.origin(this.tryAcquire));
@@ -84,6 +86,31 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   ): Promise<T> {
     if (typeof optionsOrWork === 'function') return this.#client.using(resource, undefined, optionsOrWork);
     return this.#client.using(resource, optionsOrWork, work!);
+  }
+
+  /**
+   * Like {@link using}, but does not call the work when a resource is busy: then it resolves to `{ ran: false }`, else
+   * to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
+   *
+   * ```ts
+   * const { ran } = await locks.tryUsing('cache', { waitMs: 200 }, () => refresh());
+   * ```
+   *
+   * @throws LeaseLostError when the lease was lost before the work began; then the work is not called
+   * @throws the errors of {@link tryAcquire}
+   */
+  tryUsing<T>(resource: ResourceNames, work: LockedWork<T>): Promise<TryUsingResult<T>>;
+  tryUsing<T>(
+    resource: ResourceNames,
+    options: LockOptions | undefined,
+    work: LockedWork<T>,
+  ): Promise<TryUsingResult<T>>;
+  tryUsing<T>(
+    resource: ResourceNames,
+    optionsOrWork: LockOptions | LockedWork<T> | undefined,
+    work?: LockedWork<T>,
+  ): Promise<TryUsingResult<T>> {
+    return this.#client.tryUsing(resource, optionsOrWork, work);
   }
 
   /**

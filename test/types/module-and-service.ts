@@ -13,6 +13,7 @@ import {
   RedisLockModule,
   type RedisLockOptionsFactory,
   type RedisLockService,
+  type TryUsingResult,
 } from 'nestjs-redis-lock';
 
 @Injectable()
@@ -78,6 +79,14 @@ export async function service(locks: RedisLockService): Promise<void> {
   expectTypeOf(await locks.acquire('x')).toEqualTypeOf<Lease>();
   expectTypeOf(await locks.acquire(['x', 'y'] as const, { signal: AbortSignal.timeout(5) })).toEqualTypeOf<Lease>();
   expectTypeOf(await locks.tryAcquire('x')).toEqualTypeOf<Lease | null>();
+  const tried = await locks.tryUsing('x', { waitMs: 200 }, async () => 42);
+  expectTypeOf(tried).toEqualTypeOf<TryUsingResult<number>>();
+  expectTypeOf(tried.value).toEqualTypeOf<number | undefined>();
+  if (tried.ran) expectTypeOf(tried.value).toEqualTypeOf<number>();
+  const { ran, value } = await locks.semaphore('x', { permits: 2 }).tryUsing(() => 'done');
+  if (ran) expectTypeOf(value).toEqualTypeOf<string>();
+  // @ts-expect-error: the work stands last
+  await locks.tryUsing('x', () => {}, {});
   expectTypeOf(await locks.using('x', () => 1)).toEqualTypeOf<number>();
   expectTypeOf(await locks.using('x', { waitMs: 0 }, async (lease) => lease.fencingToken)).toEqualTypeOf<number>();
   expectTypeOf(locks.current()).toEqualTypeOf<Lease | undefined>();

@@ -3,6 +3,7 @@ import {
   LockAbortedError,
   LockBusyError,
   LockModeMismatchError,
+  LockQueueFullError,
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
@@ -45,6 +46,25 @@ export function aborted(
   signal: AbortSignal | undefined,
 ): LockAbortedError | LockShutdownError {
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
+}
+
+/** Other callers hold the resource or wait for it, and no longer wait was wanted. It is not an outage or a mistake. */
+export function isBusy(error: unknown): error is LockBusyError | LockTimeoutError | LockQueueFullError {
+  return error instanceof LockBusyError || error instanceof LockTimeoutError || error instanceof LockQueueFullError;
+}
+
+/**
+ * Resolves to `null` where the call to acquire ended because the resource is busy.
+ *
+ * @throws every other error of the call
+ */
+export async function unlessBusy<L>(lease: Promise<L>): Promise<L | null> {
+  try {
+    return await lease;
+  } catch (error) {
+    if (isBusy(error)) return null;
+    throw error;
+  }
 }
 
 /** The resource is in use as something else than the caller takes it for. */

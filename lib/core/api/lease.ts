@@ -1,5 +1,7 @@
+import { InvalidLockOptionsError } from './errors.js';
 import { LEASE_LENGTH, type LockMode } from './lock-options.js';
 import { type OptionsOf, OptionTable } from './option-table.js';
+import { checkWork } from './validation.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
@@ -113,3 +115,22 @@ export function readTransferOptions(options: TransferOptions, leaseMs: number): 
 
 /** Work done under a lease. */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
+
+/**
+ * Takes apart the arguments `(options?, work)` of a call.
+ *
+ * @throws InvalidLockOptionsError when the work is no function, or stands before the options
+ */
+export function optionsAndWork<O, T>(
+  optionsOrWork: O | LockedWork<T> | undefined,
+  work: LockedWork<T> | undefined,
+  source: string,
+): [options: O | undefined, work: LockedWork<T>] {
+  if (typeof optionsOrWork !== 'function') return [optionsOrWork, checkWork(work, source)];
+  if (work === undefined) return [undefined, optionsOrWork as LockedWork<T>];
+  throw new InvalidLockOptionsError(`${source} takes the work last, after the options.`, 'work');
+}
+
+/** What `tryUsing` resolves to: whether the work ran, and what it returned. */
+export type TryUsingResult<T> =
+  { readonly ran: true; readonly value: T } | { readonly ran: false; readonly value?: undefined };

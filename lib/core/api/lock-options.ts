@@ -61,7 +61,7 @@ export interface LockOptions {
   leaseMs?: number;
   /**
    * How long to wait for a busy resource. With 0, the call fails at once with `LockBusyError`. With `Infinity`, it
-   * waits until it is granted. `tryAcquire` ignores it.
+   * waits until it is granted. For `tryAcquire` and `tryUsing` the default is 0, whatever the module's is.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 10000
@@ -125,7 +125,7 @@ export interface LockOptions {
   backgroundRelease?: boolean;
   /**
    * Polls by this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
-   * `tryAcquire` and calls with `waitMs: 0` ignore it.
+   * Calls with `waitMs: 0` ignore it.
    *
    * @default none
    */

@@ -1,14 +1,11 @@
 import type { CompositeLease } from '../lease/composite-lease.js';
-import { mismatched } from '../acquiring/acquire-errors.js';
-import { LockBusyError } from '../api/errors.js';
-import { LockReentryError } from '../api/lease-errors.js';
+import { mismatched, unlessBusy } from '../acquiring/acquire-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { Origin } from '../util/call-site.js';
-import type { Lease, LockedWork } from '../api/lease.js';
+import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 import type { LockState } from '../store/lock-store.js';
 import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphore-options.js';
-import { checkWork } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
 
 /** What a semaphore needs of the locks of this process. */
@@ -61,17 +58,17 @@ export class Semaphore {
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
-    return this.#acquire(options, undefined, this.deps.origin(this.acquire));
+    return this.#acquire(options, this.deps.origin(this.acquire));
   }
 
-  /** Like {@link acquire}, but never waits: resolves to `null` when there are too few permits. Ignores `waitMs` and `retry`. */
+  /**
+   * Like {@link acquire}, but resolves to `null` when there are too few permits. Waits for them only with `waitMs` in
+   * the options of this call: its default is 0 here, and that of the module does not count. See `locks.tryAcquire`.
+   *
+   * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
+   */
   async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
-    try {
-      return await this.#acquire(options, { waitMs: 0, retry: undefined }, this.deps.origin(this.tryAcquire));
-    } catch (error) {
-      if (error instanceof LockBusyError || error instanceof LockReentryError) return null;
-      throw error;
-    }
+    return this.#tryAcquire(options, this.deps.origin(this.tryAcquire));
   }
 
   /**
@@ -82,10 +79,25 @@ export class Semaphore {
   using<T>(work: LockedWork<T>): Promise<T>;
   using<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<T>;
   async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
-    const [options, given] =
-      typeof optionsOrWork === 'function' ? [undefined, optionsOrWork] : [optionsOrWork, maybeWork];
-    const work = checkWork(given);
+    const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
     return this.deps.runUnder(await this.#acquire(options), work);
+  }
+
+  /**
+   * Like {@link using}, but does not call the work when there are too few permits: then it resolves to `{ ran: false }`,
+   * else to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
+   *
+   * @throws the errors of {@link tryAcquire}; then the work was not called
+   */
+  tryUsing<T>(work: LockedWork<T>): Promise<TryUsingResult<T>>;
+  tryUsing<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<TryUsingResult<T>>;
+  async tryUsing<T>(
+    optionsOrWork: PermitOptions | LockedWork<T> | undefined,
+    maybeWork?: LockedWork<T>,
+  ): Promise<TryUsingResult<T>> {
+    const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
+    const lease = await this.#tryAcquire(options);
+    return lease ? { ran: true, value: await this.deps.runUnder(lease, work) } : { ran: false };
   }
 
   /**
@@ -119,14 +131,18 @@ export class Semaphore {
 
   async #acquire(
     options: PermitOptions | undefined,
-    fixed?: Partial<ResolvedLockOptions>,
     origin?: Origin,
+    waitMs?: number,
   ): Promise<SingleLease | CompositeLease> {
     // In JavaScript, null is no options, as in `locks.acquire`.
     const given = options ?? undefined;
     const count = checkPermitOptions(given, this.#total);
     const resolved = this.deps.fill(given, this.#request(count));
-    return this.deps.acquire(this.resource, fixed ? { ...resolved, ...fixed } : resolved, origin);
+    return this.deps.acquire(this.resource, waitMs === undefined ? resolved : { ...resolved, waitMs }, origin);
+  }
+
+  #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | CompositeLease | null> {
+    return unlessBusy(this.#acquire(options, origin, options?.waitMs ?? 0));
   }
 
   #request(count: number): PermitRequest {

@@ -1,8 +1,8 @@
 import { isAbortedBy } from '../../core/util/signals.js';
-import { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../core/api/errors.js';
+import { isBusy } from '../../core/acquiring/acquire-errors.js';
 import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { Lease, LockedWork } from '../../core/api/lease.js';
-import type { BusyError, LockPlan } from './lock-plan.js';
+import type { LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
 /**
@@ -39,10 +39,6 @@ function checkHeld(lease: Lease): void {
   } catch (error) {
     if (!(error instanceof LeaseLostError && error.reason === 'transferred')) throw error;
   }
-}
-
-function isBusy(error: unknown): error is BusyError {
-  return [LockBusyError, LockTimeoutError, LockQueueFullError].some((kind) => error instanceof kind);
 }
 
 /**

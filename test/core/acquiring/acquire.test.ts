@@ -1,7 +1,8 @@
 import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, repliedWhen } from '../../support/world/scripted-store.js';
+import { executedWhen, failing, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 describe('acquiring', () => {
@@ -122,11 +123,120 @@ describe('acquiring', () => {
       expect(world.server.listWaiters('stock')).toEqual([]);
     });
 
-    it('does not wait even when it is told to', async () => {
+    it.each<LockOptions | undefined>([
+      undefined,
+      {},
+      { waitMs: undefined },
+      { retry: { next: () => 10 } },
+      { waitMs: 0, retry: { next: () => 10 } },
+    ])('does not wait with %j, whatever the waitMs of the module', async (options) => {
       await a.locks.acquire('stock');
-      const trying = track(b.locks.tryAcquire('stock', { waitMs: 10_000, retry: { next: () => 10 } }));
+      const c = world.instance('c', { defaults: { waitMs: 60_000 } });
+      const trying = track(c.locks.tryAcquire('stock', options));
       await settle();
       expect(trying.value).toBeNull();
+      expect(c.store.sent('acquire')).toHaveLength(1);
+    });
+
+    it.each([['stock'], [['other', 'stock']]])(
+      'waits for %j as long as it is told to, and no longer',
+      async (names) => {
+        const held = await a.locks.acquire('stock');
+        const trying = track(b.locks.tryAcquire(names, { waitMs: 200 }));
+        await world.clock.advance(199);
+        expect(trying.state).toBe('pending');
+        await world.clock.advance(1);
+        expect(trying.value).toBeNull();
+        expect(eventsOf(b, 'notAcquired').at(-1)).toMatchObject({ error: { code: 'LOCK_TIMEOUT' } });
+        await held.release();
+        expect(world.server.isEmpty).toBe(true);
+      },
+    );
+
+    it.each([['stock'], [['other', 'stock']]])('gets %j when it is released within that time', async (names) => {
+      const held = await a.locks.acquire('stock');
+      const trying = track(b.locks.tryAcquire(names, { waitMs: 200 }));
+      await world.clock.advance(100);
+      await held.release();
+      await settle();
+      expect(trying.value?.isHeld()).toBe(true);
+    });
+
+    it('stands in the fair queue while it waits', async () => {
+      const held = await world.instance('c').locks.acquire('stock');
+      const order: string[] = [];
+      const first = a.locks.tryAcquire('stock', { waitMs: 1_000, cohort: 0 }).then(async (lease) => {
+        order.push('first');
+        await lease?.release();
+      });
+      await settle();
+      const second = b.locks.using('stock', undefined, () => void order.push('second'));
+      await settle();
+      const third = a.locks.tryAcquire('stock', { waitMs: 1_000 }).then((lease) => {
+        order.push('third');
+        return lease?.release();
+      });
+      await held.release();
+      await Promise.all([first, second, third]);
+      expect(order).toEqual(['first', 'second', 'third']);
+    });
+
+    it('polls by the retry strategy of the call, until that gives up', async () => {
+      await a.locks.acquire('stock');
+      const retry = { next: ({ attempt }: { attempt: number }) => (attempt < 3 ? 10 : null) };
+      const trying = track(b.locks.tryAcquire('stock', { waitMs: 10_000, retry }));
+      await world.clock.advance(20);
+      expect(trying.value).toBeNull();
+      expect(b.store.sent('acquire')).toHaveLength(3);
+      expect(eventsOf(b, 'notAcquired')).toMatchObject([{ error: { code: 'LOCK_BUSY' } }]);
+    });
+
+    it('gives null where the queue is full', async () => {
+      await a.locks.acquire('stock');
+      track(b.locks.acquire('stock'));
+      expect(await b.locks.tryAcquire('stock', { waitMs: 1_000, maxWaiters: 1 })).toBeNull();
+      expect(eventsOf(b, 'notAcquired')).toMatchObject([{ error: { code: 'LOCK_QUEUE_FULL' } }]);
+    });
+
+    it.each([0, 1_000])(
+      'throws when the signal aborts or the application shuts down, with waitMs: %d',
+      async (waitMs) => {
+        await a.locks.acquire('stock');
+        const signal = AbortSignal.abort();
+        await expect(b.locks.tryAcquire('stock', { waitMs, signal })).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+        const controller = new AbortController();
+        const trying = track(b.locks.tryAcquire('stock', { waitMs: 1_000, signal: controller.signal }));
+        await settle();
+        controller.abort();
+        await settle();
+        expect(trying.error).toMatchObject({ code: 'LOCK_ABORTED' });
+        const waiting = track(b.locks.tryAcquire('stock', { waitMs: 1_000 }));
+        await b.locks.shutdown(0);
+        expect(waiting.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+        await expect(b.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN' });
+      },
+    );
+
+    it('throws where the resource is a semaphore: waiting would not help', async () => {
+      await a.locks.semaphore('stock', { permits: 2 }).acquire();
+      for (const waitMs of [0, 1_000]) {
+        await expect(b.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' });
+      }
+    });
+
+    it('throws where Redis is not there at the end of the wait', async () => {
+      await a.locks.acquire('stock');
+      const trying = track(b.locks.tryAcquire('stock', { waitMs: 5_000 }));
+      await world.clock.advance(1_000);
+      b.store.fates.acquire = failing('notExecuted');
+      await world.clock.advance(4_000);
+      expect(trying.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    });
+
+    it.each([-1, 1.5, '200', null])('refuses waitMs: %p before anything is sent', async (waitMs) => {
+      const trying = b.locks.tryAcquire('stock', { waitMs: waitMs as number });
+      await expect(trying).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'waitMs' });
+      expect(b.store.commands).toEqual([]);
     });
 
     it('gives the lease of a free resource', async () => {

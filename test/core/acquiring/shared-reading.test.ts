@@ -117,7 +117,7 @@ describe('readers of one process', () => {
   });
 
   it('who ask without queueing read each for themselves', async () => {
-    const leases = [await read(), await a.locks.tryAcquire('stock', READ)];
+    const leases = [await read(), await a.locks.tryAcquire('stock', { ...READ, waitMs: 0 })];
     expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
     for (const lease of leases) await lease!.release();
     await expectNothingLeft();

@@ -246,9 +246,10 @@ describe('a lock that waits for itself', () => {
     expect(a.store.sent('acquire')).toHaveLength(1);
   });
 
-  it('gives null to tryAcquire, which does not wait', async () => {
+  it.each([0, 1_000])('is told to tryAcquire too, with waitMs: %d: it is a mistake, and not busy', async (waitMs) => {
     await a.locks.using('stock', undefined, async () => {
-      expect(await a.locks.tryAcquire('stock')).toBeNull();
+      await expect(a.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
+      await expect(a.locks.tryUsing('stock', { waitMs }, () => {})).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
     });
   });
 

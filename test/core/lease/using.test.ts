@@ -111,3 +111,57 @@ it('using without a function is refused before anything is sent', async () => {
   await expect(locks.using('stock', {}, undefined as never)).rejects.toThrow('using needs a function');
   expect(store.sent('acquire')).toEqual([]);
 });
+
+describe('tryUsing', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    [a, b] = [world.instance('a'), world.instance('b')];
+  });
+
+  it('runs the work under the lease, says so, and releases', async () => {
+    const { ran, value } = await a.locks.tryUsing('stock', (lease) => {
+      expect(a.locks.current()).toBe(lease);
+      return 'sold';
+    });
+    expect([ran, value]).toEqual([true, 'sold']);
+    expect(await a.locks.tryUsing('stock', { mode: 'write' }, async () => {})).toEqual({ ran: true, value: undefined });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('does not run the work where the resource is busy', async () => {
+    await b.locks.acquire('stock');
+    let ran = false;
+    const work = () => (ran = true);
+    const calls = [undefined, { waitMs: 200 }].map((options) => track(a.locks.tryUsing('stock', options, work)));
+    await world.clock.advance(200);
+    expect(calls.map(({ value }) => value)).toEqual([{ ran: false }, { ran: false }]);
+    expect(ran).toBe(false);
+  });
+
+  it('passes on what the work throws, also a busy error of its own', async () => {
+    await b.locks.acquire('other');
+    const nested = a.locks.tryUsing('stock', () => a.locks.acquire('other', { waitMs: 0 }));
+    await expect(nested).rejects.toMatchObject({ code: 'LOCK_BUSY', resource: 'other' });
+    expect(world.server.locks.get('stock')).toBeUndefined();
+  });
+
+  it('throws where the lease was lost before the work began', async () => {
+    a.locks.observers.add(({ type }) => {
+      if (type === 'acquired') world.clock.standStill(LOCK_DEFAULTS.leaseMs);
+    });
+    await expect(a.locks.tryUsing('stock', () => {})).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  });
+
+  it.each([[undefined], [{}, undefined], [() => {}, {}], [() => {}, () => {}]])(
+    'refuses %p before anything is sent',
+    async (...given) => {
+      const call = a.locks.tryUsing('stock', ...(given as unknown as [undefined, () => void]));
+      await expect(call).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
+      expect(a.store.commands).toEqual([]);
+    },
+  );
+});

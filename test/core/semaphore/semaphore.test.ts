@@ -61,6 +61,30 @@ describe('a semaphore', () => {
     expect((await semaphore(b).tryAcquire())!.mode).toBe('semaphore');
   });
 
+  it('waits for permits as long as a try is told to', async () => {
+    const held = await semaphore(a).acquire({ count: 2 });
+    const calls = [200, 400].map((waitMs) => track(semaphore(b).tryAcquire({ count: 2, waitMs })));
+    const running = track(semaphore(b).tryUsing({ count: 2, waitMs: 200 }, () => 'ran'));
+    await world.clock.advance(200);
+    expect([calls[0]!.value, running.value]).toEqual([null, { ran: false }]);
+    await held.release();
+    await settle();
+    await calls[1]!.value!.release();
+    await expectNothingLeft();
+  });
+
+  it('says whether it ran the work', async () => {
+    expect(await semaphore(a).tryUsing({ count: 3 }, ({ mode }) => mode)).toEqual({ ran: true, value: 'semaphore' });
+    const held = await semaphore(a).acquire({ count: 3 });
+    expect(await semaphore(b).tryUsing(() => 'ran')).toEqual({ ran: false });
+    await held.release();
+    for (const given of [[undefined], [{}, undefined], [() => {}, {}]]) {
+      const call = semaphore(a).tryUsing(...(given as unknown as [() => void]));
+      await expect(call).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
+    }
+    await expectNothingLeft();
+  });
+
   it('runs work under permits, with or without options', async () => {
     expect(await semaphore(a).using(async ({ mode }) => mode)).toBe('semaphore');
     const left = await semaphore(a).using({ count: 2 }, () => semaphore(b).available());
@@ -210,7 +234,7 @@ describe('a semaphore', () => {
         const sent = a.store.commands.length;
         await expect(semaphore(a).acquire({ count: 2 })).rejects.toThrow(LockReentryError);
         await expect(semaphore(a).acquire({ count: 2 })).rejects.toThrow('holds 2 of the 3 permits');
-        expect(await semaphore(a).tryAcquire({ count: 2 })).toBeNull();
+        await expect(semaphore(a).tryAcquire({ count: 2 })).rejects.toThrow(LockReentryError);
         expect(a.store.commands).toHaveLength(sent);
         await semaphore(a).using(async () => {
           await expect(semaphore(a).acquire()).rejects.toThrow('holds 3 of the 3 permits');

@@ -25,8 +25,8 @@ export class SimulatedCall {
 
   /** Whether it stands in the line of its process from the beginning. */
   get isInLine(): boolean {
-    const { kind, options, resources } = this.plan;
-    return (kind === 'acquire' || kind === 'using') && options.waitMs !== 0 && resources.length === 1;
+    const { kind, resources } = this.plan;
+    return kind !== 'poll' && kind !== 'adopt' && this.#waitMs !== 0 && resources.length === 1;
   }
 
   /** Whether it stands in the same line as another one that comes after it. */
@@ -59,11 +59,15 @@ export class SimulatedCall {
 
   /** How much longer than it may it has waited already. */
   get overdueMs(): number {
-    const { kind, resources } = this.plan;
-    const { waitMs = Infinity, attemptTimeoutMs = 1_000 } = this.plan.options;
-    const isOneTry = kind === 'tryAcquire' || waitMs === 0;
-    const limit = isOneTry ? attemptTimeoutMs * resources.length : waitMs;
+    const { resources } = this.plan;
+    const { attemptTimeoutMs = 1_000 } = this.plan.options;
+    const limit = this.#waitMs === 0 ? attemptTimeoutMs * resources.length : this.#waitMs;
     return this.instance.clock.now() - this.beganAt - limit - this.cleanUpMs;
+  }
+
+  get #waitMs(): number {
+    const { kind, options } = this.plan;
+    return options.waitMs ?? (kind === 'tryAcquire' ? 0 : Infinity);
   }
 
   /** Of several resources one after another is asked for, and what was granted is released where one is not. */

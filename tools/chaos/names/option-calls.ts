@@ -65,11 +65,16 @@ export const OPTION_CALLS: readonly OptionCall[] = [
     end(await locks.tryAcquire(name, options)),
   ),
   define('using', args(resources, lockOptions, work), (locks, name, options, done) => locks.using(name, options, done)),
+  define('tryUsing', args(resources, lockOptions, work), (locks, name, options, done) =>
+    locks.tryUsing(name, options, done),
+  ),
   define('inspect', args(resource), (locks, name) => locks.inspect(name)),
   define('list', args(optionsOf('prefix', 'limit')), (locks, options) => locks.list(options)),
   define('forceRelease', args(resource, optionsOf('fencingToken')), (locks, name, options) =>
     locks.forceRelease(name, options),
   ),
+  define('assertLocked', args(resources), (locks, name) => locks.assertLocked(name)),
+  define('currentOrThrow', args(resource), (locks, name) => locks.using(name, () => locks.currentOrThrow(name))),
   define('current', args(resource), (locks, name) => locks.current(name)),
   define('observe', args(strangeValue), (locks, observer) => locks.observe(observer)()),
   define('semaphore', args(resource, optionsOf('permits'), permitOptions), async (locks, name, options, permit) =>
@@ -77,6 +82,9 @@ export const OPTION_CALLS: readonly OptionCall[] = [
   ),
   define('semaphore.using', args(resource, permitOptions, work), (locks, name, options, done) =>
     locks.semaphore(name, { permits: 5 }).using(options, done),
+  ),
+  define('semaphore.tryUsing', args(resource, permitOptions, work), (locks, name, options, done) =>
+    locks.semaphore(name, { permits: 5 }).tryUsing(options, done),
   ),
   define('semaphore.resize', args(resource, strangeValue), (locks, name, permits) =>
     locks.semaphore(name, { permits: 5 }).resize(permits),

@@ -41,8 +41,8 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
  * ```
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
- *   method; when the application starts, if the method is a field resolver of GraphQL, for which nothing runs
- *   interceptors
+ *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class is
+ *   no controller, or it is a field resolver of GraphQL
  */
 export function LockHandler(given: Given): MethodDecorator;
 export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;

@@ -5,6 +5,7 @@ import { handlerLocksOf, lockedHandlersOf } from './handler-locks.js';
 import {
   FIELD_RESOLVERS,
   hasMetadataOf,
+  mayBeHandler,
   OF_OTHER_PACKAGES,
   ON_CONTROLLERS,
   ON_GATEWAYS,
@@ -19,11 +20,16 @@ const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Warns of methods with `@LockHandler` that Nest does not run interceptors for. One explorer for each lock service. */
+/**
+ * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held. Warns
+ * where that is not certain. One explorer for each lock service.
+ */
 export class LockHandlerExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
   readonly #discovery: DiscoveryService;
   readonly #lockService: string;
+  /** The methods that are handlers. A controller may also be a provider, for others to inject. */
+  readonly #handlers = new Set<object>();
   /** The methods that were warned of: one class may be a provider of several modules. */
   readonly #warnedOf = new Set<string>();
 
@@ -32,6 +38,7 @@ export class LockHandlerExplorer implements OnModuleInit {
     this.#lockService = lockService;
   }
 
+  /** @throws InvalidLockOptionsError */
   onModuleInit(): void {
     for (const wrapper of this.#discovery.getControllers()) this.#checkClass(wrapper, [...ON_CONTROLLERS, ...ANYWHERE]);
     for (const wrapper of this.#discovery.getProviders()) this.#checkClass(wrapper, ANYWHERE);
@@ -50,7 +57,23 @@ export class LockHandlerExplorer implements OnModuleInit {
     if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
     const where = describeMethod(prototype, name);
     if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
-    if (hasMetadataOf(method, known) || this.#warnedOf.has(where)) return;
+    if (hasMetadataOf(method, known)) return void this.#handlers.add(method);
+    if (this.#handlers.has(method) || this.#warnedOf.has(where)) return;
+    if (hasMetadataOf(method, ON_CONTROLLERS)) {
+      throw neverRuns(
+        where,
+        'the method is a route or a message pattern, but its class is a provider. Add the class to the controllers of ' +
+          'its module',
+      );
+    }
+    if (!mayBeHandler(prototype.constructor, method)) {
+      throw neverRuns(
+        where,
+        'no decorator makes the method a route or a message pattern of a controller, a message of a gateway, a query ' +
+          'or a mutation, and Nest runs interceptors only for these. Add that decorator, or use @DistributedLock, which ' +
+          'locks every call of the method',
+      );
+    }
     this.#warnedOf.add(where);
     this.#logger.warn(
       `${where} has @LockHandler, but Nest is not known to run interceptors for it: it is not a route of a ` +
@@ -67,13 +90,16 @@ export class LockHandlerExplorer implements OnModuleInit {
       .filter(({ token }) => token === GRAPHQL_OPTIONS)
       .map(({ instance }) => instance as { fieldResolverEnhancers?: readonly string[] } | undefined);
     if (options.some((each) => each?.fieldResolverEnhancers?.includes('interceptors'))) return;
-    throw new InvalidLockOptionsError(
-      `${where} has @LockHandler, which would never run: the method is a field resolver, and GraphQLModule runs no ` +
-        `interceptors for field resolvers. Set its option fieldResolverEnhancers: ['interceptors'], or use ` +
-        `@DistributedLock.`,
-      'decorator',
+    throw neverRuns(
+      where,
+      'the method is a field resolver, and GraphQLModule runs no interceptors for field resolvers. Set its option ' +
+        "fieldResolverEnhancers: ['interceptors'], or use @DistributedLock",
     );
   }
+}
+
+function neverRuns(where: string, why: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${where} has @LockHandler, which would never run: ${why}.`, 'decorator');
 }
 
 function isObject(value: unknown): value is object {

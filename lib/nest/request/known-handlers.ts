@@ -17,9 +17,36 @@ export const OF_OTHER_PACKAGES = [
 /** Those that `@nestjs/graphql` runs without interceptors, unless its options say otherwise. */
 export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
 
+/**
+ * What decorators leave on a class or a method that make no handler of it: those of Nest itself, and those whose methods
+ * are called without interceptors. Any other key may belong to a package that runs interceptors.
+ */
+const NO_HANDLERS = new Set([
+  ...ON_CONTROLLERS,
+  'method',
+  'host',
+  'port',
+  'scope:options',
+  'graphql:resolver_name',
+  'graphql:resolver_type',
+  'SCHEDULER_NAME',
+  'SCHEDULER_TYPE',
+  'EVENT_LISTENER_METADATA',
+]);
+const NO_HANDLERS_PATTERN = /^(__\w+__|(design|self|optional):\w+|websockets:\w+|SCHEDULE_\w+|nestjs-redis-lock:.*)$/;
+
+/** Whether a decorator that is not known has left something on the class or the method: it may make a handler of it. */
+export function mayBeHandler(constructor: object, method: object): boolean {
+  return [constructor, method]
+    .flatMap((decorated) => Reflect.getMetadataKeys(decorated) as unknown[])
+    .some((key) => !NO_HANDLERS.has(nameOf(key)) && !NO_HANDLERS_PATTERN.test(nameOf(key)));
+}
+
 /** Whether a decorator has set one of these metadata keys on the method. */
 export function hasMetadataOf(method: object, keys: readonly string[]): boolean {
-  return Reflect.getMetadataKeys(method).some((key: unknown) =>
-    keys.includes(typeof key === 'symbol' ? (key.description ?? '') : String(key)),
-  );
+  return Reflect.getMetadataKeys(method).some((key: unknown) => keys.includes(nameOf(key)));
+}
+
+function nameOf(key: unknown): string {
+  return typeof key === 'symbol' ? (key.description ?? '') : String(key);
 }

@@ -1,5 +1,6 @@
 import { Controller, Get, Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { EventPattern } from '@nestjs/microservices';
+import { Interval } from '@nestjs/schedule';
 import { DistributedLock, InvalidLockOptionsError, LockHandler } from 'nestjs-redis-lock';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -70,14 +71,13 @@ class PlainProvider {
   @LockHandler('x')
   async send(): Promise<void> {}
 
-  @Get('not-a-controller')
   @LockHandler('x')
-  async route(): Promise<void> {}
+  async other(): Promise<void> {}
 }
 
 @Injectable()
 class Inherits extends PlainProvider {
-  override async route(): Promise<void> {}
+  override async other(): Promise<void> {}
 }
 
 @Injectable({ scope: Scope.REQUEST })
@@ -92,8 +92,43 @@ class HelpfulController {
   async help(): Promise<void> {}
 }
 
+@Controller()
+class LostController {
+  @Get()
+  @LockHandler('x')
+  async route(): Promise<void> {}
+}
+
+/** Called without interceptors. */
+@Injectable()
+class Scheduled {
+  @Interval(60_000)
+  @LockHandler('x')
+  async tick(): Promise<void> {}
+}
+
+@SetMetadata('websockets:is_gateway', true)
+class Gateway {
+  @LockHandler('x')
+  async help(): Promise<void> {}
+}
+
+@Injectable()
+class OnCommand {
+  @SetMetadata('discord:slash-command', {})
+  @LockHandler('x')
+  async command(): Promise<void> {}
+}
+
+@SetMetadata('discord:listener', {})
+class OfOtherPackage {
+  @LockHandler('x')
+  async listen(): Promise<void> {}
+}
+
 @Injectable()
 class Billing {
+  @SetMetadata('queue:worker', {})
   @LockHandler({ key: 'x', lockService: 'billing' })
   async send(): Promise<void> {}
 }
@@ -118,20 +153,57 @@ describe('@LockHandler, when the application starts', () => {
     expect(log.at('warn')).toEqual([]);
   });
 
-  it.each([
-    [PlainProvider, ['PlainProvider.send', 'PlainProvider.route']],
-    [Inherits, ['Inherits.send']],
-    [RequestScoped, ['RequestScoped.send']],
-  ])('warns of a method of a provider that no handler’s metadata are on: %p', async (provider, methods) => {
-    const { log } = await start({ imports: [inMemory()], providers: [provider] });
-    const warned = log.at('warn').map((line) => line.split(' has @LockHandler')[0]);
-    expect(warned).toEqual(methods);
-    expect(log.at('warn')[0]).toContain('@DistributedLock');
+  it('says nothing of a controller that is also a provider, and of one whose base class is', async () => {
+    @Injectable()
+    class Base {
+      @Get('base')
+      @LockHandler('x')
+      async base(): Promise<void> {}
+    }
+    @Controller()
+    class Derived extends Base {}
+    const { log } = await start({
+      imports: [inMemory()],
+      controllers: [KnownController, Derived],
+      providers: [KnownController, Base],
+    });
+    expect(log.at('warn')).toEqual([]);
   });
 
-  it('warns of a method of a controller that is no route', async () => {
-    const { log } = await start({ imports: [inMemory()], controllers: [HelpfulController] });
-    expect(log.at('warn').join()).toMatch(/^HelpfulController\.help has @LockHandler/);
+  it.each<[new () => object, string]>([
+    [PlainProvider, 'PlainProvider.send'],
+    [Inherits, 'Inherits.send'],
+    [RequestScoped, 'RequestScoped.send'],
+    [Scheduled, 'Scheduled.tick'],
+    [Gateway, 'Gateway.help'],
+  ])('refuses a method of a provider that no decorator makes a handler: %p', async (provider, where) => {
+    const error = await rejection(start({ imports: [inMemory()], providers: [provider] }));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toBe(
+      `${where} has @LockHandler, which would never run: no decorator makes the method a route or a message pattern of ` +
+        `a controller, a message of a gateway, a query or a mutation, and Nest runs interceptors only for these. Add ` +
+        `that decorator, or use @DistributedLock, which locks every call of the method.`,
+    );
+  });
+
+  it('refuses a method of a controller that is no route', async () => {
+    const error = await rejection(start({ imports: [inMemory()], controllers: [HelpfulController] }));
+    expect(error.message).toMatch(/^HelpfulController\.help has @LockHandler, which would never run: no decorator/);
+  });
+
+  it('refuses a route of a class that is only a provider', async () => {
+    const error = await rejection(start({ imports: [inMemory()], providers: [LostController] }));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toMatch(/^LostController\.route has @LockHandler.* Add the class to the controllers/);
+  });
+
+  it.each([
+    ['the method', OnCommand],
+    ['the class', OfOtherPackage],
+  ])('warns where a decorator of another package on %s may make a handler of it', async (_, provider) => {
+    const { log } = await start({ imports: [inMemory()], providers: [provider] });
+    expect(log.at('warn')).toEqual([expect.stringContaining('has @LockHandler, but Nest is not known to run')]);
+    expect(log.at('warn')[0]).toContain('@DistributedLock');
   });
 
   it('warns once, by the lock service that the method names, wherever the provider is listed', async () => {

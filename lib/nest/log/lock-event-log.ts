@@ -100,17 +100,27 @@ export class LockEventLog {
   }
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {
-    this.#lines.add(`lost: ${reason}`, resource, `${error.message} Its signal has aborted.`, (lines, names) => {
-      return `In the last minute, ${count(lines, 'more lease')} were lost (${reason}): ${names}.`;
-    });
+    this.#lines.add(
+      `lost: ${reason}`,
+      resource,
+      `${error.message} Its signal has aborted. ${see('a-lease-is-lost')}`,
+      (lines, names) => {
+        return `In the last minute, ${count(lines, 'more lease')} were lost (${reason}): ${names}.`;
+      },
+    );
   }
 
   #leaked(event: LockEventOf<'leaked'>): void {
     const { resource, callSite } = event;
-    this.#lines.add(`leaked: ${callSite}`, resource, describeLeak(event), (lines, names) => {
-      const from = callSite ? `, acquired at ${callSite}` : '';
-      return `In the last minute, ${count(lines, 'more lease')} leaked${from}: ${names}.`;
-    });
+    this.#lines.add(
+      `leaked: ${callSite}`,
+      resource,
+      `${describeLeak(event)} ${see('a-lease-leaks')}`,
+      (lines, names) => {
+        const from = callSite ? `, acquired at ${callSite}` : '';
+        return `In the last minute, ${count(lines, 'more lease')} leaked${from}: ${names}.`;
+      },
+    );
   }
 
   #drained({ resources, waitedMs }: LockEventOf<'drained'>): void {
@@ -120,7 +130,8 @@ export class LockEventLog {
     }
     this.#logger.warn(
       `Closing: ${count(resources.length, 'lease')} still held after ${formatDuration(waitedMs)} (shutdown.drainMs): ` +
-        `${quoteSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends.`,
+        `${quoteSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends. ` +
+        see('the-application-closes'),
     );
   }
 
@@ -139,14 +150,14 @@ export class LockEventLog {
     const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
     this.#logger.warn(
       `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs allows, so ` +
-        `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job.`,
+        `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job. ${see('a-wrong-clock')}`,
     );
   }
 
   unreachable(trouble: string): void {
     this.#logger.warn(
       `The application starts, but it is ${trouble}. It keeps trying to connect. Until it is connected, ` +
-        `locks fail with LockUnavailableError.`,
+        `locks fail with LockUnavailableError. ${see('the-application-starts')}`,
     );
   }
 
@@ -157,7 +168,7 @@ export class LockEventLog {
         : 'Until a majority can be reached, locks fail with LockUnavailableError';
     this.#logger.warn(
       `The application starts, but ${troubles.length} of ${nodes} nodes cannot be reached: ${troubles.join('; ')}. ` +
-        `${effect}.`,
+        `${effect}. ${see('the-application-starts')}`,
     );
   }
 
@@ -165,13 +176,21 @@ export class LockEventLog {
   inMemory(): void {
     this.#logger.warn(
       "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every " +
-        'instance. It is meant for tests, but NODE_ENV is production. Set connection to the URL of a Redis.',
+        'instance. It is meant for tests, but NODE_ENV is production. Set connection to the URL of a Redis. ' +
+        see('the-application-starts'),
     );
   }
 
   noInbox(why: string): void {
-    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}.`);
+    this.#logger.warn(
+      `Waiters get no messages from Redis, and ask again every second instead: ${why}. See docs/operations/acl.md.`,
+    );
   }
+}
+
+/** Names the section of the page on the log that has more. */
+function see(section: string): string {
+  return `See docs/operations/logs.md#${section}.`;
 }
 
 function tellFailure(
@@ -181,7 +200,7 @@ function tellFailure(
   next: string,
 ): void {
   const why = error.cause instanceof Error ? error.cause.message : error.message;
-  outage.failed(kind, resource, why, `${error.message}. ${next}`);
+  outage.failed(kind, resource, why, `${error.message}. ${next} ${see('redis-does-not-answer')}`);
 }
 
 /** A release that Redis or a closed service refuses is not tried again. */

@@ -92,7 +92,7 @@ describe('the log and the observers', () => {
         context: 'RedisLock',
         message:
           'The lease of "reports" is no longer held: Redis no longer has it: it was deleted, evicted, or lost with the ' +
-          'data of a restart or fail-over. Its signal has aborted.',
+          'data of a restart or fail-over. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
       },
     ]);
     await eventually(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost', 'releasedAfterLoss']));
@@ -111,9 +111,9 @@ describe('the log and the observers', () => {
     // On a busy machine the connection comes later than the application, and that is said first.
     const warnings = log.at('warn').filter((line) => !line.startsWith('The application starts'));
     const [first, last] = [warnings[0], warnings.at(-1)];
-    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is tried again until the lease ends\.$/);
+    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is tried again until the lease ends\. See docs/);
     expect(last).toMatch(
-      /^The lease of "reports" is no longer held: Redis confirmed no renewal for .* Its signal has aborted\.$/,
+      /^The lease of "reports" is no longer held: Redis confirmed no renewal for .* Its signal has aborted\. See /,
     );
     expect(events.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['renewalFailed', 'lost', 'releasedAfterLoss']),

@@ -37,7 +37,8 @@ describe('the log of a lock service whose Redis is away', () => {
     const failed = a.events.filter(({ type }) => type === 'renewalFailed').length;
     expect(failed).toBeGreaterThan(100);
     expect(log.at('warn')).toEqual([
-      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. It is tried again until the lease ends.',
+      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. It is tried again until the lease ends. ' +
+        'See docs/operations/logs.md#redis-does-not-answer.',
     ]);
     a.store.fates.renew = answered;
     await world.clock.advance(3 * MINUTE_MS);

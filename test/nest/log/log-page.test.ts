@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { slug } from 'github-slugger';
+
+const ROOT = new URL('../../../', import.meta.url);
+
+/** The sections of the page. */
+function sections(): Set<string> {
+  const page = readFileSync(new URL('docs/operations/logs.md', ROOT), 'utf8');
+  return new Set([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => slug(title!)));
+}
+
+describe('the page on the log', () => {
+  const room = new URL('lib/nest/log/', ROOT);
+  const named = readdirSync(room).flatMap((file) => {
+    const code = readFileSync(new URL(file, room), 'utf8');
+    return [...code.matchAll(/\bsee\('([^']+)'\)/g)].map(([, section]) => section!);
+  });
+
+  it('has each section that a line names', () => {
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((section) => !sections().has(section))).toEqual([]);
+  });
+
+  it('has no section that no line names', () => {
+    expect([...sections()].filter((section) => !named.includes(section))).toEqual([]);
+  });
+});

@@ -261,6 +261,16 @@ export class LockClient {
     return origin ? this.#deps.leaks.track(lease, origin) : lease;
   }
 
+  async usingAdopted<T>(
+    text: string,
+    optionsOrWork: AdoptOptions | LockedWork<T> | undefined,
+    maybeWork?: LockedWork<T>,
+  ): Promise<T> {
+    // First, because an adoption takes the lease from every other process that has the text.
+    const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'usingAdopted');
+    return this.#leases.runUnder(await this.adopt(text, options), work);
+  }
+
   /**
    * Refuses new locks and ends all waits. Holders have `drainMs` to end their work. After that their signals abort, and
    * leases that are still held are no longer renewed. Closes the store.

@@ -193,7 +193,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Takes over a lease that any process has transferred with `lease.transfer()`. The lease keeps its fencing token. The
-   * caller must release it.
+   * caller must release it. For work in this process, {@link usingAdopted} does that.
    *
    * @param text what `transfer()` returned
    * @throws LeaseLostError when the lease has ended, or was adopted before
@@ -203,6 +203,24 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
     return this.#client.adopt(text, options, this.#client.origin(this.adopt));
+  }
+
+  /**
+   * Adopts a lease as {@link adopt} does, does the work under it, and then releases it as {@link using} does. The work and
+   * all that it calls hold the lease: {@link current} returns it, and methods with `mode: 'reentrant'` enter it.
+   *
+   * @param text what `transfer()` returned
+   * @throws LeaseLostError when the lease has ended, or was adopted before; then the work is not called
+   * @throws the other errors of {@link adopt}; then the work is not called
+   */
+  usingAdopted<T>(text: string, work: LockedWork<T>): Promise<T>;
+  usingAdopted<T>(text: string, options: AdoptOptions | undefined, work: LockedWork<T>): Promise<T>;
+  usingAdopted<T>(
+    text: string,
+    optionsOrWork: AdoptOptions | LockedWork<T> | undefined,
+    work?: LockedWork<T>,
+  ): Promise<T> {
+    return this.#client.usingAdopted(text, optionsOrWork, work);
   }
 
   /**

@@ -155,6 +155,19 @@ export const OPTION_CALLS: readonly OptionCall[] = [
       }
     },
   ),
+  define(
+    'usingAdopted',
+    args(optionsOf('leaseMs', 'waitMs', 'watchdog', 'maxHoldMs', 'attemptTimeoutMs', 'backgroundRelease'), work),
+    async (locks, options, done) => {
+      const text = await (await locks.acquire('adopted')).transfer();
+      try {
+        await locks.usingAdopted(text, options, done);
+      } catch (error) {
+        await locks.usingAdopted(text, () => {}).catch(() => {});
+        throw error;
+      }
+    },
+  ),
   define('adopt, its text', args(fc.oneof(strangeValue, forgedText())), async (locks, text) =>
     end(await locks.adopt(text)),
   ),

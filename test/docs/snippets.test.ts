@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { useRedis } from '../support/redis/redis-server.js';
-import { type Block, ROOT } from './guides.js';
+import { type Block, readGuide, ROOT } from './guides.js';
 import { compileSnippet, complaintsAbout, createSnippetProgram, snippets } from './snippet-program.js';
 
 /**
@@ -47,6 +47,15 @@ describe('the snippets of the guides', () => {
       .filter((name) => basename(dirname(name)) === 'programs')
       .map((name) => join('docs', name));
     expect(run.toSorted()).toEqual(there.toSorted());
+  });
+
+  it('are a part of the test that they name', () => {
+    const tested = snippets.filter(({ note }) => note?.startsWith('test: '));
+    expect(tested.length).toBeGreaterThan(0);
+    for (const { note, code } of tested) {
+      const withoutImports = code.replace(/^(?:import .*\n)+\n/, '');
+      expect(readGuide(note!.replace('test: ', ''))).toContain(withoutImports);
+    }
   });
 
   describe('that run', () => {

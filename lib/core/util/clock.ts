@@ -79,29 +79,36 @@ export class SystemClock implements Clock {
   readonly #compareEveryMs: number;
   #suspendedMs = 0;
   /** When the clocks were last compared, on the monotonic clock. */
-  #comparedAt: number;
+  #comparedAt = 0;
   /** By how much the wall clock was ahead of the monotonic clock, at the start or after the last jump. */
-  #wallAheadMs: number;
+  #wallAheadMs = 0;
   /** The uptime, and by how much it was ahead of the monotonic clock, at the start or after the last suspend. */
-  #uptimeSeconds: number;
-  #uptimeAheadMs: number;
+  #uptimeSeconds = 0;
+  #uptimeAheadMs = 0;
 
   /** @param compareEveryMs the shortest time between two comparisons of the clocks, in milliseconds */
   constructor(sources: TimeSources = OF_THIS_MACHINE, compareEveryMs = COMPARE_EVERY_MS) {
     this.#sources = sources;
     this.#compareEveryMs = compareEveryMs;
-    const monotonicMs = (this.#comparedAt = sources.monotonicMs());
-    this.#wallAheadMs = sources.wallMs() - monotonicMs;
-    ({ seconds: this.#uptimeSeconds, aheadMs: this.#uptimeAheadMs } = this.#uptime());
+    this.#begin(sources.monotonicMs());
   }
 
   now(): number {
     const monotonicMs = this.#sources.monotonicMs();
-    if (monotonicMs - this.#comparedAt >= this.#compareEveryMs) this.#compare(monotonicMs);
+    const sinceMs = monotonicMs - this.#comparedAt;
+    if (sinceMs >= this.#compareEveryMs || sinceMs < 0) this.#compare(monotonicMs);
     return monotonicMs + this.#suspendedMs;
   }
 
+  #begin(monotonicMs: number): void {
+    this.#comparedAt = monotonicMs;
+    this.#wallAheadMs = this.#sources.wallMs() - monotonicMs;
+    ({ seconds: this.#uptimeSeconds, aheadMs: this.#uptimeAheadMs } = this.#uptime());
+  }
+
   #compare(monotonicMs: number): void {
+    // Only another clock is behind: the fake timers of a test begin at 0. That is no suspend.
+    if (monotonicMs < this.#comparedAt) return this.#begin(monotonicMs);
     this.#comparedAt = monotonicMs;
     const wallAheadMs = this.#sources.wallMs() - monotonicMs;
     const jumpMs = wallAheadMs - this.#wallAheadMs;

@@ -128,6 +128,25 @@ describe('the clock of a process', () => {
     expect(passed()).toBe(500);
   });
 
+  it('takes clocks that begin anew, as fake timers do, for no suspend', async () => {
+    const beginAt0 = () => {
+      const startedAt = machine.awake.now();
+      machine.monotonicMs = () => machine.awake.now() - startedAt;
+    };
+    beginAt0();
+    clock = new SystemClock(machine, 0);
+    await machine.awake.advance(80_000);
+    clock.now();
+    beginAt0(); // while the wall clock and the uptime go on
+    const from = clock.now();
+    for (let second = 1; second <= 100; second++) {
+      await machine.awake.advance(1_000);
+      expect(clock.now() - from).toBe(second * 1_000);
+    }
+    machine.suspend(5_000);
+    expect(clock.now() - from).toBeGreaterThanOrEqual(104_999);
+  });
+
   describe('where the process stands still while it asks for the uptime', () => {
     /** For half a second each, before the answer or after it. */
     const standStill = (times: number, when: 'before' | 'after'): void => {

@@ -1,5 +1,5 @@
 import { aborted, unavailable } from '../acquiring/acquire-errors.js';
-import { askUntil, withTimeout, ask } from '../store/ask.js';
+import { askUntil, ask } from '../store/ask.js';
 import { AttemptLog, failurePause } from '../store/attempts.js';
 import {
   checkCountDown,
@@ -15,8 +15,8 @@ import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import { PendingCall } from '../acquiring/pending-call.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
+import { lookOnce } from '../acquiring/shared-wait.js';
 import type { Runtime } from '../store/runtime.js';
-import { mergeSignals } from '../util/signals.js';
 import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */
@@ -51,8 +51,9 @@ export class Latches implements LatchListener {
     return this.#watches.size;
   }
 
+  /** The message may be about an earlier latch of this name, or forged: so the store is asked. */
   opened(name: string, count: number): void {
-    this.#watches.get(watchKey({ name, count }))?.hear();
+    this.#watches.get(watchKey({ name, count }))?.look();
   }
 
   reconnected(): void {
@@ -104,23 +105,10 @@ export class Latches implements LatchListener {
   }
 
   /** Looks once, without waiting. */
-  async #look(spec: LatchSpec, own: AbortSignal | undefined): Promise<void> {
-    const { clock, alarms, defaults, closing, store } = this.#deps;
-    const { signal, dispose } = mergeSignals(closing, own);
-    const log = new AttemptLog();
-    log.sent(clock.now());
-    const answer = await withTimeout(alarms, store.read(spec), defaults.attemptTimeoutMs, signal);
-    dispose();
-    if (answer.outcome === 'aborted') throw aborted(spec.name, closing, own);
-    if (answer.outcome === 'answered') {
-      const { remaining, ttlMs } = agreed(spec, answer.value);
-      if (remaining === 0) return;
-      log.busy(ttlMs);
-      throw notOpened(spec, remaining, 0, log.attempts, ttlMs);
-    }
-    if (answer.outcome === 'failed') log.failed(answer.error);
-    else log.unanswered(answer.error);
-    throw unavailable(spec.name, log, 'wait for');
+  async #look(spec: LatchSpec, signal: AbortSignal | undefined): Promise<void> {
+    const state = await lookOnce(spec.name, this.#deps, signal, () => this.#deps.store.read(spec));
+    const { remaining, ttlMs } = agreed(spec, state);
+    if (remaining > 0) throw notOpened(spec, remaining, 0, 1, ttlMs);
   }
 
   /** Callers that state different counts do not share a watch: one of them is wrong. */

@@ -1,0 +1,151 @@
+import { aborted, unavailable } from './acquire-errors.js';
+import { Asker, AttemptLog } from '../store/attempts.js';
+import { LockShutdownError } from '../api/errors.js';
+import type { LockStoreError } from '../store/lock-store.js';
+import type { PendingCall, WaitLimits } from './pending-call.js';
+import type { Runtime } from '../store/runtime.js';
+import { mergeSignals } from '../util/signals.js';
+import { withTimeout } from '../store/ask.js';
+
+/**
+ * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and
+ * to make a new one.
+ */
+export const PLACE_MS = 10_000;
+
+/** A message makes this process ask at most this often: any client with access to the channels can send more of them. */
+const LOOK_EVERY_MS = 100;
+
+/** What waiting for something that is not taken needs. */
+export type WaitDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+  readonly store: { trouble(name: string): LockStoreError | undefined };
+};
+
+export type WaitingCall = PendingCall<void, WaitLimits>;
+
+/**
+ * All calls of this process that wait for the same, and take nothing: for a latch to open, or for a resource to be free.
+ * They ask the store together, so a thousand calls cost Redis no more than one. Each question renews the place of this
+ * process among those that are told, and finds a message lost.
+ */
+export abstract class SharedWait<Reply> extends Asker<Reply> {
+  protected readonly calls = new Set<WaitingCall>();
+  /** Of all attempts, for any of the calls. */
+  protected readonly log = new AttemptLog();
+  /** When a message last made this process ask. */
+  #lookedAt = -Infinity;
+  /** Whether another message came since. */
+  #isLookDue = false;
+
+  protected abstract override readonly deps: WaitDeps;
+
+  constructor(
+    /** What is waited for. */
+    readonly name: string,
+    /** Called when no call waits any more. */
+    private readonly onEnd: () => void,
+  ) {
+    super();
+  }
+
+  protected get attemptTimeoutMs(): number {
+    return this.deps.defaults.attemptTimeoutMs;
+  }
+
+  /** The error of a call that has waited for so long, and what it waits for has not come. */
+  protected abstract inVain(waitedMs: number, attempts: number): Error;
+
+  /** @param abortedBy what the call fails with when its signal aborts */
+  join(call: WaitingCall, abortedBy: () => Error): void {
+    const attemptsBefore = this.log.attempts;
+    this.calls.add(call);
+    call.onGivingUp(() => this.#dismiss(call, this.#outOfTime(call, attemptsBefore)));
+    call.onAbort(() => this.#dismiss(call, abortedBy()));
+    if (this.calls.size === 1) this.ask();
+  }
+
+  /** Something has happened, or a message says so: so the store is asked, but not too often. */
+  look(): void {
+    const now = this.deps.clock.now();
+    if (now < this.#lookedAt + LOOK_EVERY_MS) return this.lookSoon();
+    this.#lookedAt = now;
+    this.ask(now);
+  }
+
+  /** The store is asked once more: when the present question is answered, and not too often. */
+  protected lookSoon(): void {
+    const { clock, alarms } = this.deps;
+    const lookAt = this.#lookedAt + LOOK_EVERY_MS;
+    this.#isLookDue = true;
+    if (!this.isAsking && lookAt < this.dueAt) alarms.set(this, Math.max(clock.now(), lookAt));
+  }
+
+  /** The application shuts down: every call fails. */
+  close(): void {
+    this.end((call) => call.fail(new LockShutdownError(this.name)));
+  }
+
+  protected override begin(sentAt: number): number {
+    if (this.#isLookDue) this.#lookedAt = sentAt;
+    this.#isLookDue = false;
+    return super.begin(sentAt);
+  }
+
+  protected refused(): void {
+    this.end((call) => call.fail(unavailable(this.name, this.log, 'wait for')));
+  }
+
+  protected setAlarm(nextAt: number): void {
+    const { clock, alarms } = this.deps;
+    const lookAt = this.#lookedAt + LOOK_EVERY_MS;
+    alarms.set(this, this.#isLookDue ? Math.max(clock.now(), Math.min(nextAt, lookAt)) : nextAt);
+  }
+
+  protected end(tell: (call: WaitingCall) => void): void {
+    this.stop();
+    // First, so that a caller which waits again begins anew.
+    this.onEnd();
+    for (const call of this.calls) tell(call);
+    this.calls.clear();
+  }
+
+  /** As for a lock: the error tells what was known last. */
+  #outOfTime(call: WaitingCall, attemptsBefore: number): Error {
+    const { name, deps, log } = this;
+    const now = deps.clock.now();
+    log.checkSilence(now, deps.defaults.attemptTimeoutMs);
+    log.notice(deps.store.trouble(name));
+    if (log.last !== 'busy') return unavailable(name, log, 'wait for');
+    return this.inVain(call.waitedMs(now), log.attempts - attemptsBefore);
+  }
+
+  #dismiss(call: WaitingCall, error: Error): void {
+    this.calls.delete(call);
+    call.fail(error);
+    if (this.calls.size === 0) this.end(() => {});
+  }
+}
+
+/**
+ * Asks once, without waiting.
+ *
+ * @param own the signal of the caller
+ * @throws LockAbortedError, LockShutdownError, LockUnavailableError
+ */
+export async function lookOnce<T>(
+  name: string,
+  { clock, alarms, defaults, closing }: WaitDeps,
+  own: AbortSignal | undefined,
+  send: () => Promise<T>,
+): Promise<T> {
+  const { signal, dispose } = mergeSignals(closing, own);
+  const log = new AttemptLog();
+  log.sent(clock.now());
+  const answer = await withTimeout(alarms, send(), defaults.attemptTimeoutMs, signal);
+  dispose();
+  if (answer.outcome === 'answered') return answer.value;
+  if (answer.outcome === 'aborted') throw aborted(name, closing, own);
+  if (answer.outcome === 'failed') log.failed(answer.error);
+  else log.unanswered(answer.error);
+  throw unavailable(name, log, 'wait for');
+}

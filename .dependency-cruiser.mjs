@@ -8,7 +8,7 @@ const STORE = [...API, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
-const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch'];
+const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch', 'core/watch'];
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorators'];
 
@@ -31,6 +31,7 @@ export const ROOMS = {
   core: { rooms: [...LEASE, ...FEATURES], why: 'The lock client is the door to leases and to every feature.' },
   'core/singleton': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/watch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   memory: { rooms: STORE, why: 'The backends do not know each other.' },
   quorum: { rooms: STORE, why: 'The backends do not know each other.' },
   'redis/lua': { rooms: [], why: 'Lua only.' },

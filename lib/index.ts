@@ -56,6 +56,7 @@ export { exponentialBackoff, fixedInterval, type RetryState, type RetryStrategy 
 // Semaphores, latches, leadership and singleton jobs
 export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
+export type { WaitUntilFreeOptions } from './core/watch/wait-until-free.js';
 export type { CountdownLatch, CountDownOptions, LatchOptions, LatchWaitOptions } from './core/latch/countdown-latch.js';
 export type { CampaignCallbacks, CampaignOptions } from './core/leader/campaign-options.js';
 export type { DemotionReason, Leadership, LeaderWork, Term } from './core/leader/leadership.js';

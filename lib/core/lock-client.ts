@@ -42,6 +42,7 @@ import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
 import { decodeLeases } from './lease/transfer-text.js';
 import { Watchdog } from './holding/watchdog.js';
+import { LockWatches } from './watch/lock-watches.js';
 import { OrphanReleases } from './store/orphan-releases.js';
 import { quote } from './util/quoted.js';
 
@@ -77,6 +78,8 @@ export class LockClient {
   readonly observers: LockObservers;
   /** What operators see and do. */
   readonly operators: OperatorsView;
+  /** What waits for resources without taking them. */
+  readonly watches: LockWatches;
   readonly #closing = new AbortController();
   readonly #deps: LeaseDeps;
   readonly #leases: LeaseFactory;
@@ -121,6 +124,7 @@ export class LockClient {
     const acquire = (resource: string, lock: ResolvedLockOptions) => leases.acquireOne(resource, lock);
     this.observers = observers;
     this.operators = new OperatorsView(store, localQueues, alarms, defaults.attemptTimeoutMs);
+    this.watches = new LockWatches(deps);
     this.#deps = deps;
     this.#leases = leases;
     this.#adoption = new Adoption(runtime, leases);

@@ -2,6 +2,7 @@ import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
 import { MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
+import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import {
   type AcquireReply,
   closedStore,
@@ -38,6 +39,7 @@ export class MemoryLockStore implements LockStore {
   readonly #closeInbox: () => void;
   #listener: GrantListener | undefined;
   #latchListener: LatchListener | undefined;
+  #freedListener: FreedListener | undefined;
   #isClosed = false;
 
   constructor({ instanceId, server = new MemoryServer(), clientId }: MemoryLockStoreOptions) {
@@ -47,6 +49,7 @@ export class MemoryLockStore implements LockStore {
     this.#closeInbox = server.openInbox(this.clientId, {
       granted: (grant) => this.#listener?.granted(grant),
       latchOpened: (name, count) => this.#latchListener?.opened(name, count),
+      freed: (message) => this.#freedListener?.freed(message),
     });
   }
 
@@ -55,7 +58,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    return { released: this.#release(owner), next: this.#acquire(waiter, leaseMs, queueing) };
+    return { released: this.#release(owner, true), next: this.#acquire(waiter, leaseMs, queueing, true) };
   }
 
   async setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
@@ -125,6 +128,12 @@ export class MemoryLockStore implements LockStore {
     return true;
   }
 
+  async watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+    const server = this.connected();
+    const isFree = server.watch(watcher, watchMs);
+    return { isFree, ttlMs: server.locks.get(watcher.resource)?.lastEndMs ?? 0 };
+  }
+
   fenceOf(): string {
     return 'fence';
   }
@@ -166,12 +175,16 @@ export class MemoryLockStore implements LockStore {
     this.#latchListener = onlyListener(this.#latchListener, listener);
   }
 
+  listenForFreed(listener: FreedListener): void {
+    this.#freedListener = onlyListener(this.#freedListener, listener);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#closeInbox();
   }
 
-  #acquire(waiter: LockOwner, leaseMs: number, queueing: Queueing | undefined): AcquireReply {
+  #acquire(waiter: LockOwner, leaseMs: number, queueing: Queueing | undefined, isPassedOn?: boolean): AcquireReply {
     const server = this.connected();
     const { resource, id: owner, mode, permits } = waiter;
     const { locks, queues, clock } = server;
@@ -184,7 +197,7 @@ export class MemoryLockStore implements LockStore {
     }
     // Waiters are served before this call, also after a holder that died.
     const standing = locks.get(resource);
-    if (!standing || standing.isShared) server.grantWaiting(resource, owner);
+    if (!standing || standing.isShared) server.grantWaiting(resource, owner, undefined, isPassedOn);
     const lock = locks.get(resource);
     const ttlMs = locks.ttlMs(resource);
     if (lock?.isMismatch(waiter)) {
@@ -208,12 +221,12 @@ export class MemoryLockStore implements LockStore {
     return { status: 'queued', ttlMs };
   }
 
-  #release({ resource, id: owner }: LockOwner): boolean {
+  #release({ resource, id: owner }: LockOwner, isPassedOn?: boolean): boolean {
     const server = this.connected();
     server.queues.leave(resource, owner);
     const left = server.locks.remove(resource, owner);
     const lock = server.locks.get(resource);
-    if (!lock || lock.isShared) server.grantWaiting(resource, undefined, left);
+    if (!lock || lock.isShared) server.grantWaiting(resource, undefined, left, isPassedOn);
     return left !== undefined;
   }
 

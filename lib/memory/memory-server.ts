@@ -3,6 +3,7 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import { TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
+import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
 import type { LockOwner, PushedGrant, LockHolder, LockState, LockWaiter } from '../core/store/lock-store.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
@@ -18,6 +19,12 @@ export interface MemoryLatch {
 interface MemoryInbox {
   granted(grant: PushedGrant): void;
   latchOpened(name: string, count: number): void;
+  freed(message: FreedMessage): void;
+}
+
+/** A watcher of a resource, until its watch ends. */
+interface MemoryWatcher extends Watcher {
+  readonly expiresAt: number;
 }
 
 /** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
@@ -38,6 +45,8 @@ export class MemoryServer {
   /** By latch: for each waiting client, when its place expires. */
   readonly latchWaiters: ExpiringMap<Map<string, number>>;
   readonly queues: MemoryQueues;
+  /** By resource, and by their ids. */
+  readonly watchers: ExpiringMap<Map<string, MemoryWatcher>>;
   /** By client. */
   readonly #inboxes = new Map<string, MemoryInbox>();
   #lastTick = 0;
@@ -49,6 +58,7 @@ export class MemoryServer {
     this.latches = new ExpiringMap(clock);
     this.latchWaiters = new ExpiringMap(clock);
     this.queues = new MemoryQueues(clock);
+    this.watchers = new ExpiringMap(clock);
   }
 
   /**
@@ -71,8 +81,9 @@ export class MemoryServer {
    *
    * @param asking the owner that asks: its reply tells it, so grants stop before it
    * @param left the lock that its last member has just left; its number of permits still counts for the next waiter
+   * @param isPassedOn whether the same step takes it for its next owner, so that it is never free
    */
-  grantWaiting(resource: string, asking?: string, left?: MemoryLock): void {
+  grantWaiting(resource: string, asking?: string, left?: MemoryLock, isPassedOn = false): void {
     const last = left?.mode === 'semaphore' ? left : undefined;
     for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
       const { owner, expiresAt, sentAt } = next;
@@ -88,6 +99,41 @@ export class MemoryServer {
       const isFor = (other: string): boolean => other === owner;
       queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
     }
+    if (!isPassedOn && !this.locks.get(resource)) this.#tellWatchers(resource);
+  }
+
+  /** The watcher is told when the resource is free, unless it is. @returns whether it is free */
+  watch(watcher: Watcher, watchMs: number): boolean {
+    const { resource, id } = watcher;
+    if (!this.locks.get(resource)) this.grantWaiting(resource);
+    const isFree = !this.locks.get(resource);
+    const watchers = this.watchers.get(resource) ?? new Map<string, MemoryWatcher>();
+    watchers.delete(id);
+    if (!isFree && watchMs > 0) watchers.set(id, { ...watcher, expiresAt: this.clock.now() + watchMs });
+    this.#keepWatchers(resource, watchers);
+    return isFree;
+  }
+
+  /** Each of them is told once, and is no watcher any more. */
+  #tellWatchers(resource: string): void {
+    const watchers = this.watchers.get(resource)?.values() ?? [];
+    this.watchers.delete(resource);
+    for (const { id, mark, expiresAt } of watchers) {
+      const inbox = this.#inboxes.get(clientOf(id));
+      const isFor = (other: string): boolean => other === id;
+      if (expiresAt > this.clock.now()) queueMicrotask(() => inbox?.freed({ resource, mark, isFor }));
+    }
+  }
+
+  #keepWatchers(resource: string, watchers: Map<string, MemoryWatcher>): void {
+    const now = this.clock.now();
+    let leftMs = 0;
+    for (const { id, expiresAt } of watchers.values()) {
+      leftMs = Math.max(leftMs, expiresAt - now);
+      if (expiresAt <= now) watchers.delete(id);
+    }
+    if (watchers.size > 0) this.watchers.set(resource, watchers, leftMs);
+    else this.watchers.delete(resource);
   }
 
   /** The instances that wait for the resource, in order, once for each waiter. */
@@ -117,8 +163,8 @@ export class MemoryServer {
 
   /** Whether nothing of any resource is left: no lock, no latch and no waiter. */
   get isEmpty(): boolean {
-    const { locks, queues, latches, latchWaiters } = this;
-    return locks.resources().length === 0 && [queues, latches, latchWaiters].every(({ size }) => size === 0);
+    const { locks, queues, latches, latchWaiters, watchers } = this;
+    return locks.resources().length === 0 && [queues, latches, latchWaiters, watchers].every(({ size }) => size === 0);
   }
 
   /** Makes every later fencing tick larger than this one. */

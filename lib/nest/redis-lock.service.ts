@@ -15,6 +15,7 @@ import type { LockState } from '../core/store/lock-store.js';
 import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
+import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
 import { checkFunction } from '../core/api/validation.js';
 import { addServiceClass } from './service-classes.js';
 
@@ -111,6 +112,25 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     work?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     return this.#client.tryUsing(resource, optionsOrWork, work);
+  }
+
+  /**
+   * Resolves when the resource was free: no holder had it, and no waiter was to be granted it. Takes nothing and has no
+   * place in the queue, so it delays no caller. A resource that goes from holder to waiter all the time is never free.
+   * Any caller may have taken the resource before this promise resolves. To work while no other caller has it, use
+   * {@link using}.
+   *
+   * @param resource one name; also that of a semaphore, which is free when no permit is held, `leader:<name>` or
+   *   `cron:<job>`
+   * @throws LockTimeoutError when it was not free within `waitMs`
+   * @throws LockUnavailableError when Redis cannot be reached at the end of `waitMs`, or refuses
+   * @throws LockAbortedError when `signal` aborts
+   * @throws LockReentryError when this async context holds the resource itself
+   * @throws LockShutdownError when the application shuts down
+   * @throws InvalidLockOptionsError when an option or the name is invalid; nothing was sent
+   */
+  waitUntilFree(resource: string, options?: WaitUntilFreeOptions): Promise<void> {
+    return this.#client.watches.waitUntilFree(resource, options);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { fencingTickOf } from '../core/store/fencing-token.js';
+import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { Deferred } from '../core/util/promises.js';
 import { type LockHolder, type LockState, LockStoreError } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
@@ -41,6 +42,21 @@ export async function listOnNodes(
 ): Promise<string[]> {
   const lists = await askAll(nodes, timing, ({ store }) => store.list(prefix, limit, signal));
   return [...new Set(answered(lists).flat())].slice(0, limit);
+}
+
+/** A resource is free where a majority of the nodes says so: the others are too few for a holder. */
+export async function watchNodes(
+  nodes: readonly QuorumNode[],
+  timing: QuorumTiming,
+  watcher: Watcher,
+  watchMs: number,
+): Promise<WatchReply> {
+  const replies = answered(await askAll(nodes, timing, ({ store }) => store.watch(watcher, watchMs)));
+  // When so many nodes will be free, unless leases are renewed. A node that is free has nothing left of a lease.
+  const left = replies.map(({ isFree, ttlMs }) => (isFree ? 0 : ttlMs)).sort((a, b) => a - b);
+  const majority = majorityOf(nodes.length);
+  const isFree = replies.filter((reply) => reply.isFree).length >= majority;
+  return { isFree, ttlMs: isFree ? 0 : Math.max(1, left[majority - 1]!) };
 }
 
 /**

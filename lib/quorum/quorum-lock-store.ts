@@ -14,6 +14,7 @@ import {
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
+import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
 import type { Random } from '../core/util/random.js';
 import type { Candidate } from './candidate.js';
@@ -21,7 +22,7 @@ import { Candidates } from './candidates.js';
 import { ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './changes.js';
 import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
 import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
-import { forceReleaseOnNodes, inspectNodes, listOnNodes } from './operators.js';
+import { forceReleaseOnNodes, inspectNodes, listOnNodes, watchNodes } from './operators.js';
 
 export interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
@@ -60,6 +61,7 @@ export class QuorumLockStore implements LockStore {
   readonly #deps: QuorumDeps;
   readonly #candidates: Candidates;
   #listener: GrantListener | undefined;
+  #freedListener: FreedListener | undefined;
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
     const alarms = new Alarms(clock);
@@ -76,6 +78,11 @@ export class QuorumLockStore implements LockStore {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
         reconnected: () => this.#listener?.reconnected(),
+      });
+      node.store.listenForFreed({
+        // Free at one node: at how many of them, an answer tells.
+        freed: (message) => this.#freedListener?.freed({ ...message, mark: undefined }),
+        reconnected: () => this.#freedListener?.reconnected(),
       });
     });
   }
@@ -188,6 +195,10 @@ export class QuorumLockStore implements LockStore {
     return Promise.reject(semaphoreRefused());
   }
 
+  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+    return watchNodes(this.nodes, this.#deps, watcher, watchMs);
+  }
+
   fenceOf(resource: string): string {
     return this.nodes[0]!.store.fenceOf(resource);
   }
@@ -210,6 +221,10 @@ export class QuorumLockStore implements LockStore {
 
   listen(listener: GrantListener): void {
     this.#listener = onlyListener(this.#listener, listener);
+  }
+
+  listenForFreed(listener: FreedListener): void {
+    this.#freedListener = onlyListener(this.#freedListener, listener);
   }
 
   async close(): Promise<void> {

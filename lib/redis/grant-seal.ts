@@ -5,11 +5,13 @@ import { hash } from 'node:crypto';
  * write others. The seal tells it nothing about the id, and only Redis and the owner can make a seal before the message
  * is sent. The seal covers the token and the stamp as well, so that no other process can change them.
  *
- * @param tokenAndStamp "token sentAt", as in the message
+ * A watcher of a resource has such a secret id too, and the message that the resource is free has such a seal.
+ *
+ * @param said "token sentAt", or the mark of the watcher, as in the message
  */
-export function sealOf(tokenAndStamp: string, owner: string): string {
+export function sealOf(said: string, owner: string): string {
   // The secret comes last: SHA-1 can be continued from a known hash without knowing what was hashed.
-  return hash('sha1', `${tokenAndStamp} ${owner}`);
+  return hash('sha1', `${said} ${owner}`);
 }
 
 /** Stands for an owner id in a reply to other owners. */

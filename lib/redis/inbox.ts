@@ -1,5 +1,6 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import type { PushedGrant } from '../core/store/lock-store.js';
+import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
 import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
@@ -11,15 +12,21 @@ const RETRY_PAUSE_MS = 250;
 const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
 /** "latch count name": a latch is open. */
 const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
+/** "free seal mark resource": a watched resource was free. */
+const FREED_MESSAGE = /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s;
 /** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
-type InboxMessage = { readonly grant: PushedGrant } | { readonly latch: { name: string; count: number } };
+type InboxMessage =
+  | { readonly grant: PushedGrant }
+  | { readonly latch: { name: string; count: number } }
+  | { readonly freed: FreedMessage };
 
 /** Parses a message. Returns `undefined` for a message that the scripts do not write. */
 export function readMessage(message: string): InboxMessage | undefined {
   if (message.length > TOO_LONG) return undefined;
   if (message.startsWith('latch ')) return readLatch(message);
+  if (message.startsWith('free ')) return readFreed(message);
   const grant = readGrant(message);
   return grant && { grant };
 }
@@ -29,6 +36,14 @@ function readLatch(message: string): InboxMessage | undefined {
   if (!parts) return undefined;
   const [, count, name] = parts as unknown as [string, string, string];
   return { latch: { name: decodeResource(name), count: Number(count) } };
+}
+
+function readFreed(message: string): InboxMessage | undefined {
+  const parts = FREED_MESSAGE.exec(message);
+  if (!parts) return undefined;
+  const [seal, mark, resource] = parts.slice(1) as [string, string, string];
+  const isFor = (watcher: string): boolean => sealOf(mark, watcher) === seal;
+  return { freed: { resource: decodeResource(resource), mark: Number(mark), isFor } };
 }
 
 function readGrant(message: string): PushedGrant | undefined {
@@ -48,12 +63,14 @@ function readGrant(message: string): PushedGrant | undefined {
 export interface InboxListener {
   granted(grant: PushedGrant): void;
   latchOpened(name: string, count: number): void;
+  freed(message: FreedMessage): void;
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
 
 /**
- * The channel on which this instance learns of its grants, and of latches that open. There is one subscription, made at
+ * The channel on which this instance learns of its grants, and of what it waits for without taking it: latches that open,
+ * resources that are free. There is one subscription, made at
  * start-up, whatever the instance waits for.
  */
 export class Inbox {
@@ -70,6 +87,7 @@ export class Inbox {
       const said = readMessage(message);
       if (said === undefined) return;
       if ('grant' in said) listener.granted(said.grant);
+      else if ('freed' in said) listener.freed(said.freed);
       else listener.latchOpened(said.latch.name, said.latch.count);
     });
     // A promise, too, keeps the async context in which it was made.

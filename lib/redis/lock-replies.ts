@@ -1,4 +1,5 @@
 import type { LockMode } from '../core/api/lock-options.js';
+import type { WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,
   LockState,
@@ -37,6 +38,12 @@ export function readAcquireReply(reply: unknown): AcquireReply {
 export function readRotateReply(reply: unknown): RotateReply {
   const [released, next] = reply as [number, unknown];
   return { released: released === 1, next: readAcquireReply(next) };
+}
+
+/** The reply of watch.lua: what is left of the holder's lease, or -1. */
+export function readWatchReply(reply: unknown): WatchReply {
+  const ttlMs = reply as number;
+  return { isFree: ttlMs === -1, ttlMs: Math.max(0, ttlMs) };
 }
 
 /** Whether a script that passes locks on has done what it was asked to do. */

@@ -13,6 +13,7 @@ import {
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
+import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection } from './connection/connection.js';
@@ -31,6 +32,7 @@ import {
   SET_DEPTH,
   TRANSFER,
   VERIFY,
+  WATCH,
 } from './script/scripts.js';
 import type { FlaggedScript } from './script/script.js';
 import {
@@ -40,6 +42,7 @@ import {
   readAcquireReply,
   readRotateReply,
   readState,
+  readWatchReply,
   requestOf,
   stamp,
 } from './lock-replies.js';
@@ -70,6 +73,7 @@ export class RedisLockStore implements LockStore {
   readonly #inbox: Inbox;
   #listener: GrantListener | undefined;
   #latchListener: LatchListener | undefined;
+  #freedListener: FreedListener | undefined;
   #isClosed = false;
 
   constructor(options: RedisLockStoreOptions) {
@@ -84,9 +88,11 @@ export class RedisLockStore implements LockStore {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
       latchOpened: (name, count) => this.#latchListener?.opened(name, count),
+      freed: (message) => this.#freedListener?.freed(message),
       reconnected: () => {
         this.#listener?.reconnected();
         this.#latchListener?.reconnected();
+        this.#freedListener?.reconnected();
       },
     });
   }
@@ -168,6 +174,10 @@ export class RedisLockStore implements LockStore {
     return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply));
   }
 
+  watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
+    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], readWatchReply);
+  }
+
   fenceOf(resource: string): string {
     return this.#keys.fence(this.#keys.lock(resource));
   }
@@ -212,6 +222,10 @@ export class RedisLockStore implements LockStore {
 
   listenForLatches(listener: LatchListener): void {
     this.#latchListener = onlyListener(this.#latchListener, listener);
+  }
+
+  listenForFreed(listener: FreedListener): void {
+    this.#freedListener = onlyListener(this.#freedListener, listener);
   }
 
   /** From now on, the connections keep the process alive. */

@@ -18,6 +18,7 @@ import {
 } from '../../lib/core/latch/countdown-latch.js';
 import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
+import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
 import {
   checkPermitOptions,
@@ -69,6 +70,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['LatchOptions', LATCH_OPTIONS],
   ['CountDownOptions', COUNT_DOWN_OPTIONS],
   ['LatchWaitOptions', LATCH_WAIT_OPTIONS],
+  ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
   [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
@@ -164,6 +166,7 @@ describe('the options of the reference', () => {
     CampaignOptions: (option, value) => checkCampaignOptions({ [option]: value }),
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
+    WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),

@@ -20,6 +20,7 @@ import { describeStoreModel } from './histories/store-model.contract.js';
 import { newOwner, enqueue, type Subject, take } from './subjects/subject.js';
 import { describeTickStore } from './contract/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
+import { describeWatch } from './contract/watch.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 import { runs } from '../support/simulation/runs.js';
 
@@ -63,6 +64,7 @@ describe('the in-memory lock store', () => {
   describe('a semaphore', () => describeSemaphoreSize(inMemory));
   describe('transfer', () => describeTransfer(inMemory));
   describe('an operator', () => describeOperators(inMemory));
+  describe('a watcher', () => describeWatch(inMemory));
   describe('in any history', () => {
     describeStoreModel(inMemory, {
       numRuns: runs(300),

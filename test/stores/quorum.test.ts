@@ -13,6 +13,7 @@ import { describeRotation } from './contract/rotation.contract.js';
 import type { Subject } from './subjects/subject.js';
 import { describeTickStore } from './contract/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
+import { describeWatch } from './contract/watch.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 
 /** On a clock that stands still all nodes do the same. */
@@ -35,6 +36,7 @@ describe('a quorum of three in-memory stores', () => {
   describe('downgrade', () => describeDowngrade(inMemory, FEATURES));
   describe('transfer', () => describeTransfer(inMemory, FEATURES));
   describe('an operator', () => describeOperators(inMemory, FEATURES));
+  describe('a watcher', () => describeWatch(inMemory, FEATURES, 3));
 });
 
 describe('the tick store of a quorum', () => {

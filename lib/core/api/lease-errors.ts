@@ -91,7 +91,7 @@ export class LeaseLostError extends LockError {
 
 /**
  * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
- * wants to write, or too few permits are left. Or the call would transfer or downgrade a lease that outer entries
+ * wants to write, too few permits are left, or it waits until the resource is free. Or the call would transfer or downgrade a lease that outer entries
  * still use.
  *
  * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
@@ -104,6 +104,14 @@ export class LockReentryError extends LockError {
     return new LockReentryError(
       `This async context already holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever ` +
         `(mode ${wanted}). Use mode: 'reentrant' for both, or do not lock it again further down.`,
+      resource,
+    );
+  }
+
+  static waitingUntilFree(resource: string, held: string): LockReentryError {
+    return new LockReentryError(
+      `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever. Release ` +
+        `it before waitUntilFree().`,
       resource,
     );
   }

@@ -1,4 +1,5 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
+import type { WatchStore } from './watch-store.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
@@ -125,7 +126,7 @@ export interface Transfer {
  * What core needs from a store of locks. Every method is one atomic step and idempotent by owner: a command that is
  * sent again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
-export interface LockStore {
+export interface LockStore extends WatchStore {
   /** The name of this process where holders are shown. */
   readonly instanceId: string;
   /**

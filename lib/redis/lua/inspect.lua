@@ -21,11 +21,12 @@ local function instanceOf(owner)
 end
 
 local waiters = {}
--- The places come first, each with its data before its owner; then their expiries.
+-- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
-for index = 1, #members / 3 * 2, 2 do
+for index = 1, #members, 2 do
   local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
-  if mode and tonumber(expiry) > now then
+  if not mode then break end
+  if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode

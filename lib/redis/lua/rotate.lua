@@ -17,5 +17,7 @@
 -- @include releasing
 -- @include acquiring
 
+-- The lock is never free in between.
+isPassedOn = true
 local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
 return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }

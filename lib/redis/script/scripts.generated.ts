@@ -231,8 +231,10 @@ end
 
 // include/queue.lua
 const queue = `
--- What a place is written like. isStrange: a sorted set stands there that is somebody else's.
+-- What a place is written like. isStrange: a sorted set stands there that is somebody else's. isWatched: no waiter is left, but
+-- watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)$', 100, false, false
+local isWatched, isPassedOn = false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)
@@ -251,7 +253,7 @@ local function firstWaiter(queueKey)
   while head[1] do
     local number, mode, expiry, sentAt = string.match(head[1], PLACE)
     if not number then
-      isStrange = true
+      if string.sub(head[1], 1, 1) == '!' then isWatched = true else isStrange = true end
       return nil
     end
     if tonumber(expiry) > now then return head[2], number, mode, expiry - now, sentAt, head[1] end
@@ -293,7 +295,26 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   while true do
     local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
-    if not number or owner == own then return lock, owner end
+    if not number or owner == own then
+
+      if isWatched and not isPassedOn and (not lock or lock.used == 0) then
+        local watchers, told = redis.call('ZRANGE', queueKey, 0, 99, 'WITHSCORES'), {}
+        for index = 1, #watchers, 2 do
+          local score, watcher = tonumber(watchers[index + 1]), string.sub(watchers[index], 2)
+          local client = string.match(watcher, '^(.*)/')
+          told[#told + 1] = watchers[index]
+          if client and score > now * 1000 then
+            local mark = string.format('%.0f', score % 1000)
+            redis.pcall('PUBLISH', prefix .. 'inbox:' .. client,
+              'free ' .. redis.sha1hex(mark .. ' ' .. watcher) .. ' ' .. mark .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+          end
+        end
+        redis.call('ZREM', queueKey, unpack(told))
+        if #told == 100 then isCut = true end
+        isWatched = false
+      end
+      return lock, owner
+    end
     local request = parseRequest(mode)
     local isMisfit = lock and isMismatch(lock, request)
     if not isMisfit and not admits(lock, request) then
@@ -420,13 +441,22 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZREM', queueKey, data)
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
   else
-    local length, last = redis.call('ZCARD', queueKey) / 3, 0
+    local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     if length > 0 then
       -- Where the places end and their expiries begin: the last number, and the soonest expiry.
-      local edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
-      -- Not a queue, so this raises Redis's own error.
-      if length % 1 > 0 or string.sub(edge[3], 1, 1) ~= '#' then return redis.call('LLEN', queueKey) end
-      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '+inf') >= maxWaiters then return false end
+      edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+      if length % 1 > 0 or string.sub(edge[1], 1, 1) == '#' or string.sub(edge[3], 1, 1) ~= '#' then
+        -- Watchers stand behind them, and do not count.
+        length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
+        edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+        -- Not a queue, so this raises Redis's own error.
+        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+      end
+    end
+    if length > 0 then
+      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '(100000000000000') >= maxWaiters then
+        return false
+      end
       last = edge[2]
       if tonumber(edge[4]) <= now then
         -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
@@ -766,11 +796,12 @@ local function instanceOf(owner)
 end
 
 local waiters = {}
--- The places come first, each with its data before its owner; then their expiries.
+-- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
-for index = 1, #members / 3 * 2, 2 do
+for index = 1, #members, 2 do
   local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
-  if mode and tonumber(expiry) > now then
+  if not mode then break end
+  if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode
@@ -927,6 +958,8 @@ return passedOn(1)
 
 // rotate.lua
 const rotateScript = `
+-- The lock is never free in between.
+isPassedOn = true
 local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
 return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }
 `;
@@ -1005,6 +1038,37 @@ end
 return latchReply(KEYS[1], count, remaining)
 `;
 
+// watch.lua
+const watchScript = `
+local lock, first = readLock(KEYS[1]), nil
+if lock and lock.used == 0 then lock = nil end
+if not lock then
+  lock, first = grantWaiting(KEYS[1], KEYS[2], KEYS[3], nil)
+  -- This raises Redis's own error.
+  if isStrange then redis.call('LLEN', KEYS[2]) end
+end
+local isFree, member = not lock and not first, '!' .. ARGV[1]
+if isFree or ARGV[3] == '0' then
+  redis.call('ZREM', KEYS[2], member)
+else
+  local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+  if head and not string.find(head, '^[ !]') then redis.call('LLEN', KEYS[2]) end
+  local ttl = redis.call('PTTL', KEYS[2])
+  -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+  if ttl < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+  local score = string.format('%.0f', (now + ARGV[3]) * 1000 + ARGV[2])
+  if redis.call('ZADD', KEYS[2], score, member) == 1 then
+    -- With each one that comes, some of those go whose watch is over: more than come.
+    local over = redis.call('ZRANGE', KEYS[2], 100000000000000, string.format('%.0f', now * 1000), 'BYSCORE', 'LIMIT', 0, 16)
+    if #over > 0 then redis.call('ZREM', KEYS[2], unpack(over)) end
+  end
+  if ttl < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+end
+if isFree then return -1 end
+if not lock or lock.isPartial then return 1 end
+return math.max(1, holderTtl(KEYS[1]))
+`;
+
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
@@ -1027,4 +1091,5 @@ export const SCRIPT_TEXTS = {
   transfer: [clock, holder, lease, members, member, renewal, transferScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
   waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),
+  watch: [clock, fence, take, holder, members, admission, queue, granting, anyLock, lease, watchScript].join('\n'),
 } as const;

@@ -1,5 +1,6 @@
 import type { AcquireReply, RotateReply } from '../../core/store/lock-store.js';
 import type { TickReply } from '../../core/store/tick-store.js';
+import type { WatchReply } from '../../core/store/watch-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
 
 // Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.
@@ -38,6 +39,9 @@ export const FORCE_RELEASE = defineScript('forceRelease');
 export const INSPECT = defineScript('inspect');
 export const RELEASE = defineScript('release');
 export const VERIFY = defineScript('verify');
+
+/** A server that has forgotten its locks does not know which of them are free. */
+export const WATCH = defineScript<WatchReply>('watch', { mayGrant: true });
 
 /** Claims a tick together with the lock of its job. A claim without the lock is made again before the tick runs. */
 export const CLAIM_TICK = defineScript<[TickReply['status'], number, number]>('claimTick', {

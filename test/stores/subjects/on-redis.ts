@@ -21,6 +21,7 @@ import { describeStoreModel } from '../histories/store-model.contract.js';
 import { LONG_MS, type Subject } from './subject.js';
 import { describeTickStore } from '../contract/tick-store.contract.js';
 import { describeTransfer } from '../contract/transfer.contract.js';
+import { describeWatch } from '../contract/watch.contract.js';
 import { describeWriter } from '../contract/writer.contract.js';
 import { runs } from '../../support/simulation/runs.js';
 
@@ -116,6 +117,7 @@ export function describeOnRedis(
     describe('a semaphore', () => describeSemaphoreSize(onRedis));
     describe('transfer', () => describeTransfer(onRedis));
     describe('an operator', () => describeOperators(onRedis));
+    describe('a watcher', () => describeWatch(onRedis));
     if (part === 'locks') return;
     if (histories.locks === 0) return;
     describe('in any history', () => {

@@ -11,6 +11,7 @@ import {
   type StoreFailure,
   type Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { FreedListener, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */
@@ -117,6 +118,17 @@ export class DistantStore implements LockStore {
   listen(listener: GrantListener): void {
     this.inner.listen({
       granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
+      reconnected: () => listener.reconnected(),
+    });
+  }
+
+  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+    return this.#send(() => this.inner.watch(watcher, watchMs));
+  }
+
+  listenForFreed(listener: FreedListener): void {
+    this.inner.listenForFreed({
+      freed: (message) => this.#onTheWay(() => this.home.whenAwake(() => listener.freed(message))),
       reconnected: () => listener.reconnected(),
     });
   }

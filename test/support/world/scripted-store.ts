@@ -11,6 +11,7 @@ import {
   type StoreFailure,
   type Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { FreedListener, FreedMessage, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
@@ -29,6 +30,7 @@ const VERBS = [
   'inspect',
   'list',
   'forceRelease',
+  'watch',
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
@@ -106,6 +108,11 @@ export class ScriptedStore implements LockStore {
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
   readonly #listeners: GrantListener[] = [];
+  /** The messages of free resources that the store behind has sent, whatever became of them. */
+  readonly freedMessages: FreedMessage[] = [];
+  readonly #freedListeners: FreedListener[] = [];
+  /** Whether messages of free resources are lost. */
+  isDeaf = false;
   isClosed = false;
   /** Whether it says that it cannot be asked, before it is asked. */
   trouble: (resource: string) => LockStoreError | undefined = () => undefined;
@@ -126,6 +133,13 @@ export class ScriptedStore implements LockStore {
         fate(() => this.deliver(grant));
       },
       reconnected: () => this.reconnect(),
+    });
+    inner.listenForFreed({
+      freed: (message) => {
+        this.freedMessages.push(message);
+        if (!this.isDeaf) this.deliverFreed(message);
+      },
+      reconnected: () => {},
     });
   }
 
@@ -161,6 +175,12 @@ export class ScriptedStore implements LockStore {
   /** The connection is new: grants may have been missed. */
   reconnect(): void {
     for (const listener of this.#listeners) listener.reconnected();
+    for (const listener of this.#freedListeners) listener.reconnected();
+  }
+
+  /** Brings the instance a message of a free resource: one of `freedMessages` once more, or a forged one. */
+  deliverFreed(message: FreedMessage): void {
+    for (const listener of this.#freedListeners) listener.freed(message);
   }
 
   acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
@@ -221,6 +241,15 @@ export class ScriptedStore implements LockStore {
 
   listen(listener: GrantListener): void {
     this.#listeners.push(listener);
+  }
+
+  /** Its lease is how long the watch lasts; with 0 it only looks. */
+  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+    return this.#send('watch', watcher, { leaseMs: watchMs }, () => this.inner.watch(watcher, watchMs));
+  }
+
+  listenForFreed(listener: FreedListener): void {
+    this.#freedListeners.push(listener);
   }
 
   async close(): Promise<void> {

@@ -43,7 +43,11 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   while true do
     local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
-    if not number or owner == own then return lock, owner end
+    if not number or owner == own then
+
+      -- @inline tell-watchers
+      return lock, owner
+    end
     local request = parseRequest(mode)
     local isMisfit = lock and isMismatch(lock, request)
     if not isMisfit and not admits(lock, request) then

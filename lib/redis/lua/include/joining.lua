@@ -16,13 +16,22 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZREM', queueKey, data)
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
   else
-    local length, last = redis.call('ZCARD', queueKey) / 3, 0
+    local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     if length > 0 then
       -- Where the places end and their expiries begin: the last number, and the soonest expiry.
-      local edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
-      -- Not a queue, so this raises Redis's own error.
-      if length % 1 > 0 or string.sub(edge[3], 1, 1) ~= '#' then return redis.call('LLEN', queueKey) end
-      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '+inf') >= maxWaiters then return false end
+      edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+      if length % 1 > 0 or string.sub(edge[1], 1, 1) == '#' or string.sub(edge[3], 1, 1) ~= '#' then
+        -- Watchers stand behind them, and do not count.
+        length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
+        edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+        -- Not a queue, so this raises Redis's own error.
+        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+      end
+    end
+    if length > 0 then
+      if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '(100000000000000') >= maxWaiters then
+        return false
+      end
       last = edge[2]
       if tonumber(edge[4]) <= now then
         -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.

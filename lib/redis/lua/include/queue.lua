@@ -11,13 +11,20 @@
 -- their expiries, the soonest first. The rank of a member tells how many waiters are before it. A waiter that leaves
 -- takes its members along, and the last one the key, which expires with the last of their places.
 --
+-- Behind them stand the watchers: clients that wait until the lock is free, without a place. Each has one member:
+--
+-- !<watcher>                            score: when its watch ends, in milliseconds times 1000, plus a number below 1000
+--                                       that its client has given it; see watch.lua
+--
 -- A script passes a bounded number of places: each costs some of budget. A script that stops there sets isCut;
 -- granting.lua tells which command goes on.
 
 -- @include clock
 
--- What a place is written like. isStrange: a sorted set stands there that is somebody else's.
+-- What a place is written like. isStrange: a sorted set stands there that is somebody else's. isWatched: no waiter is left, but
+-- watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)$', 100, false, false
+local isWatched, isPassedOn = false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)
@@ -36,7 +43,7 @@ local function firstWaiter(queueKey)
   while head[1] do
     local number, mode, expiry, sentAt = string.match(head[1], PLACE)
     if not number then
-      isStrange = true
+      if string.sub(head[1], 1, 1) == '!' then isWatched = true else isStrange = true end
       return nil
     end
     if tonumber(expiry) > now then return head[2], number, mode, expiry - now, sentAt, head[1] end

@@ -1,0 +1,49 @@
+/** A client that waits until a resource is free, without taking it and without a place in the queue. */
+export interface Watcher {
+  readonly resource: string;
+  /** The client id and a secret random part, like an owner id. */
+  readonly id: string;
+  /** A number of the client from 0 to {@link MARKS} - 1. A {@link FreedMessage} returns the one that was sent last. */
+  readonly mark: number;
+}
+
+/** How many different marks there are. */
+export const MARKS = 1_000;
+
+export interface WatchReply {
+  /** No owner holds the resource, and no live waiter is to be granted it. */
+  readonly isFree: boolean;
+  /** What is left of the holder's lease, in milliseconds; 0 if the resource is free. */
+  readonly ttlMs: number;
+}
+
+/** The store has seen a watched resource free. Its watcher has to ask again to hear of it once more. */
+export interface FreedMessage {
+  readonly resource: string;
+  /** `undefined`: the message is only a reason to ask. */
+  readonly mark: number | undefined;
+  /** Whether it was sent to this watcher, with exactly this mark. Only the store and the watcher can tell. */
+  readonly isFor: (watcher: string) => boolean;
+}
+
+/** Hears of resources that are free. */
+export interface FreedListener {
+  freed(message: FreedMessage): void;
+  /** The connection is new: messages may have been missed. */
+  reconnected(): void;
+}
+
+/** What core needs from a store of locks to wait until one is free. A rejection is a `LockStoreError`. */
+export interface WatchStore {
+  /**
+   * Looks whether the resource is free. What a dead holder has left goes to the waiters first. If it is not free, the
+   * watcher is told when it is, once, within the next `watchMs`. With 0 the store only looks, and ends the watch.
+   */
+  watch(watcher: Watcher, watchMs: number): Promise<WatchReply>;
+  /**
+   * Sets the one listener of this store that hears of free resources.
+   *
+   * @throws Error if it has one already
+   */
+  listenForFreed(listener: FreedListener): void;
+}

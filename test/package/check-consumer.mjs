@@ -1,29 +1,39 @@
 import { cp } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { firstHour } from './first-hour/first-hour.mjs';
 import { npm } from './npm.mjs';
 
 const TEST_MS = 60_000;
 
-/** One fresh project: installs the tarball into it, compiles it (which checks the types), runs it. */
-export async function checkConsumer({ name, parts }, { folder, tarball, redisUrl }) {
+/** One fresh project: does its steps, one after the other. @returns {Promise<boolean>} whether all of them passed */
+export async function checkConsumer({ name, parts, isApplication = false }, { folder, tarball, redisUrl }) {
   for (const part of [...parts, name]) await copy(part, folder);
-  const env = { REDIS_URL: redisUrl, KEY_PREFIX: name };
-  const steps = {
-    install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
-    compile: () => npm(['run', 'compile'], { cwd: folder }),
-    test: () => npm(['test'], { cwd: folder, env, timeoutMs: TEST_MS }),
-  };
+  const consumer = { name, folder, tarball, redisUrl };
+  const steps = isApplication ? firstHour(consumer) : compileAndTest(consumer);
   for (const [step, run] of Object.entries(steps)) {
     const startedAt = Date.now();
-    const { code, output } = await run();
+    const failure = await run().then(
+      () => undefined,
+      (error) => error,
+    );
     const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
-    console.log(`  ${name}: ${step} ${code === 0 ? 'passed' : 'FAILED'} (${seconds} s)`);
-    if (code !== 0) {
-      console.log(output);
+    console.log(`  ${name}: ${step} ${failure === undefined ? 'passed' : 'FAILED'} (${seconds} s)`);
+    if (failure !== undefined) {
+      console.log(failure);
       return false;
     }
   }
   return true;
+}
+
+/** Installs the tarball, compiles the project (which checks the types), runs it. */
+function compileAndTest({ name, folder, tarball, redisUrl }) {
+  const env = { REDIS_URL: redisUrl, KEY_PREFIX: name };
+  return {
+    install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
+    compile: () => npm(['run', 'compile'], { cwd: folder }),
+    test: () => npm(['test'], { cwd: folder, env, timeoutMs: TEST_MS }),
+  };
 }
 
 async function copy(name, folder) {

@@ -1,0 +1,93 @@
+// The first hour of a new user: an application made by the Nest CLI, the packed package, and what README and docs say.
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { npm } from '../npm.mjs';
+import { followPackedLinks } from '../links.mjs';
+import { generateApplication } from './generate.mjs';
+import { checkStarted } from './started.mjs';
+
+const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
+const TEST_MS = 60_000;
+
+/** What a consumer called nest<major>-cli does, step by step. */
+export function firstHour({ name, folder, tarball, redisUrl }) {
+  const major = Number(/\d+/.exec(name)[0]);
+  const application = { name, folder, major, env: { REDIS_URL: redisUrl, KEY_PREFIX: name } };
+  const inMemory = { ...application.env, REDIS_URL: 'memory:' };
+  return {
+    install: () => install(application, tarball),
+    'docs links': () => checkLinks(application),
+    'nest new': () => generateApplication(application),
+    write: () => writeSources(application),
+    'nest start': () => checkStarted(application, 'tsc'),
+    'nest start, swc': () => checkStarted(application, 'swc'),
+    e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
+    'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
+  };
+}
+
+/** As README says, with the versions of the lock file. */
+async function install({ folder, major }, tarball) {
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+  const named = installedByReadme(readme, major);
+  const { packages } = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8'));
+  const specs = named.map(([dependency, wanted]) => {
+    if (dependency === 'nestjs-redis-lock') return tarball;
+    const { version } = packages[`node_modules/${dependency}`];
+    assert.ok(wanted === undefined || version.startsWith(`${wanted}.`), `README names ${dependency}@${wanted}`);
+    return `${dependency}@${version}`;
+  });
+  const args = ['install', ...specs, '--prefer-offline', '--no-audit', '--no-fund'];
+  const output = await npm(args, { cwd: folder });
+  assert.doesNotMatch(output, /warn.*(nestjs-redis-lock|peer|ERESOLVE)/i, output);
+}
+
+/** @returns {[dependency: string, version: string | undefined][]} */
+function installedByReadme(readme, major) {
+  const commands = readme.match(/## Install\n\n```sh\n([^]*?)```/)[1].split('\n');
+  return commands.flatMap((command) => {
+    const [, given, comment = ''] = /^(?:npm install ([^#]*))?(?:# (.*))?$/.exec(command);
+    const instead = new RegExp(`with Nest ${major}, (\\S+)`).exec(comment)?.[1];
+    const names = instead ?? given ?? '';
+    return names
+      .split(' ')
+      .filter((each) => each !== '')
+      .map((each) => {
+        const [, dependency, version] = /^(.[^@]*)(?:@(.*))?$/.exec(each);
+        return [dependency, version];
+      });
+  });
+}
+
+async function checkLinks({ folder }) {
+  const installed = join(folder, 'node_modules/nestjs-redis-lock');
+  const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+  const read = async (path) => [path.slice(installed.length + 1), await readFile(path, 'utf8')];
+  const { followed, broken } = followPackedLinks(new Map(await Promise.all(paths.map(read))));
+  assert.deepEqual(broken, []);
+  assert.ok(followed > 100, `${followed} links`);
+}
+
+async function writeSources({ folder, major }) {
+  for (const part of ['src', 'test']) {
+    for (const file of await readdir(join(SOURCES, part))) {
+      const text = await readFile(join(SOURCES, part, file), 'utf8');
+      await writeFile(join(folder, part, file), major === 11 ? asCommonJs(text) : text);
+    }
+  }
+  const main = join(folder, 'src/main.ts');
+  const text = await readFile(main, 'utf8');
+  const hooked = text.replace('  await app.listen(', '  app.enableShutdownHooks();\n  await app.listen(');
+  assert.notEqual(hooked, text);
+  await writeFile(main, hooked);
+}
+
+/** Imports as the CLI writes them for Nest 11. */
+function asCommonJs(text) {
+  return text.replace(/from '(\.[^']*)\.js'/g, "from '$1'");
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort } from '../../../scripts/redis/free-port.mjs';
+import { NEST } from './generate.mjs';
+import { Running } from './running.mjs';
+
+const START_MS = 60_000;
+const END_MS = 8_000;
+
+/** `nest start`, requests, Ctrl-C. */
+export async function checkStarted({ folder, env }, builder) {
+  const port = await findFreePort();
+  const application = new Running(process.execPath, [NEST, 'start', '--builder', builder], {
+    cwd: folder,
+    env: { ...env, PORT: String(port), NO_COLOR: '1' },
+  });
+  try {
+    await application.prints(/Nest application successfully started/, START_MS);
+    await checkRequests(`http://127.0.0.1:${port}/orders`);
+    await application.interrupt(END_MS);
+    assert.doesNotMatch(application.output, /ERROR|WARN/, application.output);
+  } finally {
+    application.kill();
+  }
+}
+
+async function checkRequests(url) {
+  const post = (path) => fetch(`${url}/${path}`, { method: 'POST' });
+  const paid = await Promise.all([post('7/pay'), post('7/pay'), post('7/pay')]);
+  assert.deepEqual(await Promise.all(paid.map((response) => response.text())), Array(3).fill('paid 7'));
+
+  const packed = await Promise.all([post('8/pack'), post('8/pack')]);
+  assert.deepEqual(
+    packed.map(({ status }) => status).toSorted((a, b) => a - b),
+    [201, 423],
+  );
+  const refused = packed.find(({ status }) => status === 423);
+  assert.match(refused.headers.get('retry-after'), /^[1-5]$/);
+  const { message, ...answer } = await refused.json();
+  assert.deepEqual(answer, { statusCode: 423, error: 'Locked', code: 'LOCK_BUSY' });
+  assert.equal(message, 'Another request is working on this. Try again later.');
+
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const { mostPayingAtOnce, ticks, led } = await (await fetch(url)).json();
+    assert.equal(mostPayingAtOnce, 1);
+    assert.equal(new Set(ticks).size, ticks.length);
+    if (ticks.length >= 2 && led > 0) return;
+    assert.ok(Date.now() < deadline, `in 10 s: ${ticks.length} ticks, led ${led} times`);
+    await sleep(50);
+  }
+}

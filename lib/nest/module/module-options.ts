@@ -55,11 +55,11 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
    */
   durability?: {
     /**
-     * How many replicas must have a grant before it counts: enough that every replica that may become the primary has
-     * it.
+     * How many replicas must have a grant before it counts. With as many as there are, nothing is granted while one
+     * server is down, also after a fail-over: with two replicas, take 1.
      *
      * @allowed 1 to 5
-     * @see docs/operations/topologies.md#durability-of-a-grant
+     * @see docs/operations/topologies.md#how-many-replicas
      */
     replicas: number;
     /**

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/microservices';
 import { type AddressInfo, createServer } from 'node:net';
 import { once } from 'node:events';
-import { firstValueFrom, type Observable, of } from 'rxjs';
+import { EmptyError, firstValueFrom, type Observable, of } from 'rxjs';
 import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { inMemory, type LogBook, useApps } from '../nest-apps.js';
@@ -62,6 +62,18 @@ class StockController {
   @MessagePattern('busy')
   @DistributedLock({ key: 'busy', waitMs: 0 })
   async busy(): Promise<void> {}
+
+  @MessagePattern('skipped')
+  @DistributedLock({ key: 'busy', onBusy: 'skip' })
+  async skipped(): Promise<string | undefined> {
+    return 'counted';
+  }
+
+  @MessagePattern('answered')
+  @DistributedLock({ key: 'busy', waitMs: 0, onBusy: () => ({ busy: true }) })
+  async answered(): Promise<{ busy: boolean }> {
+    return { busy: false };
+  }
 
   @EventPattern('delivered')
   @DistributedLock({ key: 'busy', waitMs: 0 })
@@ -130,6 +142,20 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
 
   it('passes an RpcException of the handler on', async () => {
     expect(await rejection(ask('fails'))).toEqual({ status: 'error', message: 'sold out' });
+  });
+
+  it("with onBusy: 'skip', the client gets no value, and no error: firstValueFrom() rejects", async () => {
+    expect(await ask('skipped')).toBe('counted');
+    await using _lease = await locks.acquire('busy');
+    expect(await rejection(ask('skipped'))).toBeInstanceOf(EmptyError);
+    expect(await firstValueFrom(client.send('skipped', ''), { defaultValue: 'busy' })).toBe('busy');
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('with a function as onBusy, the client gets what it returns', async () => {
+    expect(await ask('answered')).toEqual({ busy: false });
+    await using _lease = await locks.acquire('busy');
+    expect(await ask('answered')).toEqual({ busy: true });
   });
 
   it('tells the caller that the resource is busy, through the filter, and nothing of our insides', async () => {

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { npm } from '../npm.mjs';
 import { followPackedLinks } from '../links.mjs';
+import { succeed } from '../program.mjs';
+import { checkBoots, writeBoots } from './boots.mjs';
 import { generateApplication } from './generate.mjs';
+import { installLibrary } from './library.mjs';
 import { checkStarted } from './started.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
@@ -14,7 +17,8 @@ const TEST_MS = 60_000;
 /** What a consumer called nest<major>-cli does, step by step. */
 export function firstHour({ name, folder, tarball, redisUrl }) {
   const major = Number(/\d+/.exec(name)[0]);
-  const application = { name, folder, major, env: { REDIS_URL: redisUrl, KEY_PREFIX: name } };
+  const isEsm = major > 11;
+  const application = { name, folder, major, isEsm, env: { REDIS_URL: redisUrl, KEY_PREFIX: name } };
   const inMemory = { ...application.env, REDIS_URL: 'memory:' };
   return {
     install: () => install(application, tarball),
@@ -23,6 +27,8 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     write: () => writeSources(application),
     'nest start': () => checkStarted(application, 'tsc'),
     'nest start, swc': () => checkStarted(application, 'swc'),
+    'boot errors': () => checkBoots(application),
+    'two copies': () => checkCopies(application),
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
   };
@@ -73,13 +79,22 @@ async function checkLinks({ folder }) {
   assert.ok(followed > 100, `${followed} links`);
 }
 
-async function writeSources({ folder, major }) {
+async function checkCopies({ folder, env }) {
+  const output = await succeed(process.execPath, ['dist/copies.js'], { cwd: folder, env, timeoutMs: TEST_MS });
+  assert.match(output, /^both copies work$/m);
+}
+
+async function writeSources(application) {
+  const { folder, isEsm } = application;
+  const asWritten = isEsm ? (text) => text : asCommonJs;
   for (const part of ['src', 'test']) {
     for (const file of await readdir(join(SOURCES, part))) {
       const text = await readFile(join(SOURCES, part, file), 'utf8');
-      await writeFile(join(folder, part, file), major === 11 ? asCommonJs(text) : text);
+      await writeFile(join(folder, part, file), asWritten(text));
     }
   }
+  await writeBoots(application, asWritten);
+  await installLibrary(application, join(SOURCES, 'library'));
   const main = join(folder, 'src/main.ts');
   const text = await readFile(main, 'utf8');
   const hooked = text.replace('  await app.listen(', '  app.enableShutdownHooks();\n  await app.listen(');

@@ -1,0 +1,55 @@
+// What a user of a year calls, beside what README shows.
+import { Test, type TestingModule } from '@nestjs/testing';
+import { LockNotHeldError, RedisLockService } from 'nestjs-redis-lock';
+import { AppModule } from './../src/app.module.js';
+
+describe('RedisLockService (e2e)', () => {
+  let app: TestingModule;
+  let locks: RedisLockService;
+
+  beforeAll(async () => {
+    app = await Test.createTestingModule({ imports: [AppModule] }).compile();
+    await app.init();
+    locks = app.get(RedisLockService);
+  });
+
+  afterAll(() => app.close());
+
+  it('tryAcquire waits as long as it is told, then there is no lease', async () => {
+    const lease = await locks.acquire('cache');
+    const from = performance.now();
+    expect(await locks.tryAcquire('cache')).toBe(null);
+    expect(await locks.tryAcquire('cache', { waitMs: 200 })).toBe(null);
+    expect(performance.now() - from).toBeGreaterThan(190);
+    const waiting = locks.tryAcquire('cache', { waitMs: 5_000 });
+    await lease.release();
+    const next = await waiting;
+    expect(next!.fencingToken).toBeGreaterThan(lease.fencingToken);
+    await next!.release();
+  });
+
+  it('tryUsing says whether the work ran', async () => {
+    const lease = await locks.acquire('cache');
+    expect(await locks.tryUsing('cache', async () => 17)).toEqual({ ran: false });
+    await lease.release();
+    expect(await locks.tryUsing('cache', async () => 17)).toEqual({ ran: true, value: 17 });
+  });
+
+  it('assertLocked and currentOrThrow refuse work without the lock', async () => {
+    expect(() => locks.assertLocked('stock')).toThrow(LockNotHeldError);
+    expect(() => locks.currentOrThrow()).toThrow(LockNotHeldError);
+    await locks.using('stock', async (lease) => {
+      locks.assertLocked('stock');
+      expect(locks.currentOrThrow('stock')).toBe(lease);
+      expect(() => locks.assertLocked('other')).toThrow('"other"');
+    });
+  });
+
+  it('usingAdopted works under a lease of another call', async () => {
+    const lease = await locks.acquire('import');
+    const text = await lease.transfer();
+    const token = await locks.usingAdopted(text, async () => locks.currentOrThrow('import').fencingToken);
+    expect(token).toBe(lease.fencingToken);
+    expect((await locks.inspect('import')).holders).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+// What an application says at boot when something is wrong.
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runProgram } from '../program.mjs';
+
+const BOOT_MS = 30_000;
+const AT_ONCE = 2;
+
+const BOOT = `import { NestFactory } from '@nestjs/core';
+
+export async function boot(module: object): Promise<void> {
+  const app = await NestFactory.create(module as never);
+  await app.init();
+  console.log('booted');
+  await app.close();
+}
+`;
+
+const IMPORTS = `import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { DistributedLock, LockHandler, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { boot } from './boot.js';
+
+const shown = [Controller, Get, ScheduleModule, DistributedLock, LockHandler, RedisLockService, SingletonCron];
+void shown;
+const inMemory = RedisLockModule.forRoot({ connection: 'memory:' });
+void inMemory;
+`;
+
+const module = (imports, providers, controllers = '') =>
+  `@Module({ imports: [${imports}], providers: [${providers}], controllers: [${controllers}] })\nclass Shop {}\nvoid boot(Shop);\n`;
+
+const job = (className) =>
+  `@Injectable()\nclass ${className} {\n  @SingletonCron('0 1 * * *', { name: 'report' })\n  async run(): Promise<void> {}\n}\n`;
+
+const INJECTED = '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n}\n';
+const DECORATED = "@Injectable()\nclass Orders {\n  @DistributedLock('order')\n  async pay(): Promise<void> {}\n}\n";
+const LOCKED_PROVIDER = "@Injectable()\nclass Orders {\n  @LockHandler('order')\n  async pay(): Promise<void> {}\n}\n";
+
+/** `starts` is whether the application starts all the same. */
+const BOOTS = [
+  {
+    name: 'no-module',
+    text: DECORATED + module('', 'Orders'),
+    says: /RedisLockService: import RedisLockModule\.forRoot\(\{ \.\.\. \}\) in your root module/,
+  },
+  {
+    name: 'no-module-for-injection',
+    text: INJECTED + module('', 'Orders'),
+    says: /can't resolve dependencies of the Orders \(\?\)[^]*RedisLockService at index \[0\]/,
+  },
+  {
+    name: 'registered-twice',
+    text: module("inMemory, RedisLockModule.forRoot({ connection: 'memory:' })", ''),
+    says: /RedisLockModule is registered 2 times as "default" in one application: at .*registered-twice/,
+  },
+  {
+    name: 'option-out-of-range',
+    text: module("RedisLockModule.forRoot({ connection: 'memory:', waitMs: -1 })", ''),
+    says: /InvalidLockOptionsError: waitMs must be/,
+  },
+  {
+    name: 'two-jobs-of-one-name',
+    text: job('Reports') + job('Bills') + module('ScheduleModule.forRoot(), inMemory', 'Reports, Bills'),
+    // The scheduler refuses it too; which of them comes first depends on its version.
+    says: /Two singleton jobs are called "report"|given name \(report\) already exists/,
+  },
+  {
+    name: 'no-schedule-module',
+    text: job('Reports') + module('inMemory', 'Reports'),
+    says: /WARN.*ScheduleModule is not imported, so .*"report".* never run.*Import ScheduleModule\.forRoot\(\)/,
+    starts: true,
+  },
+  {
+    name: 'lock-handler-on-a-provider',
+    text: LOCKED_PROVIDER + module('inMemory', 'Orders'),
+    says: /Orders\.pay has @LockHandler, which would never run: .*use @DistributedLock/,
+  },
+  {
+    name: 'memory-in-production',
+    text: module('inMemory', ''),
+    env: { NODE_ENV: 'production' },
+    says: /NODE_ENV is production\. Set connection/,
+    starts: true,
+  },
+  {
+    name: 'redis-is-down',
+    text: INJECTED + module("RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' })", 'Orders'),
+    says: /WARN.*ECONNREFUSED 127\.0\.0\.1:1/,
+    starts: true,
+  },
+];
+
+export async function writeBoots({ folder }, asWritten) {
+  await mkdir(join(folder, 'src/boots'));
+  const files = [['boot', BOOT], ...BOOTS.map(({ name, text }) => [name, IMPORTS + text])];
+  await Promise.all(files.map(([name, text]) => writeFile(join(folder, `src/boots/${name}.ts`), asWritten(text))));
+}
+
+/** They have been compiled with the application. */
+export async function checkBoots({ folder, env }) {
+  const waiting = [...BOOTS];
+  const failures = [];
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { name, env: special, says, starts = false } = next;
+      const { code, output } = await runProgram(process.execPath, [`dist/boots/${name}.js`], {
+        cwd: folder,
+        env: { ...env, ...special, NO_COLOR: '1' },
+        timeoutMs: BOOT_MS,
+      });
+      const isRight = says.test(output) && (code === 0) === starts && /^booted$/m.test(output) === starts;
+      if (!isRight) failures.push(`${name}: exit code ${code}, expected ${says}\n${output}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  assert.equal(failures.length, 0, failures.join('\n\n'));
+}

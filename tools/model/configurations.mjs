@@ -7,6 +7,7 @@ const anything = {
   IDS0: 1, // contender ids of instance 0
   CALLERS0: 1, // local callers of instance 0, and of each of the others
   CALLERS1: 1,
+  MIN: 0, // minHoldMs of all leases
   COHORT: 0, // hand-overs in memory in a row
   TICKS: 3, // token ticks, after which a run is cut
   DEAF: 1, // PUBLISH may reach nobody though the instance lives
@@ -52,6 +53,11 @@ export const configurations = [
       CHECK: 'KNOWN+NOTHING',
     },
   },
+  { name: 'minimum', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, MIN: 3, ...noLoss, GIVE_UPS: 1, CHECK: 'KNOWN+NOTHING' } },
+  {
+    name: 'kept',
+    set: { ...prompt, CALLERS0: 2, CALLERS1: 1, MIN: 4, CRASHES: 1, MAX_IDLE: 5, CHECK: 'KNOWN+PROGRESS+IN_TURN' },
+  },
 ].map(({ name, set }) => ({ name, set: { ...anything, ...set } }));
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
@@ -73,6 +79,8 @@ export const mutants = [
   // Without KNOWN, as above.
   { name: 'RELEASE_FOREIGN', in: 'stranger', property: 'tokens_grow', set: { CHECK: 0 } },
   { name: 'NO_SEAL', in: 'stranger', property: 'tokens_grow', set: { CHECK: 0 } },
+  { name: 'KEEP_OWNER', in: 'minimum', property: 'minimum_is_kept' },
+  { name: 'KEEP_LEASE', in: 'kept', property: 'minimum_is_kept' },
   { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
 ].map(({ name, in: configuration, property, set }) => ({
   name,

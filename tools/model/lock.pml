@@ -6,6 +6,7 @@
  * left of it: strictly before its deadline, which stands for the drift allowance. */
 #define LEASE 2
 #define NOBODY 0
+#define KEPT 254                              /* owner of a lock that was released before its minimum, MIN ticks */
 #define ANY 255                               /* for a fault: any number of times */
 #define CONTENDERS (IDS0 + INSTANCES - 1)     /* contender ids: 1 to IDS0 of instance 0, one of each other */
 #define INSTANCE(c) ((c) <= IDS0 -> 0 : (c) - IDS0)
@@ -18,9 +19,10 @@
 #define COUNT_DOWN(t) t = ((t) > 0 -> (t) - 1 : 0)
 #define USE(fault) fault = (fault == ANY -> ANY : fault - 1)
 
-/* What a failure names. The first three are always checked, the others if CHECK, a sum, has their number. */
+/* What a failure names. The first three and minimum_is_kept are always checked, the others if CHECK, a sum, has their
+ * number. */
 hidden byte one_valid_holder, tokens_grow, only_the_owner_changes, redis_knows_the_lease, nothing_left;
-hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_owner_is_gone;
+hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_owner_is_gone, minimum_is_kept;
 #define KNOWN 1     /* redis_knows_the_lease */
 #define NOTHING 4   /* nothing_left: neither */
 #define IN_TURN 8   /* first_in_first_out */
@@ -28,9 +30,10 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 
 /* The mutants: MUTANT is 0 or one of these. */
 mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
-  LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL };
+  LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL, KEEP_OWNER,
+  KEEP_LEASE };
 
-mtype = { ACQUIRE, RELEASE, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
+mtype = { ACQUIRE, RELEASE, RETAIN, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
 mtype = { IDLE, WAIT, HOLD, LEAVE, DONE, CRASHED };
 byte crashes = CRASHES, lostCommands = LOST_COMMANDS, lostReplies = LOST_REPLIES, lostMessages = LOST_MESSAGES;
 byte doubled = DOUBLED, giveUps = GIVE_UPS, replays = REPLAYS; /* how many are still allowed */
@@ -38,6 +41,7 @@ hidden byte x, y, z, who, old, head, headTtl, headStamp, ownerBefore, ttlBefore,
 
 /* ---- Redis ---- */
 byte owner, ttl, token, fence;                /* the lock; the last tick */
+byte minimum;                                 /* what is left of MIN ticks since the grant: the token tells it */
 byte queue[CONTENDERS], waiters;              /* FIFO, and its length */
 byte expiry[CONTENDERS + 1], stamp[CONTENDERS + 1]; /* of a waiter; the stamp is of the acquire that set the expiry */
 byte deaf; /* 1 + the instance whose inbox nobody listens to while this script runs */
@@ -54,9 +58,11 @@ mtype state[INSTANCES] = IDLE;
 byte contender[INSTANCES], rotated[INSTANCES]; /* `rotated`: of a rotate that is not answered yet */
 byte left[INSTANCES], leaseToken[INSTANCES], handOvers[INSTANCES]; /* the lease */
 byte idsUsed[INSTANCES], callers[INSTANCES] = CALLERS1; /* local callers not served yet, with the present one */
+bit retains[INSTANCES];                       /* LEAVE: it has held the lock, and releases it not before its minimum */
 bit told[INSTANCES];                          /* PROMPT: has sent its one command of this tick */
 bit unanswered[CONTENDERS + 1];               /* a reply to an acquire or rotate of this contender was lost */
 byte lastToken;                               /* ghost: of the last lease that started */
+byte keptFor;                                 /* ghost: for how long no other lease may begin */
 byte place[INSTANCES], placed;                /* ghost, IN_TURN: the order in which the waiting instances were queued */
 byte idle, unowned, dead[INSTANCES];          /* ghosts, PROGRESS: ticks */
 #define VALID(i) (state[i] == HOLD && left[i] > 0)
@@ -95,7 +101,10 @@ inline joinQueue(c, sent) {                   /* at the tail, or in place; expir
   find(c); if :: x == waiters -> queue[x] = c; waiters++; noteArrival(c) :: else fi;
   expiry[c] = LEASE; stamp[c] = sent
 }
-inline takeLock(c, forTicks) { owner = c; ttl = forTicks; fence++; token = fence * TOKENS_PER_TICK; noteGrant(c) }
+inline takeLock(c, forTicks) {
+  minimum_is_kept = keptFor == 0; assert(minimum_is_kept);
+  owner = c; ttl = forTicks; minimum = MIN; fence++; token = fence * TOKENS_PER_TICK; noteGrant(c)
+}
 inline publish(c, echoed) { /* here an inbox holds one message: of two, one is lost, the old or the new */
   if
   :: state[INSTANCE(c)] != CRASHED && (inbox[INSTANCE(c)].contender == 0 || lostMessages == 0) ->
@@ -109,7 +118,7 @@ inline publish(c, echoed) { /* here an inbox holds one message: of two, one is l
   fi
 }
 inline grantNext() {                          /* to the first live waiter; without one the lock is deleted */
-  owner = NOBODY; ttl = 0; token = 0;
+  owner = NOBODY; ttl = 0; token = 0; minimum = 0;
   do
   :: owner != NOBODY || waiters == 0 -> break
   :: else ->
@@ -137,6 +146,14 @@ inline release(c, k) {                        /* withdraw is the same */
   :: else -> if :: owner == NOBODY -> grantNext() :: else fi; wire[k].reply = LOST /* its holder died */
   fi
 }
+inline retain(c, k) {                         /* release, but not before the minimum: then the lock has no owner */
+  if
+  :: owner == c && minimum > 0 ->
+     keptFor = minimum; ttl = (MUTANT == KEEP_LEASE -> LEASE : minimum);
+     owner = (MUTANT == KEEP_OWNER -> c : KEPT); wire[k].reply = OK
+  :: else -> release(c, k)
+  fi
+}
 inline renew(c, k) {
   if
   :: owner == c || MUTANT == RENEW_ANY && owner != NOBODY -> ttl = LEASE; wire[k].reply = OK
@@ -150,6 +167,7 @@ inline execute(k) {
   if
   :: wire[k].command == ACQUIRE -> acquire(who, k)
   :: wire[k].command == RELEASE -> release(who, k)
+  :: wire[k].command == RETAIN -> retain(who, k)
   :: wire[k].command == RENEW -> renew(who, k)
   :: wire[k].command == ROTATE -> release(old, k); acquire(who, k)
   fi;
@@ -189,11 +207,12 @@ inline startLease(i, valid, itsToken) {
 inline endLease(i) { left[i] = 0; leaseToken[i] = 0; handOvers[i] = 0 }
 inline newContender(i) { idsUsed[i]++; contender[i] = (i == 0 -> idsUsed[i] : IDS0 + i); endLease(i); state[i] = WAIT }
 inline finish(i) {                            /* the next local caller begins with a new contender */
-  noteDeparture(i); endLease(i); contender[i] = 0; rotated[i] = 0; callers[i]--;
+  noteDeparture(i); endLease(i); contender[i] = 0; rotated[i] = 0; retains[i] = 0; callers[i]--;
   state[i] = (callers[i] > 0 && CAN_BEGIN(i) -> IDLE : DONE)
 }
 inline leave(i) {                             /* to send release (or withdraw) until it is answered */
-  printf("client %d leaves\n", i); noteDeparture(i); endLease(i); state[i] = LEAVE; told[i] = 0
+  printf("client %d leaves\n", i); retains[i] = (MIN > 0 && state[i] == HOLD);
+  noteDeparture(i); endLease(i); state[i] = LEAVE; told[i] = 0
 }
 inline lose(i) { /* a late renewal may have kept the lock, so it is released all the same */
   if :: MUTANT == LOSE_SILENTLY -> finish(i) :: else -> leave(i) fi
@@ -215,7 +234,7 @@ inline onReply(k) {
      :: left[y] == 0 && MUTANT != REVIVE || wire[k].reply == LOST -> lose(y)
      :: else -> if :: wire[k].reply != QUEUED && wire[k].left > left[y] -> left[y] = wire[k].left :: else fi
      fi; clear(k)
-  :: who == contender[y] && state[y] == LEAVE && wire[k].command == RELEASE -> finish(y); clear(k)
+  :: who == contender[y] && state[y] == LEAVE && (wire[k].command == RELEASE || wire[k].command == RETAIN) -> finish(y); clear(k)
   :: else -> /* a late grant, or a late place in the queue: the slot goes on with the release that answers it */
      if
      :: (wire[k].reply == GRANTED && MUTANT != KEEP_LATE_GRANT || wire[k].reply == QUEUED) &&
@@ -263,13 +282,13 @@ proctype Client(byte i) {
   :: d_step { state[i] == WAIT && giveUps > 0 && callers[i] > 1 -> USE(giveUps); callers[i]-- } /* or is inherited */
   :: d_step { VALID(i) && DUE(i) -> send(i, RENEW, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
   :: d_step { VALID(i) -> leave(i) }
-  :: d_step { VALID(i) && callers[i] > 1 && handOvers[i] < COHORT -> /* in memory: the next token, the same deadline */
+  :: d_step { VALID(i) && callers[i] > 1 && handOvers[i] < COHORT && MIN == 0 -> /* in memory: the next token, the same deadline */
        callers[i]--; handOvers[i]++; x = leaseToken[i] + (MUTANT != SAME_TOKEN); startLease(i, left[i], x) }
-  :: d_step { VALID(i) && callers[i] > 1 && CAN_BEGIN(i) && FREE(i) -> callers[i]--; rotated[i] = contender[i];
+  :: d_step { VALID(i) && callers[i] > 1 && CAN_BEGIN(i) && FREE(i) && MIN == 0 -> callers[i]--; rotated[i] = contender[i];
        newContender(i); send(i, ROTATE, contender[i], rotated[i], LEASE); told[i] = PROMPT; sortWires() }
   :: d_step { state[i] == HOLD && left[i] == 0 -> lose(i) }
   :: d_step { state[i] == LEAVE && DUE(i) -> /* after an unanswered rotate there are two to release */
-       y = (rotated[i] != 0 -> rotated[i] : contender[i]); send(i, RELEASE, y, 0, 0); told[i] = PROMPT; sortWires() }
+       y = (rotated[i] != 0 -> rotated[i] : contender[i]); if :: retains[i] -> send(i, RETAIN, y, 0, 0) :: else -> send(i, RELEASE, y, 0, 0) fi; told[i] = PROMPT; sortWires() }
   :: d_step { state[i] != DONE && state[i] != CRASHED && crashes > 0 -> USE(crashes);
        printf("client %d crashes\n", i); finish(i); callers[i] = 0; state[i] = CRASHED }
   od
@@ -332,7 +351,7 @@ proctype Monitor() {
   :: d_step { VALID(0) + VALID(1) + (INSTANCES == 3 && VALID(INSTANCES - 1)) > 1 ->
        one_valid_holder = 0; assert(one_valid_holder) }
   :: d_step { (CHECK & KNOWN) && !EVERY(BACKED) -> redis_knows_the_lease = 0; assert(redis_knows_the_lease) }
-  :: d_step { (CHECK & NOTHING) && QUIET && owner + waiters > 0 -> nothing_left = 0; assert(nothing_left) }
+  :: d_step { (CHECK & NOTHING) && QUIET && (owner == KEPT -> waiters : owner + waiters) > 0 -> nothing_left = 0; assert(nothing_left) }
   :: false
   od
 }
@@ -343,7 +362,7 @@ proctype Monitor() {
   told[i] && (state[i] != HOLD || left[i] > 0) || state[i] == WAIT && MUTANT == NO_HEARTBEAT))
 #define NOT_WAITING(i) (state[i] != WAIT)
 #define NOT_VALID(i) (!VALID(i))
-#define NOT_OVERDUE(i) (dead[i] <= LEASE || owner == NOBODY || INSTANCE(owner) != i)
+#define NOT_OVERDUE(i) (dead[i] <= LEASE || owner == NOBODY || owner == KEPT || INSTANCE(owner) != i)
 /* Nothing can be granted to it any more: one state, whether that is known or not. */
 #define FORGOTTEN(c) (contender[INSTANCE(c)] != (c) && expiry[c] == 0 && inbox[INSTANCE(c)].contender != (c) && \
   heard.contender == 0 && !ASKS(INSTANCE(c), FIRST_WIRE(INSTANCE(c)), c) && WIRES0 == 1)
@@ -365,7 +384,8 @@ proctype Clock() {
        for (x : 1 .. CONTENDERS) { unanswered[x] = unanswered[x] && !FORGOTTEN(x) }
        for (x : 0 .. INSTANCES - 1) { COUNT_DOWN(inbox[x].left); COUNT_DOWN(left[x]); told[x] = 0 }
        for (x : 1 .. CONTENDERS) { COUNT_DOWN(expiry[x]); COUNT_DOWN(stamp[x]) }
-       COUNT_DOWN(ttl); if :: ttl == 0 -> owner = NOBODY; token = 0 :: else fi;
+       COUNT_DOWN(ttl); COUNT_DOWN(minimum); COUNT_DOWN(keptFor);
+       if :: ttl == 0 -> owner = NOBODY; token = 0; minimum = 0 :: else fi;
        x = 0; do :: x < waiters && expiry[queue[x]] == 0 -> x++ :: else -> break od; /* the queue's own TTL */
        if :: x == waiters -> do :: waiters > 0 -> waiters--; queue[waiters] = 0 :: else -> break od :: else fi;
        sortWires() }

@@ -259,7 +259,9 @@ export class LockClient {
 
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
-    const parts = decodeLeases(text);
+    const decoded = decodeLeases(text);
+    const { minHoldMs } = options;
+    const parts = minHoldMs === undefined ? decoded : decoded.map((part) => ({ ...part, minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     const lease = await this.#adoption.adopt(parts, fillLockOptions({ ...options, leaseMs }, this.#deps.defaults));
     return origin ? this.#deps.leaks.track(lease, origin) : lease;

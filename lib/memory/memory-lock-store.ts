@@ -12,6 +12,7 @@ import {
   type LockOwner,
   onlyListener,
   type Queueing,
+  type Retention,
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
@@ -48,6 +49,7 @@ export class MemoryLockStore implements LockStore {
     this.#server = server;
     this.#closeInbox = server.openInbox(this.clientId, {
       granted: (grant) => this.#listener?.granted(grant),
+      retained: (notice) => this.#listener?.retained?.(notice),
       latchOpened: (name, count) => this.#latchListener?.opened(name, count),
       freed: (message) => this.#freedListener?.freed(message),
     });
@@ -77,6 +79,23 @@ export class MemoryLockStore implements LockStore {
 
   async release(owner: LockOwner): Promise<boolean> {
     return this.#release(owner);
+  }
+
+  async retain(owner: LockOwner, { minHoldMs = Infinity, leftMs }: Retention): Promise<boolean> {
+    const server = this.connected();
+    const { resource } = owner;
+    // No process makes such an id, so no command changes what it holds.
+    const kept = `${owner.id}~`;
+    const isKept = this.#held({ ...owner, id: kept }) !== undefined;
+    const held = this.#held(owner);
+    if (isKept || !held) return this.#release(owner) || isKept; // where it is kept, the command was sent again
+    const { lock, member } = held;
+    const left = Math.min(leftMs, member.grantedAt + minHoldMs - server.clock.now());
+    if (left <= 0) return this.#release(owner);
+    lock.remove(owner.id);
+    lock.put({ ...member, owner: kept, depth: 1 }, left);
+    server.tellRetained(resource, left);
+    return true;
   }
 
   async verify(owner: LockOwner): Promise<boolean> {

@@ -14,6 +14,8 @@ export interface MemoryMember {
   readonly owner: string;
   readonly fencingToken: number;
   readonly depth: number;
+  /** When it was granted to the first owner, on the clock of the server. */
+  readonly grantedAt: number;
   /** How many permits of a semaphore; 1 in other modes. */
   readonly permits: number;
 }

@@ -4,7 +4,14 @@ import { TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
-import type { LockOwner, PushedGrant, LockHolder, LockState, LockWaiter } from '../core/store/lock-store.js';
+import type {
+  LockOwner,
+  PushedGrant,
+  RetentionNotice,
+  LockHolder,
+  LockState,
+  LockWaiter,
+} from '../core/store/lock-store.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
 /** A latch as the in-memory server keeps it. */
@@ -18,6 +25,7 @@ export interface MemoryLatch {
 /** Receives the messages for a client. */
 interface MemoryInbox {
   granted(grant: PushedGrant): void;
+  retained(notice: RetentionNotice): void;
   latchOpened(name: string, count: number): void;
   freed(message: FreedMessage): void;
 }
@@ -71,7 +79,7 @@ export class MemoryServer {
     const fencingToken = this.#mintToken();
     const lock = this.locks.open(resource, request, left);
     lock.acceptTotal(request);
-    lock.put({ owner, fencingToken, depth: 1, permits: permits?.count ?? 1 }, leaseMs);
+    lock.put({ owner, fencingToken, depth: 1, grantedAt: this.clock.now(), permits: permits?.count ?? 1 }, leaseMs);
     return fencingToken;
   }
 
@@ -134,6 +142,15 @@ export class MemoryServer {
     }
     if (watchers.size > 0) this.watchers.set(resource, watchers, leftMs);
     else this.watchers.delete(resource);
+  }
+
+  /** Tells the first waiter when the resource will be free, though its holder has released it already. */
+  tellRetained(resource: string, leftMs: number): void {
+    const first = this.queues.first(resource);
+    if (!first) return;
+    const { owner, sentAt } = first;
+    const notice = { resource, leftMs, sentAt, isFor: (other: string): boolean => other === owner };
+    queueMicrotask(() => this.#inboxes.get(clientOf(owner))?.retained(notice));
   }
 
   /** The instances that wait for the resource, in order, once for each waiter. */

@@ -46,6 +46,8 @@ export class CandidateAtNode {
   vote: Vote | undefined;
   /** An owner that the node is to release in the same step as the next acquisition; until that is answered. */
   leaving: LockOwner | undefined;
+  /** When the node will be free, if it has said so since the last command. */
+  freeAt: number | undefined;
   /** Whether the node may have a lock or a place in its queue for this owner. */
   mayBeThere = false;
   #isReleaseSent = false;
@@ -205,6 +207,7 @@ export class CandidateAtNode {
   ask(leaseMs: number, queueing: Queueing | undefined, released?: OnReleased): Promise<AcquireReply> {
     const { leaving, owner, node } = this;
     this.mayBeThere = true;
+    this.freeAt = undefined;
     this.#unanswered++;
     if (!leaving || !queueing) return node.store.acquire(owner, leaseMs, queueing);
     return node.store.rotate(leaving, owner, leaseMs, queueing).then((reply) => {

@@ -5,6 +5,7 @@ import {
   type LockOwner,
   type PushedGrant,
   type Queueing,
+  type RetentionNotice,
 } from '../core/store/lock-store.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
@@ -60,6 +61,11 @@ export class Candidate {
     this.#patience = new Patience(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
+  /** Whether it has won the lock in this process. */
+  get hasWon(): boolean {
+    return this.#heldSince > -Infinity;
+  }
+
   get votes(): number {
     return this.#validVotes.length;
   }
@@ -94,6 +100,21 @@ export class Candidate {
     const vote = { fencingToken: grant.fencingToken, stamp: grant.sentAt };
     if (atNode.onGrantMessage(vote)) this.#evaluateAndWait();
     return true;
+  }
+
+  /** A node announces when it will be free. The lock may be free when a majority is. */
+  onRetained(index: number, { leftMs, isFor }: RetentionNotice): void {
+    const { clock, majority, retained } = this.deps;
+    const atNode = this.atNodes[index]!;
+    if (this.#state !== 'collecting' || !this.#queueing || !isFor(atNode.owner.id)) return;
+    const now = clock.now();
+    atNode.freeAt = now + leftMs;
+    const ends = this.atNodes.map(({ vote, freeAt }) => (vote ? now : freeAt)).filter((end) => end !== undefined);
+    if (ends.length < majority) return;
+    const freeAt = ends.sort((a, b) => a - b)[majority - 1]!;
+    const { resource, id } = this.owner;
+    const sentAt = Math.floor(this.#queueing.sentAt);
+    retained({ resource, leftMs: Math.max(0, freeAt - now), sentAt, isFor: (other) => other === id });
   }
 
   /** Returns a holder that was granted the lock in another process. */

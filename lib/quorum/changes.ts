@@ -1,5 +1,5 @@
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { LockOwner, Transfer } from '../core/store/lock-store.js';
+import type { LockOwner, Retention, Transfer } from '../core/store/lock-store.js';
 import type { Candidate } from './candidate.js';
 import { askMajority, enoughToDeny } from './majority.js';
 import type { QuorumDeps } from './node.js';
@@ -13,6 +13,7 @@ export function ownerAt(index: number, owner: LockOwner, candidate: Candidate | 
  * Releases what an owner has at all nodes. Releases at nodes that do not answer in time are repeated in the background.
  *
  * @param candidate what this process knows of the owner, if anything
+ * @param retention for how long each node leaves the resource taken
  * @returns whether the lock was held, as far as a majority knows
  */
 export function releaseAtNodes(
@@ -20,14 +21,21 @@ export function releaseAtNodes(
   candidate: Candidate | undefined,
   lazily: boolean | undefined,
   deps: QuorumDeps,
+  retention?: Retention,
 ): Promise<boolean> {
-  const { nodes } = deps;
+  const { nodes, clock } = deps;
   const atNodes = candidate?.atNodes;
   const leaseMs = candidate?.leaseMs ?? LOCK_DEFAULTS.leaseMs;
+  const sentAt = clock.now();
   candidate?.end();
   atNodes?.forEach((atNode) => atNode.onReleaseSent());
   const released = askMajority(nodes, deps, {
-    send: ({ store }, index) => store.release(ownerAt(index, owner, candidate), lazily),
+    send: (node, index) => {
+      const present = ownerAt(index, owner, candidate);
+      if (!retention) return node.store.release(present, lazily);
+      node.retain(present, { retention: () => leftOf(retention, clock.now() - sentAt) });
+      return node.store.retain(present, retention, lazily);
+    },
     enoughNos: enoughToDeny(nodes.length),
     // The background repeats what has no answer: the caller need not know of a lost minority.
     inDoubt: true,
@@ -41,6 +49,12 @@ export function releaseAtNodes(
   });
   atNodes?.forEach(({ node, leaving }) => leaving && node.releaseOrphan(leaving, leaseMs));
   return released;
+}
+
+/** What is left of it when it is sent again. */
+function leftOf(retention: Retention, passedMs: number): Retention | undefined {
+  const leftMs = Math.ceil(retention.leftMs - passedMs);
+  return leftMs > 0 ? { ...retention, leftMs } : undefined;
 }
 
 /**

@@ -6,8 +6,10 @@ import {
   LockStoreError,
   type LockOwner,
   type PushedGrant,
+  type Retention,
+  type RetentionNotice,
 } from '../core/store/lock-store.js';
-import { OrphanReleases } from '../core/store/orphan-releases.js';
+import { OrphanReleases, type Retained } from '../core/store/orphan-releases.js';
 import type { Random } from '../core/util/random.js';
 
 /** One store of a quorum, and its name in messages. */
@@ -33,6 +35,8 @@ export interface QuorumDeps extends QuorumTiming {
   readonly fencing: boolean;
   /** Called for a lock that was won when no request was waiting for its answer. */
   readonly granted: (grant: PushedGrant) => void;
+  /** Called when a majority of the nodes has said when it will be free. */
+  readonly retained: (notice: RetentionNotice) => void;
   /** Returns another number each time. */
   readonly newAttempt: () => number;
 }
@@ -56,9 +60,13 @@ export class QuorumNode {
   ) {
     this.name = name;
     this.store = store;
-    const release = (owner: LockOwner): Promise<boolean> =>
-      new Promise((resolve, reject) => this.ask(() => store.release(owner), resolve, reject));
-    this.#orphanReleases = new OrphanReleases({ release }, timing.clock, timing.alarms);
+    const ask = (command: () => Promise<boolean>): Promise<boolean> =>
+      new Promise((resolve, reject) => this.ask(command, resolve, reject));
+    const releases = {
+      release: (owner: LockOwner) => ask(() => store.release(owner)),
+      retain: (owner: LockOwner, retention: Retention) => ask(() => store.retain(owner, retention)),
+    };
+    this.#orphanReleases = new OrphanReleases(releases, timing.clock, timing.alarms);
   }
 
   /** Sends a command, unless the node is silent: commands would only pile up there. */
@@ -92,6 +100,11 @@ export class QuorumNode {
     const silentMs = now - (this.#unansweredSince ?? now);
     if (silentMs <= this.timing.timeoutMs) return undefined;
     return new NotSentError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
+  }
+
+  /** From now on, whatever releases this owner here leaves the resource taken until the retention is over. */
+  retain(owner: LockOwner, retained: Retained): void {
+    this.#orphanReleases.retain(owner, retained);
   }
 
   /** Releases what this owner may have here, in the background, until the node answers or the lease has ended. */

@@ -10,7 +10,9 @@ import {
   type LockOwner,
   onlyListener,
   type PushedGrant,
+  type RetentionNotice,
   type Queueing,
+  type Retention,
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
@@ -70,13 +72,15 @@ export class QuorumLockStore implements LockStore {
     ({ instanceId: this.instanceId, clientId: this.clientId } = nodes[0]!.store);
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
+    const retained = (notice: RetentionNotice) => this.#listener?.retained?.(notice);
     let attempts = 0;
     const newAttempt = () => ++attempts;
-    this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, newAttempt };
+    this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, retained, newAttempt };
     this.#candidates = new Candidates(this.#deps);
     this.nodes.forEach((node, index) => {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
+        retained: (notice) => this.#onRetained(index, notice),
         reconnected: () => this.#listener?.reconnected(),
       });
       node.store.listenForFreed({
@@ -151,9 +155,22 @@ export class QuorumLockStore implements LockStore {
     return renewAtNodes(holder, leaseMs, exactly, this.#deps);
   }
 
-  async release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
+  release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
+    return this.#release(owner, lazily);
+  }
+
+  /**
+   * Each node leaves the resource taken by its own clock. A node may have voted long before the majority, so the time
+   * is counted from the majority where this process knows when that was.
+   */
+  retain(owner: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
+    const hasWon = this.#candidates.get(owner.id)?.hasWon;
+    return this.#release(owner, lazily, hasWon || minHoldMs === undefined ? { leftMs } : { minHoldMs, leftMs });
+  }
+
+  async #release(owner: LockOwner, lazily?: boolean, retention?: Retention): Promise<boolean> {
     const candidate = this.#candidates.get(owner.id);
-    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.#deps);
+    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.#deps, retention);
     this.#candidates.delete(owner.id);
     return wasHeld;
   }
@@ -236,6 +253,10 @@ export class QuorumLockStore implements LockStore {
   #ask(owner: LockOwner, send: (node: QuorumNode, owner: LockOwner) => Promise<boolean>): Promise<boolean> {
     const candidate = this.#candidates.get(owner.id);
     return askMajority(this.nodes, this.#deps, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
+  }
+
+  #onRetained(index: number, notice: RetentionNotice): void {
+    for (const candidate of this.#candidates.of(notice.resource)) candidate.onRetained(index, notice);
   }
 
   #onGrantMessage(index: number, grant: PushedGrant): void {

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
  *
  * A watcher of a resource has such a secret id too, and the message that the resource is free has such a seal.
  *
- * @param said "token sentAt", or the mark of the watcher, as in the message
+ * @param said "token sentAt", "kept left sentAt", or the mark of the watcher, as in the message
  */
 export function sealOf(said: string, owner: string): string {
   // The secret comes last: SHA-1 can be continued from a known hash without knowing what was hashed.

@@ -1,5 +1,5 @@
 import { inRootContext } from '../core/util/async-contexts.js';
-import type { PushedGrant } from '../core/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../core/store/lock-store.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
 import { toStoreError } from './script/failures.js';
@@ -10,6 +10,8 @@ const RETRY_PAUSE_MS = 250;
 
 /** "seal token sentAt resource", as the scripts write it. The resource comes last, because it may contain spaces. */
 const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
+/** "seal kept left sentAt resource": the resource is free when so many milliseconds are over. */
+const RETENTION_MESSAGE = /^([0-9a-f]{40}) (kept (\d{1,16}) (\d{1,16})) (.+)$/s;
 /** "latch count name": a latch is open. */
 const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
 /** "free seal mark resource": a watched resource was free. */
@@ -19,6 +21,7 @@ const TOO_LONG = 2_000;
 
 type InboxMessage =
   | { readonly grant: PushedGrant }
+  | { readonly notice: RetentionNotice }
   | { readonly latch: { name: string; count: number } }
   | { readonly freed: FreedMessage };
 
@@ -28,7 +31,21 @@ export function readMessage(message: string): InboxMessage | undefined {
   if (message.startsWith('latch ')) return readLatch(message);
   if (message.startsWith('free ')) return readFreed(message);
   const grant = readGrant(message);
-  return grant && { grant };
+  return grant ? { grant } : readNotice(message);
+}
+
+function readNotice(message: string): InboxMessage | undefined {
+  const parts = RETENTION_MESSAGE.exec(message);
+  if (!parts) return undefined;
+  const [seal, sealed, leftMs, sentAt, resource] = parts.slice(1) as [string, string, string, string, string];
+  return {
+    notice: {
+      resource: decodeResource(resource),
+      leftMs: Number(leftMs),
+      sentAt: Number(sentAt),
+      isFor: (owner) => sealOf(sealed, owner) === seal,
+    },
+  };
 }
 
 function readLatch(message: string): InboxMessage | undefined {
@@ -62,6 +79,7 @@ function readGrant(message: string): PushedGrant | undefined {
 /** Receives what arrives in an {@link Inbox}. */
 export interface InboxListener {
   granted(grant: PushedGrant): void;
+  retained(notice: RetentionNotice): void;
   latchOpened(name: string, count: number): void;
   freed(message: FreedMessage): void;
   /** The connection is new: messages may have been missed. */
@@ -87,6 +105,7 @@ export class Inbox {
       const said = readMessage(message);
       if (said === undefined) return;
       if ('grant' in said) listener.granted(said.grant);
+      else if ('notice' in said) listener.retained(said.notice);
       else if ('freed' in said) listener.freed(said.freed);
       else listener.latchOpened(said.latch.name, said.latch.count);
     });

@@ -10,6 +10,7 @@ import {
   type LockOwner,
   onlyListener,
   type Queueing,
+  type Retention,
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
@@ -28,6 +29,7 @@ import {
   RELEASE,
   RENEW,
   RESIZE,
+  RETAIN,
   ROTATE,
   SET_DEPTH,
   TRANSFER,
@@ -87,6 +89,7 @@ export class RedisLockStore implements LockStore {
     this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
+      retained: (notice) => this.#listener?.retained?.(notice),
       latchOpened: (name, count) => this.#latchListener?.opened(name, count),
       freed: (message) => this.#freedListener?.freed(message),
       reconnected: () => {
@@ -147,6 +150,11 @@ export class RedisLockStore implements LockStore {
   release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
     const keys = this.#lockKeys(resource);
     return this.run(RELEASE, keys, [id], (reply) => this.#passedOn(keys, reply), lazily);
+  }
+
+  retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
   }
 
   verify({ resource, id }: LockOwner): Promise<boolean> {

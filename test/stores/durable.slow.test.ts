@@ -5,7 +5,7 @@ import { describeLockStore } from './contract/lock-store.contract.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
-import { describeTickStore } from './contract/tick-store.contract.js';
+import { describeTickStore } from './other-ports/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 

@@ -2,7 +2,8 @@ import { describeGrants } from './contract/grants.contract.js';
 import { describeLockStore } from './contract/lock-store.contract.js';
 import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
-import { describeTickStore } from './contract/tick-store.contract.js';
+import { describeRetention } from './contract/retention.contract.js';
+import { describeTickStore } from './other-ports/tick-store.contract.js';
 
 const FEATURES = { semaphores: false, oneQueue: false };
 
@@ -11,5 +12,6 @@ describe('a quorum of three Redis servers', () => {
   describeLockStore(onRedis, FEATURES);
   describe('grants', () => describeGrants(onRedis, FEATURES));
   describe('a read/write lock', () => describeReadWrite(onRedis, FEATURES));
+  describe('retain', () => describeRetention(onRedis, FEATURES));
   describe('the tick store', () => describeTickStore(onRedis));
 });

@@ -5,8 +5,15 @@ import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import { type FoundInUse, LockStoreError, type LockOwner, type PushedGrant } from '../store/lock-store.js';
+import {
+  type FoundInUse,
+  LockStoreError,
+  type LockOwner,
+  type PushedGrant,
+  type RetentionNotice,
+} from '../store/lock-store.js';
 import { createOwner } from '../store/owner-id.js';
+import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
 import { StoreLease } from '../holding/store-lease.js';
 
@@ -74,6 +81,12 @@ export class LocalQueue implements WaiterListener {
       return undefined;
     }
     this.#storeLeases.delete(storeLease);
+    if (storeLease.minHoldMs > 0) {
+      // The next call waits in the store, as those of other processes do. It asks before the release, which then tells
+      // it when the resource will be free.
+      this.#goOn();
+      return releaseInStore(storeLease, this.deps, backgroundRelease);
+    }
     const next = this.#waiter ? undefined : this.#waiting.next();
     if (next) return this.#waiterFor(next).askAndRelease(owner);
     this.#checkIdle();
@@ -142,6 +155,12 @@ export class LocalQueue implements WaiterListener {
     if (!waiter || !grant.isFor(waiter.owner.id)) return false;
     waiter.onGrant(grant.fencingToken, grant.sentAt);
     return true;
+  }
+
+  /** A message says when the resource will be free, though its holder has released it already. */
+  onRetained({ leftMs, sentAt, isFor }: RetentionNotice): void {
+    const waiter = this.#waiter;
+    if (waiter && isFor(waiter.owner.id)) waiter.onRetained(leftMs, sentAt);
   }
 
   holds(owner: LockOwner): boolean {

@@ -3,8 +3,9 @@ import { PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { GrantListener, PushedGrant } from '../store/lock-store.js';
+import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-store.js';
 import { Polling } from './polling.js';
+import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
@@ -53,7 +54,7 @@ export class LocalQueues implements GrantListener {
       onHandedOver();
       return undefined;
     }
-    return this.deps.store.release(hold.owner, hold.backgroundRelease);
+    return releaseInStore(hold.storeLease, this.deps, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock, so the next call may ask. */
@@ -88,6 +89,10 @@ export class LocalQueues implements GrantListener {
   granted(grant: PushedGrant): void {
     const queue = this.#queues.get(grant.resource);
     if (!queue?.onGrant(grant)) this.deps.orphanReleases.hear(grant, (owner) => queue?.holds(owner) ?? false);
+  }
+
+  retained(notice: RetentionNotice): void {
+    this.#queues.get(notice.resource)?.onRetained(notice);
   }
 
   reconnected(): void {

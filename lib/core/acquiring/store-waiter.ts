@@ -44,6 +44,10 @@ export class StoreWaiter extends Asker<AcquireReply> {
   #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
+  /** When the last command was sent whose answer says that the waiter is in the queue. */
+  #queuedAt = -1;
+  /** When the resource will be free, as the last message has said, and the stamp in it. */
+  #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
 
   constructor(
     readonly owner: LockOwner,
@@ -135,6 +139,23 @@ export class StoreWaiter extends Asker<AcquireReply> {
     else this.ask();
   }
 
+  /**
+   * A message says when the resource will be free. It brings back the stamp of the last command, or of one that is not
+   * answered yet: a copy of an older message changes nothing.
+   */
+  onRetained(leftMs: number, sentAt: number): void {
+    const freeAt = this.deps.clock.now() + leftMs + 1;
+    const known = this.#notice;
+    if (sentAt < Math.floor(this.#queuedAt) || (sentAt === known?.sentAt && freeAt >= known.freeAt)) return;
+    this.#notice = { freeAt, sentAt };
+    if (!this.isAsking && this.#freeAt < this.#nextAt) this.setAlarm(this.#freeAt);
+  }
+
+  /** When the resource will be free, if a message has said so and the store has answered the command it belongs to. */
+  get #freeAt(): number {
+    return this.#notice && this.#notice.sentAt <= this.#queuedAt ? this.#notice.freeAt : Infinity;
+  }
+
   /** Stops asking. What the store may still grant is released. */
   withdraw(): void {
     this.stop();
@@ -181,7 +202,12 @@ export class StoreWaiter extends Asker<AcquireReply> {
     if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full();
     else if (reply.status === 'mismatch') this.queue.mismatched(reply.found);
-    else this.askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));
+    else {
+      this.#queuedAt = sentAt;
+      const pauseMs = heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random);
+      const freeInMs = this.#notice ? this.#freeAt - deps.clock.now() : 0;
+      this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs);
+    }
   }
 
   protected override onError(attempt: number, error: LockStoreError): void {

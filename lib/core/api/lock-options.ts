@@ -82,6 +82,16 @@ export interface LockOptions {
    */
   maxHoldMs?: number;
   /**
+   * How long the resource stays taken at least, counted from the grant by the clock of Redis. A lease can be released
+   * earlier: its holder goes on at once, and other callers get the resource when this time is over. A lease that is lost
+   * ends as always, also before this time is over. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   *
+   * @allowed 0 ms to 24 h
+   * @default 0
+   * @see docs/guide/waiting.md#keeping-a-resource-taken-for-a-time
+   */
+  minHoldMs?: number;
+  /**
    * How long one command may take before the attempt counts as timed out. Releases and other requests about a lease
    * are retried for this long while it is certain that Redis did not execute them.
    *
@@ -140,6 +150,8 @@ export interface LockOptions {
 
 /** How long a lease may be. What it is when it is left out differs. */
 export const LEASE_LENGTH = milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
+/** How long a minimum may be. What it is when it is left out differs. */
+export const MIN_HOLD = milliseconds(0, MAX_LEASE_MS);
 
 /** Each lock option with its check and its default. */
 export const LOCK_OPTIONS = new OptionTable({
@@ -148,6 +160,7 @@ export const LOCK_OPTIONS = new OptionTable({
   waitMs: patience().default(10_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
+  minHoldMs: MIN_HOLD.default(0),
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
   cohort: integer(0, MAX_COHORT, 'leases').default(MAX_COHORT),
   cohortMs: milliseconds(0).default(10),
@@ -180,7 +193,7 @@ export interface LeaseLimit {
 }
 
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
-export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode');
+export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode', 'minHoldMs');
 
 /** The names of the module options that are defaults of its locks. */
 const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
@@ -197,6 +210,7 @@ export interface ResolvedLockOptions extends LockDefaults {
   /** Semaphores only. */
   readonly permits?: PermitRequest | undefined;
   readonly maxHoldMs: number;
+  readonly minHoldMs: number;
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
 }
@@ -225,6 +239,29 @@ export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantine
   );
 }
 
+/** @throws InvalidLockOptionsError if the lease would end by itself before its minimum is over */
+export function checkMinHold({
+  minHoldMs = 0,
+  maxHoldMs = Infinity,
+  watchdog = true,
+  leaseMs = Infinity,
+}: Pick<LockOptions, 'minHoldMs' | 'maxHoldMs' | 'watchdog' | 'leaseMs'>): void {
+  if (minHoldMs > maxHoldMs) {
+    throw new InvalidLockOptionsError(
+      `minHoldMs must be at most maxHoldMs (${maxHoldMs}), not ${minHoldMs}: the lease is lost after maxHoldMs, ` +
+        'and the resource is free then. Raise maxHoldMs, or lower minHoldMs.',
+      'minHoldMs',
+    );
+  }
+  if (!watchdog && minHoldMs > leaseMs) {
+    throw new InvalidLockOptionsError(
+      `minHoldMs must be at most leaseMs (${leaseMs}) where watchdog is false, not ${minHoldMs}: a fixed lease ends ` +
+        'after leaseMs. Raise leaseMs, or lower minHoldMs.',
+      'minHoldMs',
+    );
+  }
+}
+
 /** Checks the options and fills in the defaults. */
 export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
   if (options !== undefined) checkLockOptions(options);
@@ -239,7 +276,8 @@ export function fillLockOptions(
 ): ResolvedLockOptions {
   if (options !== undefined) checkLeaseLimit(options.leaseMs, defaults);
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
-  return {
+  const minHoldMs = options?.minHoldMs ?? LOCK_OPTIONS.defaults.minHoldMs;
+  const filled: ResolvedLockOptions = {
     mode: permits ? 'semaphore' : (options?.mode ?? DEFAULT_MODE),
     permits,
     // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
@@ -252,9 +290,12 @@ export function fillLockOptions(
     maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
     backgroundRelease: options?.backgroundRelease ?? defaults.backgroundRelease,
     maxHoldMs,
+    minHoldMs,
     retry: options?.retry,
     signal: options?.signal,
   };
+  if (minHoldMs > 0) checkMinHold(filled);
+  return filled;
 }
 
 /** The permits that a call asks for, and the size that it states for the semaphore. */

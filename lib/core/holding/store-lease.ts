@@ -2,7 +2,7 @@ import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/alarms.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
-import { asStoreError, type LockOwner, type LockStoreError } from '../store/lock-store.js';
+import { asStoreError, type LockOwner, type LockStoreError, type Retention } from '../store/lock-store.js';
 
 /** A renewal that was sent. */
 interface Renewal {
@@ -41,7 +41,7 @@ export interface Holder extends Due {
 /** What decides whether one lease may follow another in the same store lease. */
 type HandOverOptions = Pick<
   ResolvedLockOptions,
-  'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'cohort' | 'cohortMs'
+  'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'minHoldMs' | 'cohort' | 'cohortMs'
 >;
 
 /**
@@ -53,6 +53,8 @@ export class StoreLease {
   holders: readonly Holder[] = [];
   /** The mode that it has in the store. */
   mode: LockMode;
+  /** How long the resource stays taken at least, from the grant; 0 for no minimum. */
+  minHoldMs: number;
   /** Whether the store is known to have it in mode `read`. */
   isReadLock: boolean;
   #leaseMs: number;
@@ -92,6 +94,7 @@ export class StoreLease {
     readonly beganAt = clock.now(),
   ) {
     this.mode = options.mode;
+    this.minHoldMs = options.minHoldMs;
     this.isReadLock = options.mode === 'read';
     this.#leaseMs = options.leaseMs;
     this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
@@ -149,8 +152,20 @@ export class StoreLease {
       // They differ if the lease was extended, or was cut because of a maxHoldMs.
       this.leaseMs === next.leaseMs &&
       options.maxHoldMs === Infinity &&
-      next.maxHoldMs === Infinity
+      next.maxHoldMs === Infinity &&
+      // A minimum is counted from a grant of the store.
+      this.minHoldMs === 0 &&
+      next.minHoldMs === 0
     );
+  }
+
+  /** For how long the resource stays taken if it is released now; `undefined` if the release frees it. */
+  retention(): Retention | undefined {
+    const { minHoldMs } = this;
+    if (minHoldMs === 0) return undefined;
+    // The grant was earlier than this process learned of it. The allowance for the drift of the clocks is on top.
+    const leftMs = Math.ceil(this.beganAt + leaseFor(minHoldMs) - this.clock.now());
+    return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
   }
 
   /** A new lease begins on it, with a larger token. */

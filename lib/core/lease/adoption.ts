@@ -7,7 +7,13 @@ import { LockShutdownError } from '../api/errors.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { Runtime } from '../store/runtime.js';
-import { LEASE_LENGTH, LOCK_OPTIONS, type LockOptions, type ResolvedLockOptions } from '../api/lock-options.js';
+import {
+  LEASE_LENGTH,
+  LOCK_OPTIONS,
+  MIN_HOLD,
+  type LockOptions,
+  type ResolvedLockOptions,
+} from '../api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../api/option-table.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
@@ -26,6 +32,13 @@ export interface AdoptOptions extends Pick<
    * @default the length of the transferred lease
    */
   leaseMs?: number;
+  /**
+   * How long the resource stays taken at least, counted from the grant to the first process.
+   *
+   * @allowed 0 ms to 24 h
+   * @default the minimum of the transferred lease
+   */
+  minHoldMs?: number;
 }
 
 const { waitMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease } = LOCK_OPTIONS.options;
@@ -35,6 +48,7 @@ export const ADOPT_OPTIONS = new OptionTable({
   waitMs,
   watchdog,
   maxHoldMs,
+  minHoldMs: MIN_HOLD,
   attemptTimeoutMs,
   backgroundRelease,
 } satisfies OptionsOf<AdoptOptions>);
@@ -72,8 +86,8 @@ export class Adoption {
   /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */
   async #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
     const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
-    const { resource, mode, permits } = part;
-    const options = { ...given, mode, permits };
+    const { resource, mode, permits, minHoldMs } = part;
+    const options = { ...given, mode, permits, minHoldMs };
     const next = createOwner(resource, options, this.deps);
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;

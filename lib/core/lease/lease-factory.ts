@@ -117,7 +117,7 @@ export class LeaseFactory {
       const lease = new CompositeLease(leases);
       return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
-      await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
+      await Promise.allSettled(leases.toReversed().map((lease) => lease.discard()));
       throw error;
     }
   }
@@ -154,6 +154,8 @@ export class LeaseFactory {
     this.#checkReentry(hold, options);
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
+    const { storeLease } = hold;
+    if (options.minHoldMs > storeLease.minHoldMs) storeLease.minHoldMs = options.minHoldMs;
     const lease = new SingleLease(hold, this.deps, options.mode);
     if (hold.mode === 'read') {
       // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.

@@ -4,6 +4,7 @@ import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
+import { releaseInStore } from '../holding/release-in-store.js';
 
 const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
@@ -14,14 +15,14 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
-  const { alarms, localQueues, store, watchdog } = deps;
+  const { alarms, localQueues, watchdog } = deps;
   const wasHeld = hold.end();
   const { endedAt } = hold;
   const heldMs = endedAt - hold.acquiredAt;
   watchdog.unwatch(hold);
   const released = localQueues.release(hold, () => conclude(hold, deps, HANDED_OVER, wasHeld, heldMs));
   if (released === undefined) return OVER;
-  const again = (): Promise<boolean> => store.release(hold.owner);
+  const again = (): Promise<boolean> => releaseInStore(hold.storeLease, deps);
   const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, endedAt);
   const ended = answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;

@@ -185,6 +185,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   /** Releases a transferred lease that no process will adopt. */
   discardTransfer(lease: LeaseTransfer): void {
+    this.deps.orphanReleases.retain(lease, this.hold.storeLease);
     this.deps.orphanReleases.start(lease, this.hold);
   }
 
@@ -206,6 +207,13 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     if (this.hold.depth === 1) this.hold.context = currentContext();
     if (this.hold.isHeld()) this.deps.active.add(this.hold);
     return this;
+  }
+
+  /** Releases a lease that its caller never gets: the whole call has failed, so there is no minimum. */
+  discard(): Promise<void> {
+    const { hold } = this;
+    if (hold.depth === 1) hold.storeLease.minHoldMs = 0;
+    return this.end();
   }
 
   /** Releases it, in any async context. */

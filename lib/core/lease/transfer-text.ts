@@ -8,6 +8,8 @@ export interface LeaseTransfer extends LockOwner {
   readonly fencingToken: number;
   /** How long the lease was in the process that transferred it. */
   readonly leaseMs: number;
+  /** How long the resource stays taken at least, from the grant. */
+  readonly minHoldMs: number;
 }
 
 /** What an encoded lease begins with; the number changes with what follows. */
@@ -15,8 +17,10 @@ const FORMAT = 'lease1.';
 
 /** The leases as one text without spaces. Any process that has the text can adopt them. */
 export function encodeLeases(leases: readonly LeaseTransfer[]): string {
-  const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs }) => {
-    return [resource, owner, mode, fencingToken, leaseMs, ...(permits ? [permits.count, permits.total] : [])];
+  const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs, minHoldMs }) => {
+    const lease = [resource, owner, mode, fencingToken, leaseMs];
+    if (minHoldMs > 0) return [...lease, permits?.count ?? 0, permits?.total ?? 0, minHoldMs];
+    return permits ? [...lease, permits.count, permits.total] : lease;
   });
   return FORMAT + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
@@ -38,13 +42,14 @@ export function decodeLeases(text: unknown): LeaseTransfer[] {
 }
 
 function readLease(fields: unknown): LeaseTransfer {
-  const [resource, owner, mode, fencingToken, leaseMs, count, total] = fields as unknown[];
+  const [resource, owner, mode, fencingToken, leaseMs, count, total, minHoldMs = 0] = fields as unknown[];
   const isRight =
     typeof owner === 'string' &&
     /^\S+\/\S+$/.test(owner) &&
     LOCK_MODES.includes(mode as LockMode) &&
     isBetween(fencingToken, 1, Number.MAX_SAFE_INTEGER) &&
     isBetween(leaseMs, MIN_LEASE_MS, MAX_LEASE_MS) &&
+    isBetween(minHoldMs, 0, MAX_LEASE_MS) &&
     (mode !== 'semaphore' ||
       (isBetween(count, 1, Number.MAX_SAFE_INTEGER) && isBetween(total, 1, Number.MAX_SAFE_INTEGER)));
   if (!isRight) throw new TypeError('not a lease');
@@ -57,6 +62,7 @@ function readLease(fields: unknown): LeaseTransfer {
     permits,
     fencingToken: fencingToken as number,
     leaseMs: leaseMs as number,
+    minHoldMs: minHoldMs as number,
   };
 }
 

@@ -25,6 +25,8 @@ export async function transfer(
   const { store, clock, random, alarms, watchdog, orphanReleases } = deps;
   const newOwner: LockOwner = { ...owner, mode: hold.mode, id: createOwnerId(store.clientId, random) };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
+  // Also if no process will adopt it.
+  orphanReleases.retain(newOwner, storeLease);
   let isAwaited = true;
   let mayHaveMoved = true;
   let share = false;
@@ -70,5 +72,5 @@ export async function transfer(
     else if (mayHaveMoved) hold.onOver(() => orphanReleases.again(newOwner, limits));
     throw error;
   }
-  return { ...newOwner, fencingToken, leaseMs: storeLease.leaseMs };
+  return { ...newOwner, fencingToken, leaseMs: storeLease.leaseMs, minHoldMs: storeLease.minHoldMs };
 }

@@ -65,9 +65,25 @@ export interface PushedGrant {
   readonly isFor: (owner: string) => boolean;
 }
 
+/**
+ * The holder before the first waiter of the queue has released, but the resource stays taken for a time. The waiter
+ * should ask when that is over. The message does not name it; see {@link PushedGrant}.
+ */
+export interface RetentionNotice {
+  readonly resource: string;
+  /** When it is over, in milliseconds from now. */
+  readonly leftMs: number;
+  /** When the waiter's last command was sent, rounded down. */
+  readonly sentAt: number;
+  /** Whether it is meant for this owner. Only the store and the owner can tell. */
+  readonly isFor: (owner: string) => boolean;
+}
+
 /** Hears of grants. */
 export interface GrantListener {
   granted(grant: PushedGrant): void;
+  /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
+  retained?(notice: RetentionNotice): void;
   /** The connection is new: grants may have been missed. */
   reconnected(): void;
 }
@@ -109,6 +125,14 @@ export interface LockState {
    * that instance is listed last.
    */
   readonly waiters: readonly LockWaiter[];
+}
+
+/** How long a lock stays taken after its holder has released it. */
+export interface Retention {
+  /** Counted from the grant, by the clock of the store. Where it is left out, `leftMs` alone decides. */
+  readonly minHoldMs?: number;
+  /** No more than this can be left of it, as the process knows. */
+  readonly leftMs: number;
 }
 
 /** How a lease passes from one owner to the next. */
@@ -162,6 +186,13 @@ export interface LockStore extends WatchStore {
    * @returns false if this owner did not hold it; then no lock was changed
    */
   release(owner: LockOwner, lazily?: boolean): Promise<boolean>;
+  /**
+   * The same, but a resource that this owner holds stays taken until the retention is over. No owner holds it then, and
+   * no command but `forceRelease` ends it. The first waiter is told when it is over.
+   *
+   * @returns false if this owner did not hold it; then no lock was changed
+   */
+  retain(owner: LockOwner, retention: Retention, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(owner: LockOwner): Promise<boolean>;
   /**

@@ -4,7 +4,7 @@ import { askUntil } from './ask.js';
 import { backoff } from '../util/backoff.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import type { LockStore, LockOwner, PushedGrant } from './lock-store.js';
+import type { LockStore, LockOwner, PushedGrant, Retention } from './lock-store.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** The first and the longest pause between two tries. */
@@ -12,6 +12,11 @@ const PAUSE_MS = { first: 20, longest: 500 };
 
 /** A command that is sent before the release, and again with each retry. */
 type Before = () => Promise<unknown>;
+
+/** Knows for how long a resource stays taken if it is released now. */
+export interface Retained {
+  retention(): Retention | undefined;
+}
 
 /**
  * Releases with an unknown outcome, and releases of acquisitions that may have succeeded after the call gave up. Each
@@ -22,11 +27,13 @@ export class OrphanReleases {
   readonly #pending = new Map<string, Promise<void>>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
+  /** The owners whose releases leave the resource taken for a time. */
+  readonly #retained = new WeakMap<LockOwner, Retained>();
   readonly #late: LateGrants;
   readonly #stop = new AbortController();
 
   constructor(
-    private readonly store: Pick<LockStore, 'release'>,
+    private readonly store: Pick<LockStore, 'release' | 'retain'>,
     private readonly clock: Clock,
     private readonly alarms: Alarms,
   ) {
@@ -41,6 +48,11 @@ export class OrphanReleases {
   /** How many resources may still be granted to a waiter that has given up. */
   get departed(): number {
     return this.#late.size;
+  }
+
+  /** From now on, whatever releases this owner leaves the resource taken until the retention is over. */
+  retain(owner: LockOwner, retained: Retained): void {
+    this.#retained.set(owner, retained);
   }
 
   start(owner: LockOwner, limits: Limits, before = this.#withdrawn.get(owner)): void {
@@ -116,7 +128,7 @@ export class OrphanReleases {
   async #repeat(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, before: Before | undefined): Promise<void> {
     const expiresAt = this.clock.now() + leaseMs;
     await askUntil(this.alarms, this.clock, {
-      send: () => (before ? this.#inOrder(before, owner) : this.store.release(owner)),
+      send: () => (before ? this.#inOrder(before, owner) : this.#release(owner)),
       timeoutMs: attemptTimeoutMs,
       giveUpAt: expiresAt,
       pauseMs: (failures) => backoff(PAUSE_MS, failures),
@@ -127,9 +139,14 @@ export class OrphanReleases {
   /** Sends the release even if the command before it fails. */
   async #inOrder(before: Before, owner: LockOwner): Promise<boolean> {
     const [first] = await Promise.allSettled([before()]);
-    const wasHeld = await this.store.release(owner);
+    const wasHeld = await this.#release(owner);
     if (first.status === 'rejected') throw first.reason;
     return wasHeld;
+  }
+
+  #release(owner: LockOwner): Promise<boolean> {
+    const retention = this.#retained.get(owner)?.retention();
+    return retention ? this.store.retain(owner, retention) : this.store.release(owner);
   }
 }
 

@@ -6,7 +6,7 @@ import {
   InvalidResourceError,
 } from '../../core/api/errors.js';
 import type { LockedWork } from '../../core/api/lease.js';
-import { type AcquireMode, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import { type AcquireMode, checkMinHold, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue } from '../../core/api/validation.js';
@@ -130,6 +130,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
+  checkMinHold(options);
   const { key, onBusy, onLost, lockService, ...rest } = options;
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);

@@ -1,3 +1,4 @@
+import { checkMinHold } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkOwnResource } from '../../core/api/resource.js';
 import {
@@ -47,6 +48,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   where: string,
 ): LockPlan<A> {
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
+  checkMinHold(options);
   const { key, permits, onBusy, onLost, lockService, ...rest } = options;
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const count = readCount(rest, total);

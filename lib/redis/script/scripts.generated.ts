@@ -956,6 +956,58 @@ grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
 `;
 
+// retain.lua
+const retainScript = `
+local owner, leftMs = ARGV[1], tonumber(ARGV[3])
+local client = string.match(owner, '^(.*)/')
+local kept = client .. '/' .. redis.sha1hex(owner)
+local holder, token, mode = readHolder(KEYS[1])
+local isKept, permits = holder == kept, nil
+if holder == '' then
+  isKept = findMember(KEYS[1], kept) and true
+  permits, token = findMember(KEYS[1], owner)
+  if permits then holder = owner end
+end
+if isKept then
+  -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
+  releaseLock(KEYS[1], KEYS[2], KEYS[3], owner)
+  return passedOn(1)
+end
+-- A token is 32 to a tick, and a tick is 10 microseconds.
+if holder == owner and ARGV[2] ~= '' then
+  leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
+end
+if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
+
+local left = string.format('%.0f', leftMs)
+if permits then
+  local lock = readMembers(KEYS[1])
+  redis.call('HDEL', KEYS[1], owner)
+  lock.used = lock.used - permits
+  addMember(KEYS[1], lock, kept, { mode = mode, count = tonumber(permits) }, token, left)
+else
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  redis.call('PEXPIRE', KEYS[1], left)
+  if mode == 'exclusive' then
+    redis.call('SET', KEYS[1], kept .. ' ' .. token, 'PX', left)
+  else
+    redis.call('HDEL', KEYS[1], owner)
+    redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
+  end
+end
+
+-- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
+-- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
+local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
+if isQueue and sentAt then
+  local terms = 'kept ' .. left .. ' ' .. sentAt
+  local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
+  redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(first, '^(.*)/'),
+    redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+end
+return 1
+`;
+
 // rotate.lua
 const rotateScript = `
 -- The lock is never free in between.
@@ -1086,6 +1138,7 @@ export const SCRIPT_TEXTS = {
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
   renew: [renewScript, clock, holder, lease, members, member, renewal, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
+  retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, retainScript].join('\n'),
   rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
   setDepth: [holder, lease, setDepthScript].join('\n'),
   transfer: [clock, holder, lease, members, member, renewal, transferScript].join('\n'),

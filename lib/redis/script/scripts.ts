@@ -38,6 +38,7 @@ export const TRANSFER = defineScript<number | null>('transfer', { durable: { isN
 export const FORCE_RELEASE = defineScript('forceRelease');
 export const INSPECT = defineScript('inspect');
 export const RELEASE = defineScript('release');
+export const RETAIN = defineScript('retain');
 export const VERIFY = defineScript('verify');
 
 /** A server that has forgotten its locks does not know which of them are free. */

@@ -130,6 +130,7 @@ describe('lock options', () => {
       waitMs: 1,
       mode: 'exclusive',
       maxHoldMs: Infinity,
+      minHoldMs: 0,
       retry: undefined,
       signal: undefined,
     });

@@ -123,6 +123,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['a lease too long', { key: 'x', leaseMs: 86_400_001 }, 'leaseMs must be an integer from 50 to 86400000'],
     ['a fraction', { key: 'x', leaseMs: 100.5 }, 'not 100.5.'],
     ['NaN', { key: 'x', maxHoldMs: NaN }, 'maxHoldMs must be an integer from 50'],
+    ['a minimum', { key: 'x', minHoldMs: 100, maxHoldMs: 50 }, 'minHoldMs must be at most maxHoldMs (50), not 100'],
     [
       'a number in a string',
       { key: 'x', waitMs: '5' },

@@ -16,6 +16,7 @@ const EXPECTED = {
   raiseToken: 'a5e71fde6cffd74c0f73b02c9d7abdb5941b1cd6 2205',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',
   release: '8c2f0ed0f7f18947c0c32edb03492381435cd421 16304',
+  retain: '1cba665285ef34edebc200fff54b61eb5b4035e9 17823',
   renew: '929f67676a9b104d95633bd8eeb53a4867f62d82 9151',
   resize: '5d67e926e94b1cb4f1768e416bd3658b1ca0290f 15354',
   rotate: 'd25b10b4b0f5390f16bf5bd77a6e5ff66841e838 23327',

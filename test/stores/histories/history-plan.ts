@@ -26,6 +26,8 @@ export type Step =
     }
   | { readonly verb: 'downgrade'; readonly leases: number }
   | { readonly verb: 'release' | 'verify' }
+  /** A release that leaves it taken for so many units since the grant, but for no more than the others. */
+  | { readonly verb: 'retain'; readonly leases: number; readonly atMost: number }
   | { readonly verb: 'resize'; readonly total: number }
   /** The lease of the one who holds it with this number; or a token that nobody holds. */
   | { readonly verb: 'forceRelease'; readonly holder: number }
@@ -83,6 +85,7 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
     often(12, acquire(true)),
     often(3, acquire(false)),
     often(8, fc.record({ verb: fc.constantFrom('release' as const, 'release', 'release', 'release', 'verify') })),
+    often(3, fc.record({ verb: is('retain'), leases, atMost: fc.integer({ min: 0, max: 5 }) })),
     often(3, fc.record({ verb: is('rotate'), next, leases, maxWaiters })),
     often(2, fc.record({ verb: is('renew'), leases, exactly: fc.boolean() })),
     often(1, fc.record({ verb: is('setDepth'), leases, depth: fc.integer({ min: 1, max: 4 }) })),

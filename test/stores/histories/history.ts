@@ -104,6 +104,10 @@ export class History {
         return this.#comparison.same(await store.downgrade(own, leaseMs), model.downgrade(own, leaseMs), step);
       case 'release':
         return this.#comparison.same(await store.release(own), model.release(own), step);
+      case 'retain': {
+        const retention = { minHoldMs: leaseMs, leftMs: step.atMost * this.pace.unitMs };
+        return this.#comparison.same(await store.retain(own, retention), model.retain(own, retention), step);
+      }
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
       case 'transfer': {

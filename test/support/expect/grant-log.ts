@@ -1,4 +1,4 @@
-import type { LockStore, LockOwner, PushedGrant } from '../../../lib/core/store/lock-store.js';
+import type { LockStore, LockOwner, PushedGrant, RetentionNotice } from '../../../lib/core/store/lock-store.js';
 
 /** A grant, and whose it is. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
@@ -6,9 +6,16 @@ export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
   readonly owner: string;
 }
 
+/** A message that a resource stays taken, and whose it is. */
+interface OwnedNotice extends Omit<RetentionNotice, 'isFor'> {
+  readonly owner: string;
+}
+
 /** The grants that one instance is told of, in the order they came. */
 export class GrantLog {
   readonly #arrived: OwnedGrant[] = [];
+  /** The messages that a resource stays taken. */
+  readonly notices: OwnedNotice[] = [];
   readonly #owners = new Set<string>();
   #waiting: (() => void) | undefined;
 
@@ -20,12 +27,13 @@ export class GrantLog {
     };
     store.acquire = (newOwner, ...how) => acquire.call(store, noted(newOwner), ...how);
     store.rotate = (leaving, next, ...how) => rotate.call(store, leaving, noted(next), ...how);
+    const ownerOf = (isFor: (owner: string) => boolean): string => [...this.#owners].reverse().find(isFor) ?? '';
     store.listen({
       granted: ({ isFor, ...grant }) => {
-        const owner = [...this.#owners].reverse().find(isFor) ?? '';
-        this.#arrived.push({ ...grant, owner });
+        this.#arrived.push({ ...grant, owner: ownerOf(isFor) });
         this.#waiting?.();
       },
+      retained: ({ isFor, ...notice }) => void this.notices.push({ ...notice, owner: ownerOf(isFor) }),
       reconnected: () => {},
     });
   }

@@ -5,6 +5,7 @@ import type {
   LockWaiter,
   LockOwner,
   Queueing,
+  Retention,
   RotateReply,
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
@@ -18,6 +19,7 @@ interface Holder {
   token: number;
   permits: number;
   depth: number;
+  grantedAt: number;
   endsAt: number;
 }
 
@@ -96,6 +98,20 @@ export class LockModel {
     const mode = this.#modeOf(resource);
     if (mode === undefined || SHARED.includes(mode)) this.#grantLoop(resource);
     return wasHeld;
+  }
+
+  /** What is kept has an owner that does nothing more. */
+  retain(owner: LockOwner, { minHoldMs = Infinity, leftMs }: Retention): boolean {
+    this.#forgetTheDead();
+    const { resource, id } = owner;
+    const kept = `${id}~`;
+    const isKept = this.holderOf(resource, kept) !== undefined;
+    const held = this.holderOf(resource, id);
+    const left = held ? Math.min(leftMs, held.grantedAt + minHoldMs - this.now) : 0;
+    if (isKept || left <= 0) return this.release(owner) || isKept;
+    this.holders.splice(this.holders.indexOf(held!), 1);
+    this.holders.push({ ...held!, owner: kept, depth: 1, endsAt: this.now + left });
+    return true;
   }
 
   rotate(owner: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
@@ -286,6 +302,7 @@ export class LockModel {
       token,
       permits: permits?.count ?? 1,
       depth: 1,
+      grantedAt: this.now,
       endsAt: this.now + leaseMs,
     });
     return token;

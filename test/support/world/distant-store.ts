@@ -7,6 +7,7 @@ import {
   LockStoreError,
   type LockOwner,
   type Queueing,
+  type Retention,
   type RotateReply,
   type StoreFailure,
   type Transfer,
@@ -75,6 +76,10 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.release(owner));
   }
 
+  retain(owner: LockOwner, retention: Retention): Promise<boolean> {
+    return this.#send(() => this.inner.retain(owner, retention));
+  }
+
   verify(owner: LockOwner): Promise<boolean> {
     return this.#send(() => this.inner.verify(owner));
   }
@@ -118,6 +123,7 @@ export class DistantStore implements LockStore {
   listen(listener: GrantListener): void {
     this.inner.listen({
       granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
+      retained: (notice) => this.#onTheWay(() => this.home.whenAwake(() => listener.retained?.(notice))),
       reconnected: () => listener.reconnected(),
     });
   }

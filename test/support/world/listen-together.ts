@@ -5,6 +5,7 @@ export function listenTogether(store: LockStore): void {
   const listeners: GrantListener[] = [];
   store.listen({
     granted: (grant) => listeners.forEach((listener) => listener.granted(grant)),
+    retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });
   store.listen = (listener) => void listeners.push(listener);

@@ -7,6 +7,8 @@ import {
   type LockOwner,
   type PushedGrant,
   type Queueing,
+  type Retention,
+  type RetentionNotice,
   type RotateReply,
   type StoreFailure,
   type Transfer,
@@ -22,6 +24,7 @@ const VERBS = [
   'setDepth',
   'renew',
   'release',
+  'retain',
   'verify',
   'downgrade',
   'raiseToken',
@@ -86,6 +89,8 @@ export interface Command {
   readonly next?: string;
   readonly sentAt: number;
   readonly leaseMs?: number;
+  /** Of a retention: the minimum, and how much of it can be left. */
+  readonly retention?: Retention;
   readonly depth?: number;
   /** Whether it joins the queue of a resource that is not free. */
   readonly queueing?: boolean;
@@ -104,6 +109,8 @@ export class ScriptedStore implements LockStore {
   readonly #next: Partial<Record<Verb, Fate[]>> = {};
   /** The granting messages that the store behind has sent, whatever became of them. */
   readonly grants: PushedGrant[] = [];
+  /** The messages that a resource stays taken. They have the fate of the granting ones. */
+  readonly notices: RetentionNotice[] = [];
   /** What becomes of granting messages from now on. */
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
@@ -131,6 +138,10 @@ export class ScriptedStore implements LockStore {
         this.grants.push(grant);
         const fate = this.#nextGrants.shift() ?? this.grantFate;
         fate(() => this.deliver(grant));
+      },
+      retained: (notice) => {
+        this.notices.push(notice);
+        if (this.grantFate === delivered) this.deliverNotice(notice);
       },
       reconnected: () => this.reconnect(),
     });
@@ -172,6 +183,10 @@ export class ScriptedStore implements LockStore {
     for (const listener of this.#listeners) listener.granted(grant);
   }
 
+  deliverNotice(notice: RetentionNotice): void {
+    for (const listener of this.#listeners) listener.retained?.(notice);
+  }
+
   /** The connection is new: grants may have been missed. */
   reconnect(): void {
     for (const listener of this.#listeners) listener.reconnected();
@@ -203,6 +218,10 @@ export class ScriptedStore implements LockStore {
 
   release(owner: LockOwner): Promise<boolean> {
     return this.#send('release', owner, {}, () => this.inner.release(owner));
+  }
+
+  retain(owner: LockOwner, retention: Retention): Promise<boolean> {
+    return this.#send('retain', owner, { retention }, () => this.inner.retain(owner, retention));
   }
 
   verify(owner: LockOwner): Promise<boolean> {

@@ -31,7 +31,7 @@ export interface OptionCall {
 
 const words = (text: string): string[] => text.split(' ');
 const LOCK = words(
-  'leaseMs waitMs watchdog maxHoldMs attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease retry',
+  'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease retry',
 );
 const DECORATION = words('key onBusy onLost lockService');
 const JOB = words('name overlap lockService leaseMs waitMs maxHoldMs attemptTimeoutMs');

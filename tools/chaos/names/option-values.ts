@@ -53,6 +53,7 @@ const FITTING: Record<string, fc.Arbitrary<unknown>> = {
   waitMs: fc.constantFrom(0, 1, 1_000, Infinity),
   watchdog: fc.boolean(),
   maxHoldMs: fc.constantFrom(50, 60_000, Number.MAX_SAFE_INTEGER),
+  minHoldMs: fc.constantFrom(0, 1),
   attemptTimeoutMs: fc.constantFrom(1_000, 60_000),
   cohort: fc.integer({ min: 0, max: 31 }),
   cohortMs: fc.constantFrom(0, 10, Number.MAX_SAFE_INTEGER),

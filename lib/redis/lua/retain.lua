@@ -1,0 +1,68 @@
+-- Releases like release.lua, but what the owner holds stays taken until its minimum is over, counted from the grant: the
+-- fencing token tells when that was. No owner holds it then. The field or the text of the owner goes on under an id that
+-- nobody can have made, so no late command of the old owner changes anything, and inspect still shows the instance.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner
+--        2  the minimum in milliseconds; '' where the next argument alone decides
+--        3  how much of it can be left at most, in milliseconds: a token may be ahead of the clock
+-- Reply  1: the owner held it, or the command was sent again
+--        0: not the owner; no lock was changed
+--        3, 2: the same as 1 and 0, and the sender has to go on granting
+
+-- @include clock
+-- @include granting
+-- @include releasing
+-- @include passed-on
+-- @include member
+
+local owner, leftMs = ARGV[1], tonumber(ARGV[3])
+local client = string.match(owner, '^(.*)/')
+local kept = client .. '/' .. redis.sha1hex(owner)
+local holder, token, mode = readHolder(KEYS[1])
+local isKept, permits = holder == kept, nil
+if holder == '' then
+  isKept = findMember(KEYS[1], kept) and true
+  permits, token = findMember(KEYS[1], owner)
+  if permits then holder = owner end
+end
+if isKept then
+  -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
+  releaseLock(KEYS[1], KEYS[2], KEYS[3], owner)
+  return passedOn(1)
+end
+-- A token is 32 to a tick, and a tick is 10 microseconds.
+if holder == owner and ARGV[2] ~= '' then
+  leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
+end
+if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
+
+local left = string.format('%.0f', leftMs)
+if permits then
+  local lock = readMembers(KEYS[1])
+  redis.call('HDEL', KEYS[1], owner)
+  lock.used = lock.used - permits
+  addMember(KEYS[1], lock, kept, { mode = mode, count = tonumber(permits) }, token, left)
+else
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  redis.call('PEXPIRE', KEYS[1], left)
+  if mode == 'exclusive' then
+    redis.call('SET', KEYS[1], kept .. ' ' .. token, 'PX', left)
+  else
+    redis.call('HDEL', KEYS[1], owner)
+    redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
+  end
+end
+
+-- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
+-- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
+local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
+if isQueue and sentAt then
+  local terms = 'kept ' .. left .. ' ' .. sentAt
+  local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
+  redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(first, '^(.*)/'),
+    redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+end
+return 1

@@ -5,12 +5,15 @@
  */
 
 // The module and the service
-export {
-  RedisLockModule,
-  type RedisLockModuleAsyncOptions,
-  type RedisLockOptionsFactory,
-} from './nest/module/redis-lock.module.js';
-export type { RedisLockModuleExtras, RedisLockModuleOptions } from './nest/module/module-options.js';
+export { RedisLockModule } from './nest/module/redis-lock.module.js';
+export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nest/module/async-options.js';
+export type {
+  OptionsWithConnection,
+  OptionsWithQuorum,
+  RedisLockModuleExtras,
+  RedisLockModuleOptions,
+  RedisLockModuleSettings,
+} from './nest/module/module-options.js';
 export type { ClusterConnectionOptions, RedisConnectionOption } from './redis/connection/connection-options.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
 export { getRedisLockToken, InjectRedisLock } from './nest/tokens.js';
@@ -27,7 +30,7 @@ export {
   type LeaderOnlyMethodDecorator,
   type LeaderOnlyOptions,
 } from './nest/leader/leader-only.decorator.js';
-export type { LockedMethodDecorator } from './nest/decorators/locked-method.js';
+export type { LockedMethodDecorator, Mistake } from './nest/decorators/method-types.js';
 export type {
   BusyError,
   DecoratorOptions,

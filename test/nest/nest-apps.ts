@@ -4,7 +4,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
-import { RedisLockModule, type RedisLockModuleExtras, type RedisLockModuleOptions } from 'nestjs-redis-lock';
+import { type OptionsWithConnection, RedisLockModule, type RedisLockModuleExtras } from 'nestjs-redis-lock';
 
 /** The HTTP platforms of Nest, for `describe.each`. */
 export const PLATFORMS: [string, () => AbstractHttpAdapter][] = [
@@ -13,7 +13,7 @@ export const PLATFORMS: [string, () => AbstractHttpAdapter][] = [
 ];
 
 /** The lock module without a Redis. */
-export function inMemory(options: Partial<RedisLockModuleOptions & RedisLockModuleExtras> = {}): DynamicModule {
+export function inMemory(options: Partial<OptionsWithConnection & RedisLockModuleExtras> = {}): DynamicModule {
   return RedisLockModule.forRoot({ connection: 'memory:', shutdown: { drainMs: 0 }, ...options });
 }
 

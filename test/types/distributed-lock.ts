@@ -1,5 +1,12 @@
-// Compiled by test/nest/decorators/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
-import { type BusyError, DistributedLock, type Lease } from 'nestjs-redis-lock';
+// Compiled by test/nest/types/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
+import { applyDecorators } from '@nestjs/common';
+import {
+  type BusyError,
+  DistributedLock,
+  type DistributedLockOptions,
+  type Lease,
+  type ResourceNames,
+} from 'nestjs-redis-lock';
 import { expectTypeOf } from 'expect-type';
 
 interface Order {
@@ -113,7 +120,7 @@ export class Options {
       return busy.retryAfterMs;
     },
   })
-  async all(): Promise<number> {
+  async all(): Promise<number | undefined> {
     return 1;
   }
 
@@ -159,3 +166,142 @@ export class Repository<T extends { id: string }> {
     return entity;
   }
 }
+
+/** What a call returns that does not run the method has to be in its return type. */
+export class BusyResults<T> {
+  @DistributedLock({ key: 'x', onBusy: 'throw' })
+  async throws(): Promise<number> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async optional(): Promise<number | undefined> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async ofTheClass(value: T): Promise<T | undefined> {
+    return value;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async unknown(): Promise<unknown> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async any(): Promise<ReturnType<typeof JSON.parse>> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: () => {} })
+  async nothing(): Promise<void> {}
+
+  @DistributedLock({ key: 'x', onBusy: () => 'busy' })
+  async literal(): Promise<'busy' | 'done'> {
+    return 'done';
+  }
+
+  @DistributedLock({ key: (id: string) => id, onBusy: async (busy) => ({ status: 'busy', after: busy.retryAfterMs }) })
+  async literalInAPromise(_id: string): Promise<{ status: 'busy' | 'done'; after?: number | undefined }> {
+    return { status: 'done' };
+  }
+
+  @DistributedLock({ key: 'x', onBusy: () => [] })
+  async list(): Promise<string[]> {
+    return [];
+  }
+
+  @DistributedLock({ key: 'x', onBusy: () => ({ orders: [{ id: '1', lines: 2 }], at: new Date() }) })
+  async nestedList(): Promise<{ orders: Order[]; at: Date }> {
+    return { orders: [], at: new Date() };
+  }
+
+  @DistributedLock({
+    key: 'x',
+    onBusy: (busy) => {
+      throw new Error('busy', { cause: busy });
+    },
+  })
+  async anotherError(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error a busy call returns undefined
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async skips(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error null is not undefined
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async nullable(): Promise<number | null> {
+    return 1;
+  }
+
+  // @ts-expect-error the class does not say that T may be undefined
+  @DistributedLock({ key: 'x', onBusy: 'skip' })
+  async skipsOfTheClass(value: T): Promise<T> {
+    return value;
+  }
+
+  // @ts-expect-error also beside a key function
+  @DistributedLock({ key: (id: string) => id, waitMs: 0, onBusy: 'skip' })
+  async skipsWithKey(_id: string): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error one of both is undefined
+  @DistributedLock({ key: 'x', onBusy: Math.random() < 0.5 ? 'skip' : 'throw' })
+  async maySkip(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error another type
+  @DistributedLock({ key: 'x', onBusy: () => 42 })
+  async anotherType(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error a function without a result
+  @DistributedLock({ key: 'x', onBusy: () => {} })
+  async noResult(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error another type, in a promise
+  @DistributedLock({ key: 'x', onBusy: async () => 42 })
+  async anotherTypeInAPromise(): Promise<string> {
+    return '';
+  }
+}
+
+const patient = { waitMs: 60_000 } satisfies Partial<DistributedLockOptions>;
+const skipping: DistributedLockOptions<[], 'skip'> = { key: 'x', onBusy: 'skip' };
+declare const names: ResourceNames;
+
+export class SharedOptions {
+  @DistributedLock({ ...patient, key: (id: string) => id })
+  async spread(_id: string): Promise<number> {
+    return 1;
+  }
+
+  @DistributedLock(skipping)
+  async skips(): Promise<number | undefined> {
+    return 1;
+  }
+
+  @DistributedLock(names)
+  async oneOrMore(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error the type of the options says that a call may be skipped
+  @DistributedLock(skipping)
+  async dishonest(): Promise<number> {
+    return 1;
+  }
+}
+
+/** Several decorators may be one. */
+export const Exclusive = applyDecorators(DistributedLock('x'));

@@ -1,4 +1,5 @@
-// Compiled by test/nest/decorators/types.slow.test.ts, never run.
+// Compiled by test/nest/types/types.slow.test.ts, never run.
+import { applyDecorators } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
 import {
   type DemotionReason,
@@ -79,3 +80,6 @@ export async function campaigns(locks: RedisLockService): Promise<void> {
   // @ts-expect-error nobody becomes the leader by assignment
   leadership.fencingToken = 1;
 }
+
+/** Several decorators may be one. */
+export const OnLeader = applyDecorators(LeaderOnly('jobs'));

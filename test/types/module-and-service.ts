@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.slow.test.ts, never run.
+// Compiled by test/nest/types/types.slow.test.ts, never run.
 import { type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
 import { type Cluster, Redis } from 'ioredis';
@@ -11,6 +11,7 @@ import {
   LockHandler,
   type LockState,
   RedisLockModule,
+  type RedisLockModuleOptions,
   type RedisLockOptionsFactory,
   type RedisLockService,
   type TryUsingResult,
@@ -47,6 +48,37 @@ RedisLockModule.forRoot({ connection: 6379 });
 // @ts-expect-error the factory gives a number
 RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 6379 }) });
 RedisLockModule.forRoot({ quorum: ['redis://a', { host: 'b' }, new Redis()], fencing: true, nodeTimeoutMs: 50 });
+RedisLockModule.forRootAsync({ inject: [Config], useFactory: (config: Config) => JSON.parse(config.url) });
+RedisLockModule.forRootAsync({
+  useFactory: () =>
+    process.env['NODES']
+      ? { quorum: process.env['NODES'].split(','), nodeTimeoutMs: 50, observers: [(event) => console.log(event.type)] }
+      : { connection: 'memory:', shutdown: { drainMs: 0 } },
+});
+declare const ready: RedisLockModuleOptions;
+RedisLockModule.forRoot(ready);
+RedisLockModule.forRootAsync({ useFactory: async () => ready });
+// @ts-expect-error neither a connection nor a quorum
+RedisLockModule.forRoot({ leaseMs: 1_000 });
+// @ts-expect-error both
+RedisLockModule.forRoot({ connection: 'memory:', quorum: ['redis://a'] });
+// @ts-expect-error the variable may be missing
+RedisLockModule.forRoot({ connection: process.env['REDIS_URL'] });
+// @ts-expect-error nor does the factory return one
+RedisLockModule.forRootAsync({ useFactory: () => ({ leaseMs: 1_000 }) });
+// @ts-expect-error an unknown option of one of two
+RedisLockModule.forRootAsync({ useFactory: () => (process.env['X'] ? ready : { connection: 'memory:', leasMs: 1 }) });
+// @ts-expect-error an unknown option in a group
+RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 'memory:', shutdown: { drainMs: 0, drainMS: 1 } }) });
+// @ts-expect-error an option of forRootAsync itself
+RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 'memory:', name: 'billing' }) });
+// @ts-expect-error a misspelt option of forRootAsync
+RedisLockModule.forRootAsync({ useFactry: () => ({ connection: 'memory:' }) });
+export class Misspelt {
+  createRedisLockOptions = () => ({ connection: 'memory:', leasMs: 1_000 });
+}
+// @ts-expect-error a class may not return it either
+RedisLockModule.forRootAsync({ useClass: Misspelt });
 // @ts-expect-error the class makes no options
 RedisLockModule.forRootAsync({ useClass: Redis });
 

@@ -1,4 +1,4 @@
-// Compiled by test/nest/decorators/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
+// Compiled by test/nest/types/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
 import {
   type BusyError,
   DistributedSemaphore,
@@ -37,7 +37,7 @@ export class ReadersAndWriters {
     lockService: 'billing',
     onBusy: (busy) => {
       expectTypeOf(busy).toEqualTypeOf<BusyError>();
-      return busy.retryAfterMs;
+      throw busy;
     },
   })
   async all<T>(value: T): Promise<T> {
@@ -77,6 +77,18 @@ export class ReadersAndWriters {
   // @ts-expect-error no key
   @WriteLock({ leaseMs: 1_000 })
   async noKey(): Promise<void> {}
+
+  // @ts-expect-error a busy call returns undefined
+  @ReadLock({ key: 'x', onBusy: 'skip' })
+  async skips(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error another type
+  @WriteLock({ key: 'x', onBusy: () => 42 })
+  async anotherType(): Promise<string> {
+    return '';
+  }
 }
 
 // A decorated method keeps its type.
@@ -122,6 +134,23 @@ export class Permits {
   // @ts-expect-error a name alone does not say how many
   @DistributedSemaphore('exports')
   async onlyAName(): Promise<void> {}
+
+  @DistributedSemaphore({ key: 'exports', permits: 3, onBusy: 'skip' })
+  async mayBeSkipped(): Promise<number | undefined> {
+    return 1;
+  }
+
+  // @ts-expect-error a busy call returns undefined
+  @DistributedSemaphore({ key: 'exports', permits: 3, onBusy: 'skip' })
+  async skips(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error another type
+  @DistributedSemaphore({ key: (id: string) => id, permits: 3, onBusy: () => 42 })
+  async anotherType(_id: string): Promise<string> {
+    return '';
+  }
 
   // @ts-expect-error not async
   @DistributedSemaphore({ key: 'exports', permits: 3 })

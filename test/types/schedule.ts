@@ -1,4 +1,5 @@
-// Compiled by test/nest/decorators/types.slow.test.ts, never run.
+// Compiled by test/nest/types/types.slow.test.ts, never run.
+import { applyDecorators } from '@nestjs/common';
 import { CronExpression } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 
@@ -20,9 +21,62 @@ export class Jobs {
   @SingletonTimeout(1_000)
   async timeout(): Promise<void> {}
 
-  // @ts-expect-error not async
   @SingletonCron('* * * * * *')
-  notAsync(): void {}
+  sync(): void {}
+
+  @SingletonTimeout(1_000)
+  syncWithItsRun({ tick }: SingletonRun): void {
+    console.log(tick);
+  }
+
+  @SingletonInterval('named', 1_000)
+  async named(): Promise<void> {}
+
+  @SingletonInterval('named with options', 1_000, { overlap: 'wait' })
+  async namedWithOptions(): Promise<void> {}
+
+  @SingletonTimeout('named timeout', 1_000, { onceWithinMs: 5_000 })
+  async namedTimeout(): Promise<void> {}
+
+  @SingletonCron('* * * * * *')
+  async withAResult(): Promise<number | undefined> {
+    return 1;
+  }
+
+  @SingletonCron('* * * * * *')
+  async withAnyResult(): Promise<ReturnType<typeof JSON.parse>> {
+    return 1;
+  }
+
+  // @ts-expect-error a call returns a promise
+  @SingletonCron('* * * * * *')
+  syncWithAResult(): number {
+    return 1;
+  }
+
+  // @ts-expect-error a call returns a promise, of undefined elsewhere
+  @SingletonInterval(1_000)
+  syncWithAnOptionalResult(): number | undefined {
+    return 1;
+  }
+
+  // @ts-expect-error elsewhere a call returns undefined
+  @SingletonTimeout(1_000)
+  async dishonest(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error the time is missing
+  @SingletonInterval('named')
+  async noTime(): Promise<void> {}
+
+  // @ts-expect-error the name is stated before
+  @SingletonInterval('named', 1_000, { name: 'twice' })
+  async twice(): Promise<void> {}
+
+  // @ts-expect-error the order is that of @nestjs/schedule
+  @SingletonTimeout(1_000, 'named')
+  async wrongOrder(): Promise<void> {}
 
   // @ts-expect-error not what a job is called with
   @SingletonCron('* * * * * *')
@@ -36,3 +90,6 @@ export class Jobs {
   @SingletonInterval(1_000, { onCrash: 'retry' })
   async rerun(): Promise<void> {}
 }
+
+/** Several decorators may be one. */
+export const Nightly = applyDecorators(SingletonCron('0 0 * * *'));

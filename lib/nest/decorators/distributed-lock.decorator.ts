@@ -1,9 +1,12 @@
-import type { ResourceNames } from '../../core/api/resource.js';
-import { type LockDecoratorOptions, readLockPlan } from './lock-plan.js';
-import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
+import { type KeyAlone, type LockDecoratorOptions, type OnBusy, readLockPlan } from './lock-plan.js';
+import { lockMethod } from './locked-method.js';
+import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
-/** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. */
-export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDecoratorOptions<A>;
+/** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. `B`: the value of `onBusy`. */
+export type DistributedLockOptions<A extends readonly unknown[] = [], B extends OnBusy = OnBusy> = LockDecoratorOptions<
+  A,
+  B
+>;
 
 /**
  * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.
@@ -25,15 +28,8 @@ export type DistributedLockOptions<A extends readonly unknown[] = []> = LockDeco
  * @throws LockModuleMissingError when Nest did not create the object
  * @throws the other errors of `acquire`
  */
-export function DistributedLock(key: ResourceNames): LockedMethodDecorator<[]>;
-export function DistributedLock<A extends readonly unknown[]>(
-  key: (...args: A) => ResourceNames,
-): LockedMethodDecorator<A>;
-export function DistributedLock<A extends readonly unknown[] = []>(
-  options: DistributedLockOptions<A>,
-): LockedMethodDecorator<A>;
-export function DistributedLock<A extends readonly unknown[]>(
-  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
-): LockedMethodDecorator<A> {
+export function DistributedLock<A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
+  given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R>>,
+): LockedMethodDecorator<A, BusyResult<S, R>> {
   return lockMethod((where) => readLockPlan(given, where));
 }

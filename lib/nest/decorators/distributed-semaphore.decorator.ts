@@ -1,8 +1,13 @@
-import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
+import type { OnBusy } from './lock-plan.js';
+import { lockMethod } from './locked-method.js';
+import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
-/** What `@DistributedSemaphore` takes. `A`: the parameters of the method. */
-export type DistributedSemaphoreOptions<A extends readonly unknown[] = []> = SemaphoreDecoratorOptions<A>;
+/** What `@DistributedSemaphore` takes. `A`: the parameters of the method. `B`: the value of `onBusy`. */
+export type DistributedSemaphoreOptions<
+  A extends readonly unknown[] = [],
+  B extends OnBusy = OnBusy,
+> = SemaphoreDecoratorOptions<A, B>;
 
 /**
  * Runs at most `permits` calls of the method at once over all instances: acquires a permit, or several, renews them
@@ -22,8 +27,8 @@ export type DistributedSemaphoreOptions<A extends readonly unknown[] = []> = Sem
  * @throws LockReentryError when the caller already holds permits and would wait for itself
  * @throws LockModuleMissingError when Nest did not create the object
  */
-export function DistributedSemaphore<A extends readonly unknown[] = []>(
-  options: DistributedSemaphoreOptions<A>,
-): LockedMethodDecorator<A> {
+export function DistributedSemaphore<A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
+  options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R>>,
+): LockedMethodDecorator<A, BusyResult<S, R>> {
   return lockMethod((where) => readSemaphorePlan(options, where));
 }

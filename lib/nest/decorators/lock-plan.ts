@@ -26,16 +26,17 @@ export type OnBusy =
   | ((busy: BusyError) => unknown);
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */
-export interface DecoratorOptions {
+export interface DecoratorOptions<B extends OnBusy = OnBusy> {
   /**
    * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
    * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
-   * it is set. A function: it returns what the function returns.
+   * it is set. A function: it returns what the function returns. The compiler refuses a method whose return type does
+   * not have what is returned.
    *
    * @allowed `'throw'`, `'skip'`, a function
    * @default 'throw'
    */
-  onBusy?: OnBusy;
+  onBusy?: B;
   /**
    * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
    * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
@@ -53,9 +54,11 @@ export interface DecoratorOptions {
   lockService?: string;
 }
 
-/** What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with. */
-export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
-  extends DecoratorOptions, Omit<LockOptions, 'mode' | 'signal'> {
+/**
+ * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
+ */
+export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends OnBusy = OnBusy>
+  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` refuses a
@@ -66,9 +69,26 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = []>
   key: ResourceNames | ((...args: A) => ResourceNames);
 }
 
-/** What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with. */
-export interface LockDecoratorOptions<A extends readonly unknown[]>
-  extends ReadWriteLockOptions<A>, Pick<LockOptions, 'mode'> {}
+/**
+ * What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with, and `B` the value of
+ * `onBusy`.
+ */
+export interface LockDecoratorOptions<A extends readonly unknown[], B extends OnBusy = OnBusy>
+  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode'> {}
+
+/** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
+export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
+
+/** The names of several resources. */
+export interface KeyNames extends ReadonlyArray<string> {
+  readonly key?: undefined;
+}
+
+/** Returns the resource or resources of a call. */
+export interface KeyFunction<A extends readonly unknown[]> {
+  (...args: A): ResourceNames;
+  readonly key?: undefined;
+}
 
 /** The `name` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);

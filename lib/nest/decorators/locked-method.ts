@@ -3,46 +3,18 @@ import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
-import { type AsyncMethod, declareLockService, describeMethod, wrapMethod } from './method.js';
+import { declareLockService, describeMethod, wrapMethod } from './method.js';
+import type { LockedMethodDecorator } from './method-types.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
-
-/**
- * Decorates an async method whose parameters fit those of the key function. TypeScript refuses a method that is not
- * async, or whose parameters do not fit.
- */
-export interface LockedMethodDecorator<A extends readonly unknown[]> {
-  // For parameters whose types are type parameters of the class: TypeScript cannot resolve KeyFits of those.
-  <P extends readonly [...A, ...unknown[]], R>(
-    target: object,
-    propertyKey: string | symbol,
-    // Where the parameters of the method do not fit, TypeScript infers a P without a fixed length.
-    descriptor: TypedPropertyDescriptor<(...args: P) => Promise<R>> & (number extends P['length'] ? never : unknown),
-  ): void;
-  // For every other method, also generic ones.
-  <M extends AsyncMethod>(
-    target: object,
-    propertyKey: string | symbol,
-    descriptor: TypedPropertyDescriptor<M> & KeyFits<A, M>,
-  ): void;
-}
-
-/**
- * No demand if the key function accepts the parameters of the method; otherwise a type whose name is the explanation.
- */
-type KeyFits<A extends readonly unknown[], M extends AsyncMethod> = ((...args: A) => void) extends (
-  ...args: Parameters<M>
-) => void
-  ? unknown
-  : { 'The parameters of the key function must be those of the method': Parameters<M> };
 
 /**
  * Makes a decorator that runs a method under a lock.
  *
  * @param read checks the options, once for each method; `where` is the method, for its errors
  */
-export function lockMethod<A extends readonly unknown[]>(
+export function lockMethod<A extends readonly unknown[], B>(
   read: (where: string) => LockPlan<A>,
-): LockedMethodDecorator<A> {
+): LockedMethodDecorator<A, B> {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const plan = read(where);

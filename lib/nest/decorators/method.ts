@@ -5,9 +5,6 @@ import { describeValue } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 
-/** Any method that a decorator may wrap. */
-export type AsyncMethod = (...args: never[]) => Promise<unknown>;
-
 /**
  * Replaces a method by a wrapper with the same name, length and metadata, so that `@Cron`, `@Get`, `@UseGuards` and
  * other decorators work above and below this one.

@@ -1,13 +1,17 @@
-import type { ResourceNames } from '../../core/api/resource.js';
-import { readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
-import { type LockedMethodDecorator, lockMethod } from './locked-method.js';
+import type { AcquireMode } from '../../core/api/lock-options.js';
+import { type KeyAlone, type OnBusy, readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
+import { lockMethod } from './locked-method.js';
+import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** Takes the options of `@DistributedLock` except `mode`. */
-export interface ReadWriteLockDecorator {
-  (key: ResourceNames): LockedMethodDecorator<[]>;
-  <A extends readonly unknown[]>(key: (...args: A) => ResourceNames): LockedMethodDecorator<A>;
-  <A extends readonly unknown[] = []>(options: ReadWriteLockOptions<A>): LockedMethodDecorator<A>;
-}
+export type ReadWriteLockDecorator = <A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
+  given: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R>>,
+) => LockedMethodDecorator<A, BusyResult<S, R>>;
+
+const lockInMode =
+  (mode: AcquireMode): ReadWriteLockDecorator =>
+  (given) =>
+    lockMethod((where) => readLockPlan(given, where, mode));
 
 /**
  * Runs the method at the same time as other readers of the resource, but never at the same time as a writer. The same
@@ -22,9 +26,7 @@ export interface ReadWriteLockDecorator {
  * @throws LockReentryError when the caller already holds the resource and would wait for itself
  * @throws the other errors of a method with `@DistributedLock`
  */
-export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
-  given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,
-) => lockMethod<A>((where) => readLockPlan(given, where, 'read'));
+export const ReadLock = lockInMode('read');
 
 /**
  * Runs the method when no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
@@ -39,6 +41,4 @@ export const ReadLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
  * @throws LockReentryError when a method that reads the resource calls it
  * @throws the other errors of a method with `@DistributedLock`
  */
-export const WriteLock: ReadWriteLockDecorator = <A extends readonly unknown[]>(
-  given: ReadWriteLockOptions<A>['key'] | ReadWriteLockOptions<A>,
-) => lockMethod<A>((where) => readLockPlan(given, where, 'write'));
+export const WriteLock = lockInMode('write');

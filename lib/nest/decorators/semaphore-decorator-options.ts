@@ -13,13 +13,17 @@ import {
   DECORATOR_OPTIONS,
   type DecoratorOptions,
   type LockPlan,
+  type OnBusy,
   readKey,
   waitMsOf,
 } from './lock-plan.js';
 
-/** What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with. */
-export interface SemaphoreDecoratorOptions<A extends readonly unknown[]>
-  extends DecoratorOptions, Omit<PermitOptions, 'signal'> {
+/**
+ * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
+ * value of `onBusy`.
+ */
+export interface SemaphoreDecoratorOptions<A extends readonly unknown[], B extends OnBusy = OnBusy>
+  extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
    * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes.

@@ -1,9 +1,8 @@
 import { type ExecutionContext, UseInterceptors } from '@nestjs/common';
 import 'reflect-metadata';
-import type { ResourceNames } from '../../core/api/resource.js';
 import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
-import { type LockDecoratorOptions, type LockPlan, readLockPlan } from '../decorators/lock-plan.js';
+import { type KeyAlone, type LockDecoratorOptions, type LockPlan, readLockPlan } from '../decorators/lock-plan.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
@@ -14,7 +13,11 @@ export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext
 /** What `@LockHandler` takes for a semaphore: several requests may run at once. */
 export type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]>;
 
-type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | LockHandlerOptions;
+/** Either has what the other must not have, so the compiler knows which of them an object is meant to be. */
+type Given =
+  | KeyAlone<[context: ExecutionContext]>
+  | (LockHandlerOptions & { permits?: undefined })
+  | (SemaphoreHandlerOptions & { mode?: undefined });
 
 /**
  * Holds a lock while a handler of a controller, resolver or gateway runs. It is acquired before the pipes run, and
@@ -31,6 +34,9 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
  *
  * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
  *
+ * The compiler does not check `onBusy` against the method: what it returns is the response of the request, and a call of
+ * the method itself never returns it.
+ *
  * The key function runs before the pipes and sees what the client sent: `/orders/7` and `/orders/07` are two keys, even
  * with ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key`
  * refuses a missing parameter.
@@ -44,9 +50,7 @@ type Given = ResourceNames | ((context: ExecutionContext) => ResourceNames) | Lo
  *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class is
  *   no controller, or it is a field resolver of GraphQL
  */
-export function LockHandler(given: Given): MethodDecorator;
-export function LockHandler(options: SemaphoreHandlerOptions): MethodDecorator;
-export function LockHandler(given: Given | SemaphoreHandlerOptions): MethodDecorator {
+export function LockHandler(given: Given): MethodDecorator {
   return (target, propertyKey, descriptor) => {
     const where = describeMethod(target, propertyKey);
     const plan: LockPlan<[ExecutionContext]> = isSemaphore(given)
@@ -91,6 +95,6 @@ function methodOf(descriptor: PropertyDescriptor): object {
   return descriptor.value as object;
 }
 
-function isSemaphore(given: Given | SemaphoreHandlerOptions): given is SemaphoreHandlerOptions {
+function isSemaphore(given: Given): given is SemaphoreHandlerOptions & { mode?: undefined } {
   return given !== null && typeof given === 'object' && 'permits' in given;
 }

@@ -2,7 +2,8 @@ import 'reflect-metadata';
 import { type LeaderOnlyOptions, resolveLeaderOnly } from './leader-only-options.js';
 import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { runUnder } from '../decorators/lock-call.js';
-import { type AsyncMethod, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
+import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
+import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { sharedLeadership } from './shared-leadership.js';
 
 export type { LeaderOnlyOptions } from './leader-only-options.js';
@@ -11,17 +12,7 @@ export type { LeaderOnlyOptions } from './leader-only-options.js';
  * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
  * type does not include `undefined`.
  */
-export type LeaderOnlyMethodDecorator = <M extends AsyncMethod>(
-  target: object,
-  propertyKey: string | symbol,
-  descriptor: TypedPropertyDescriptor<M> & MayBeSkipped<M>,
-) => void;
-
-/** No demand if the return type includes `undefined`; otherwise a type whose name is the explanation. */
-type MayBeSkipped<M extends AsyncMethod> =
-  undefined extends Awaited<ReturnType<M>>
-    ? unknown
-    : { 'The method returns undefined where this instance does not lead: add it to the return type': ReturnType<M> };
+export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
 
 /**
  * Runs the method on the instance that leads. On the others, it returns `undefined` without running. Each instance

@@ -19,8 +19,8 @@ import {
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
 
-/** The options of `RedisLockModule.forRoot`. The factories of `forRootAsync` return the same. */
-export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOptions {
+/** The options of `RedisLockModule.forRoot`, without saying which of them are required. */
+export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOptions {
   /**
    * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
    * process, for tests without a Redis. Either this or `quorum` is required.
@@ -109,6 +109,24 @@ export interface RedisLockModuleOptions extends Partial<LockDefaults>, QuorumOpt
   };
 }
 
+/** The locks are on one Redis, Sentinel or Cluster, or in this process. */
+export interface OptionsWithConnection extends RedisLockModuleSettings {
+  connection: RedisConnectionOption;
+  quorum?: undefined;
+}
+
+/** The locks are on several independent primaries. */
+export interface OptionsWithQuorum extends RedisLockModuleSettings {
+  connection?: undefined;
+  quorum: readonly RedisConnectionOption[];
+}
+
+/**
+ * The options of `RedisLockModule.forRoot`: with a `connection` or a `quorum`, not both. The factories of
+ * `forRootAsync` return the same.
+ */
+export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
+
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
   /**
@@ -155,18 +173,18 @@ export const MODULE_OPTIONS = new OptionTable({
   cohortMs,
   maxWaiters,
   backgroundRelease,
-  durability: checked<NonNullable<RedisLockModuleOptions['durability']>>(),
+  durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
   restartQuarantineMs: checked<number>(),
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),
   onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
-  shutdown: checked<NonNullable<RedisLockModuleOptions['shutdown']>>((option, value) =>
+  shutdown: checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
     SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
   ),
-} satisfies OptionsOf<RedisLockModuleOptions>);
+} satisfies OptionsOf<RedisLockModuleSettings>);
 
 export const SHUTDOWN_OPTIONS = new OptionTable({
   drainMs: milliseconds(0, 60 * 60 * 1000).default(10_000),
-} satisfies OptionsOf<NonNullable<RedisLockModuleOptions['shutdown']>>);
+} satisfies OptionsOf<NonNullable<RedisLockModuleSettings['shutdown']>>);
 
 export const EXTRA_OPTIONS = new OptionTable({
   name: text(/^.{1,100}$/u, '1 to 100 characters'),
@@ -249,7 +267,7 @@ export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): 
   return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY;
 }
 
-function checkNoExtras(options: RedisLockModuleOptions & RedisLockModuleExtras): void {
+function checkNoExtras(options: object): void {
   const extra = EXTRA_OPTIONS.names.find((name) => (options as Record<string, unknown> | null)?.[name] !== undefined);
   if (!extra) return;
   throw new InvalidLockOptionsError(

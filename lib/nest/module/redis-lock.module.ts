@@ -1,13 +1,7 @@
-import {
-  type DynamicModule,
-  type FactoryProvider,
-  Module,
-  type ModuleMetadata,
-  type Provider,
-  type Type,
-} from '@nestjs/common';
+import { type DynamicModule, Module, type ModuleMetadata, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
 import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
@@ -25,43 +19,8 @@ import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
 
-/** Implemented by the classes for `useClass` and `useExisting`. */
-export interface RedisLockOptionsFactory {
-  /** Returns the options of the module, or a promise of them. */
-  createRedisLockOptions(): RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
-}
-
-/** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
-export interface RedisLockModuleAsyncOptions extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
-  /**
-   * The providers that `useFactory` is called with.
-   *
-   * @allowed provider tokens
-   * @default none
-   */
-  inject?: FactoryProvider['inject'];
-  /**
-   * Returns the options of the module. It is called with the providers that `inject` names.
-   *
-   * @allowed a function
-   * @default none
-   */
-  useFactory?: (...dependencies: never[]) => RedisLockModuleOptions | Promise<RedisLockModuleOptions>;
-  /**
-   * A class whose `createRedisLockOptions()` returns the options. Nest creates an instance for the module.
-   *
-   * @allowed a class that implements `RedisLockOptionsFactory`
-   * @default none
-   */
-  useClass?: Type<RedisLockOptionsFactory>;
-  /**
-   * An existing provider whose `createRedisLockOptions()` returns the options of the module.
-   *
-   * @allowed a class that implements `RedisLockOptionsFactory`
-   * @default none
-   */
-  useExisting?: Type<RedisLockOptionsFactory>;
-}
+/** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
+type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
@@ -76,7 +35,7 @@ export class RedisLockModule {
    *
    * @throws InvalidLockOptionsError if an option is invalid
    */
-  static forRoot(options: RedisLockModuleOptions & RedisLockModuleExtras): DynamicModule {
+  static forRoot(options: WithConnectionOrQuorum): DynamicModule {
     checkExtras('RedisLockModule.forRoot', options);
     const { name = DEFAULT_NAME, global, ...moduleOptions } = options;
     const useValue = resolveModuleOptions(moduleOptions);
@@ -90,7 +49,10 @@ export class RedisLockModule {
    * @throws InvalidLockOptionsError if an option is invalid; for the options that the factory returns, when the
    *   application starts
    */
-  static forRootAsync(options: RedisLockModuleAsyncOptions): DynamicModule {
+  static forRootAsync<O extends RedisLockModuleOptions = RedisLockModuleOptions>(
+    given: OptionsOfFactory<O>,
+  ): DynamicModule {
+    const options = given as RedisLockModuleAsyncOptions;
     checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
     const registration = registrationProvider(options.name ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
     return createModule(options, options.imports ?? [], [...asyncOptionsProviders(options), registration]);

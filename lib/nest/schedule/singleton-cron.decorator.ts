@@ -42,6 +42,8 @@ const CRON_OPTIONS = new OptionTable({
  * async nightlyReport({ tick, lease }: SingletonRun) {}
  * ```
  *
+ * The method may be sync, as with `@Cron`. A call of it then returns a promise all the same.
+ *
  * @param cronTime a cron expression, a Date, or a DateTime of luxon
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */

@@ -1,7 +1,13 @@
 import { Interval } from '@nestjs/schedule';
 import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import { JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+import {
+  JOB_OPTIONS,
+  readTimedJob,
+  resolveJobOptions,
+  type SingletonJobOptions,
+  type TimedJobArguments,
+} from './singleton-options.js';
 
 /** The options of `@SingletonInterval`. */
 export type SingletonIntervalOptions = SingletonJobOptions;
@@ -15,11 +21,25 @@ const TIMER_SLACK = { ms: 1_000, share: 0.1 };
  * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
  * most of an interval, by the clock of Redis. Needs `ScheduleModule.forRoot()`.
  *
- * @param intervalMs milliseconds between runs, 100 to 2147483647
+ * ```ts
+ * @SingletonInterval(30_000)
+ * @SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })
+ * @SingletonInterval('poll', 30_000, { overlap: 'wait' })
+ * ```
+ *
+ * The method may be sync, as with `@Interval`. A call of it then returns a promise all the same.
+ *
+ * @param nameOrMs milliseconds between runs, 100 to 2147483647; or the name of the job, before the milliseconds
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
-export function SingletonInterval(intervalMs: number, options: SingletonIntervalOptions = {}): JobMethodDecorator {
-  checkInteger('intervalMs', intervalMs, 100, LONGEST_INTERVAL_MS);
+export function SingletonInterval<N extends string | number>(
+  nameOrMs: N,
+  ...rest: TimedJobArguments<N, SingletonIntervalOptions>
+): JobMethodDecorator {
+  const { ms, options: given } = readTimedJob(nameOrMs, rest);
+  checkInteger('intervalMs', ms, 100, LONGEST_INTERVAL_MS);
+  const intervalMs = ms as number;
+  const options = given as SingletonIntervalOptions;
   const keepMs = Math.floor(intervalMs - Math.min(TIMER_SLACK.ms, intervalMs * TIMER_SLACK.share));
   const schedule = options?.name === undefined ? Interval(intervalMs) : Interval(options.name, intervalMs);
   return singletonMethod(

@@ -2,23 +2,47 @@ import { SetMetadata } from '@nestjs/common';
 import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
+import type { IsAny, Mistake, ResultVerdict } from '../decorators/method-types.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
-/** The method of a job: async, and called with its run. */
-export type JobMethod = (run: SingletonRun) => Promise<unknown>;
+/** The method of a job. It is called with its run. */
+export type JobMethod = (run: SingletonRun) => unknown;
 
-/** Decorates the method of a job. TypeScript refuses a method that is not async, or that has other parameters. */
-export type JobMethodDecorator = <M extends JobMethod>(
-  target: object,
-  propertyKey: string | symbol,
-  descriptor: TypedPropertyDescriptor<M>,
-) => void;
+/**
+ * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
+ * whose result type hides that a call returns a promise of `undefined` where another instance runs the job.
+ */
+export interface JobMethodDecorator {
+  <M extends JobMethod>(
+    target: object,
+    propertyKey: string | symbol,
+    descriptor: TypedPropertyDescriptor<M> & (JobVerdict<ReturnType<M>> extends void ? unknown : never),
+  ): void;
+  // Accepts nothing else, but returns why not.
+  <M>(
+    target: object,
+    propertyKey: string | symbol,
+    descriptor: TypedPropertyDescriptor<M>,
+  ): IsAny<M> extends true
+    ? void
+    : M extends JobMethod
+      ? JobVerdict<ReturnType<M>>
+      : Mistake<'A job is called with no parameter but its SingletonRun'>;
+}
+
+/** `void` if the result type `R` of a job is honest, and otherwise the mistake. */
+type JobVerdict<R> = unknown extends R
+  ? void
+  : [R] extends [void | PromiseLike<unknown>]
+    ? ResultVerdict<undefined, R>
+    : Mistake<'A job that returns a result must be async'>;
 
 /** Finds the tick that fires now, and how long its claim is kept, in milliseconds. */
 export type WhichTick = (instance: object) => Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due'>;
 
 /**
- * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it.
+ * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
+ * method that is not async returns a promise, as the scheduler expects.
  *
  * @param schedule the decorator of `@nestjs/schedule`
  */
@@ -27,7 +51,7 @@ export function singletonMethod(
   schedule: MethodDecorator,
   whichTickFor: (prototype: object, options: ResolvedJobOptions) => WhichTick,
 ): JobMethodDecorator {
-  return (target, propertyKey, descriptor) => {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const options = resolve(where);
     const job: SingletonJob = { name: options.name, method: String(propertyKey), lockService: options.lockService };

@@ -1,7 +1,8 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkText } from '../../core/api/validation.js';
+import { checkText, describeValue } from '../../core/api/validation.js';
 import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
 import { LOCK_SERVICE } from '../decorators/lock-plan.js';
 
@@ -92,6 +93,35 @@ export const TICK_OPTIONS = new OptionTable({
   onCrash: ON_CRASH.default('skip'),
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
 } satisfies OptionsOf<SingletonTickOptions>);
+
+/**
+ * What a job with a time in milliseconds takes: as in `@nestjs/schedule` the time, or a name and the time, and then its
+ * options.
+ */
+export type TimedJobArguments<N extends string | number, O extends SingletonJobOptions> = N extends string
+  ? [milliseconds: number, options?: Omit<O, 'name'>]
+  : [options?: O];
+
+/**
+ * Reads the arguments of a job with a time in milliseconds. Options that are no object are refused later, when the
+ * method is known for the message.
+ *
+ * @throws InvalidLockOptionsError when the name is stated twice
+ */
+export function readTimedJob(
+  nameOrMs: string | number,
+  rest: readonly unknown[],
+): { readonly ms: unknown; readonly options: unknown } {
+  const [ms, options = {}] = typeof nameOrMs === 'string' ? rest : [nameOrMs, ...rest];
+  if (typeof nameOrMs !== 'string' || options === null || typeof options !== 'object') return { ms, options };
+  const { name } = options as SingletonJobOptions;
+  if (name === undefined) return { ms, options: { ...options, name: nameOrMs } };
+  throw new InvalidLockOptionsError(
+    `The name of a job is stated twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
+      'Leave it out of the options.',
+    'name',
+  );
+}
 
 /** Checked options, with their defaults. */
 export interface ResolvedJobOptions {

@@ -2,7 +2,13 @@ import { Timeout } from '@nestjs/schedule';
 import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import { JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+import {
+  JOB_OPTIONS,
+  readTimedJob,
+  resolveJobOptions,
+  type SingletonJobOptions,
+  type TimedJobArguments,
+} from './singleton-options.js';
 
 /** The options of `@SingletonTimeout`. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
@@ -28,11 +34,25 @@ export const TIMEOUT_OPTIONS = new OptionTable({
  * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
  * `ScheduleModule.forRoot()`.
  *
- * @param timeoutMs milliseconds after the start of the application, 0 to 2147483647
+ * ```ts
+ * @SingletonTimeout(5_000)
+ * @SingletonTimeout('warm-cache', 5_000, { onceWithinMs: 60_000 })
+ * ```
+ *
+ * The method may be sync, as with `@Timeout`. A call of it then returns a promise all the same.
+ *
+ * @param nameOrMs milliseconds after the start of the application, 0 to 2147483647; or the name of the job, before the
+ *   milliseconds
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
-export function SingletonTimeout(timeoutMs: number, options: SingletonTimeoutOptions = {}): JobMethodDecorator {
-  checkInteger('timeoutMs', timeoutMs, 0, LONGEST_TIMEOUT_MS);
+export function SingletonTimeout<N extends string | number>(
+  nameOrMs: N,
+  ...rest: TimedJobArguments<N, SingletonTimeoutOptions>
+): JobMethodDecorator {
+  const { ms, options: given } = readTimedJob(nameOrMs, rest);
+  checkInteger('timeoutMs', ms, 0, LONGEST_TIMEOUT_MS);
+  const timeoutMs = ms as number;
+  const options = given as SingletonTimeoutOptions;
   const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
   const schedule = options?.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
   return singletonMethod(

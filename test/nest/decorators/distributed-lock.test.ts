@@ -72,7 +72,7 @@ class Orders {
   }
 
   @DistributedLock({ key: 'slow', onBusy: 'skip' })
-  async skips(): Promise<string> {
+  async skips(): Promise<string | undefined> {
     runs++;
     return 'ran';
   }

@@ -55,7 +55,7 @@ class Exports {
   async waitsABit(): Promise<void> {}
 
   @DistributedSemaphore({ key: 'exports', permits: 3, onBusy: 'skip' })
-  async skips(): Promise<string> {
+  async skips(): Promise<string | undefined> {
     return 'ran';
   }
 
@@ -79,12 +79,12 @@ class Exports {
   }
 
   @DistributedSemaphore({ key: 'exports', permits: 3, count: 2 })
-  async two(): Promise<string> {
+  async two(): Promise<string | undefined> {
     return this.skipsTwo();
   }
 
   @DistributedSemaphore({ key: 'exports', permits: 3, count: 2, onBusy: 'skip' })
-  async skipsTwo(): Promise<string> {
+  async skipsTwo(): Promise<string | undefined> {
     return 'ran';
   }
 

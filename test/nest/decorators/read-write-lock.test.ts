@@ -53,7 +53,7 @@ class Prices {
   }
 
   @WriteLock({ key: 'prices', onBusy: 'skip' })
-  async writesOrSkips(): Promise<string> {
+  async writesOrSkips(): Promise<string | undefined> {
     return 'wrote';
   }
 

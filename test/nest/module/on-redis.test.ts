@@ -31,7 +31,7 @@ class Reports {
   }
 
   @DistributedLock({ key: 'reports', waitMs: 600, onBusy: 'skip' })
-  async buildUnlessBusy(): Promise<string> {
+  async buildUnlessBusy(): Promise<string | undefined> {
     return 'built';
   }
 

@@ -1,4 +1,4 @@
-import { Injectable, Scope, SetMetadata } from '@nestjs/common';
+import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
@@ -94,7 +94,7 @@ describe('the method of a singleton job', () => {
 
       // It was due within the last minute.
       @SingletonCron(`0 ${now.getUTCMinutes()} ${now.getUTCHours()} * * *`, { timeZone: 'UTC' })
-      async daily(): Promise<number> {
+      async daily(): Promise<number | undefined> {
         return ++this.runs;
       }
     }
@@ -107,7 +107,7 @@ describe('the method of a singleton job', () => {
   it('called by hand long after the tick that was due last does not run: that tick may have run and be forgotten', async () => {
     class Jobs {
       @SingletonCron(YEARLY, { name: 'yearly' })
-      async yearly(): Promise<string> {
+      async yearly(): Promise<string | undefined> {
         return 'ran';
       }
     }
@@ -124,7 +124,7 @@ describe('the method of a singleton job', () => {
   it('works on a class without the ScheduleModule, where nothing fires', async () => {
     class Jobs {
       @SingletonCron(YEARLY)
-      async yearly(): Promise<string> {
+      async yearly(): Promise<string | undefined> {
         return 'ran';
       }
     }
@@ -173,6 +173,32 @@ describe('the method of a singleton job', () => {
     }
     const { log } = await startJobs(Jobs);
     await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
+  });
+
+  it('may be sync: it runs under its lock, and its error is logged by the scheduler', async () => {
+    const ran: unknown[] = [];
+    class Jobs {
+      constructor(readonly locks: RedisLockService) {}
+
+      @SingletonTimeout('sync', 0)
+      run(run: SingletonRun): void {
+        ran.push([run.job, this.locks.current('cron:sync')?.isHeld()]);
+      }
+
+      @SingletonTimeout('fails', 0)
+      fail(): void {
+        throw new TypeError('no toner');
+      }
+    }
+    Inject(RedisLockService)(Jobs, undefined, 0);
+    const { jobs, log } = await startJobs(Jobs);
+    await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
+    await eventually(() => expect(ran).toEqual([['sync', true]]));
+    // A call by hand returns a promise, of nothing, as the tick has run.
+    const call = (jobs as unknown as { run(): unknown }).run();
+    expect(call).toBeInstanceOf(Promise);
+    expect(await call).toBeUndefined();
+    expect(ran).toHaveLength(1);
   });
 
   it('is a job of its own in a subclass, which may override it and call super', async () => {

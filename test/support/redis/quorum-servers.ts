@@ -1,5 +1,5 @@
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
-import { type RedisLockModuleOptions, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
+import { type OptionsWithQuorum, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { lockConnection } from './lock-user.js';
 import { type RedisServer, startRedis } from './redis-server.js';
@@ -19,7 +19,7 @@ export function useServers(count: number): () => RedisServer[] {
 /** Lock services on a quorum of the servers, as the module makes them; shut down after each test. */
 export function useQuorum(
   servers: () => readonly RedisServer[],
-): (options?: Partial<RedisLockModuleOptions>) => Promise<RedisLockService> {
+): (options?: Partial<OptionsWithQuorum>) => Promise<RedisLockService> {
   const running: RedisLockService[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((service) => service.beforeApplicationShutdown()));

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
-import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
+import type { OptionsWithConnection, OptionsWithQuorum } from 'nestjs-redis-lock';
 
 /** The options of the lock module that say where Redis is, and what it has to promise. They go to the workers as JSON. */
-export type ServerOptions = Pick<
-  RedisLockModuleOptions,
-  'connection' | 'durability' | 'quorum' | 'fencing' | 'nodeTimeoutMs'
->;
+export type ServerOptions =
+  | Pick<OptionsWithConnection, 'connection' | 'quorum' | 'durability'>
+  | Pick<OptionsWithQuorum, 'connection' | 'quorum' | 'fencing' | 'nodeTimeoutMs'>;
 
 /** A Redis, or several, that the workers of a world lock by. */
 export interface ChaosServer {

@@ -1,0 +1,72 @@
+import type { BusyError } from './lock-plan.js';
+
+/** Any method that a decorator may wrap. */
+export type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/** A type whose argument is the explanation. The compiler shows it where a decorator refuses a method. */
+export interface Mistake<Explanation extends string> {
+  readonly mistake: Explanation;
+}
+
+/**
+ * Decorates an async method. TypeScript refuses a method that is not async, whose parameters do not fit those of the
+ * key function, or whose result type hides what a call returns without running it.
+ *
+ * `A`: the parameters of the key function. `B`: what a call returns when it does not run the method.
+ */
+export interface LockedMethodDecorator<A extends readonly unknown[], B = never> {
+  // Accepts by assignability, because TypeScript decides conditional types late where the class has type parameters.
+  <P extends readonly [...A, ...unknown[]], R>(
+    target: object,
+    propertyKey: string | symbol,
+    // Where the parameters of the method do not fit, TypeScript infers a P without a fixed length.
+    descriptor: TypedPropertyDescriptor<(...args: P) => Promise<R>> &
+      (number extends P['length'] ? never : unknown) &
+      IsResult<B, R>,
+  ): void;
+  // Accepts other methods, also generic ones. For all others, it returns why not.
+  <M>(
+    target: object,
+    propertyKey: string | symbol,
+    descriptor: TypedPropertyDescriptor<M>,
+  ): IsAny<M> extends true ? void : LockedMethodVerdict<A, B, M>;
+}
+
+/** `void` for a method that the decorator may wrap, and otherwise the mistake. */
+type LockedMethodVerdict<A extends readonly unknown[], B, M> = M extends AsyncMethod
+  ? ((...args: A) => void) extends (...args: Parameters<M>) => void
+    ? ResultVerdict<B, Awaited<ReturnType<M>>>
+    : Mistake<'The parameters of the key function must be those of the method'>
+  : Mistake<'The method must be async'>;
+
+/** `void` if `B` is among the results `R` of a method, and otherwise the mistake. */
+export type ResultVerdict<B, R> =
+  unknown extends IsResult<B, R>
+    ? void
+    : undefined extends B
+      ? Mistake<'A call that does not run the method returns undefined: add undefined to the return type'>
+      : Mistake<'onBusy returns another type than the method'>;
+
+/** No demand if `B` is among the results `R` of a method, and otherwise `never`. */
+type IsResult<B, R> = [B] extends [Awaited<R>] ? unknown : [Mutable<B>] extends [Awaited<R>] ? unknown : never;
+
+/** The `const` of a type parameter makes literals readonly, and a method may return arrays that are not. */
+type Mutable<T> = T extends (...args: never[]) => unknown
+  ? T
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T;
+
+/** `any` stands for every method where TypeScript compares this decorator with `MethodDecorator`: `applyDecorators`. */
+export type IsAny<T> = 0 extends 1 & T ? true : false;
+
+/**
+ * What a call returns when the resource is busy. `S`: the option `onBusy`. `R`: what the function returns, if it is
+ * one.
+ */
+export type BusyResult<S, R> = ('skip' extends S ? undefined : never) | VoidAsUndefined<Awaited<R>>;
+
+type VoidAsUndefined<T> = T extends void ? undefined : T;
+
+/** `onBusy`, so that TypeScript infers the result of a function. */
+export type InferredOnBusy<S, R> = S | ((busy: BusyError) => R);

@@ -1,0 +1,143 @@
+import { type Answer, compile } from './compile.js';
+
+const IMPORTS = `
+import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
+import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+declare const locks: RedisLockService;
+declare const config: { url: string };
+`;
+
+/** A method of a class, with its decorator. */
+const method = (text: string): string => `export class Shop {\n${text}\n}`;
+
+/**
+ * What users write, the word that the compiler points to, and the first line of its answer. Where something is missing,
+ * TypeScript names it in the second line, so that line too.
+ */
+const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, answer: string])[] = [
+  [
+    'a misspelt option of @DistributedLock',
+    method(`@DistributedLock({ key: 'x', leasMs: 1_000 }) async pay() {}`),
+    'leasMs',
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'DistributedLockOptions<[], (busy: BusyError) => never>'. Did you mean to write 'leaseMs'?",
+  ],
+  [
+    'a misspelt option beside a key function',
+    method(`@ReadLock({ key: (id: string) => id, waitMS: 1_000 }) async pay(id: string) {}`),
+    'waitMS',
+    "Object literal may only specify known properties, but 'waitMS' does not exist in type 'ReadWriteLockOptions<[id: string], (busy: BusyError) => never>'. Did you mean to write 'waitMs'?",
+  ],
+  [
+    'a misspelt option of @LockHandler',
+    method(`@LockHandler({ key: 'x', permits: 3, leasMs: 1_000 }) async pay() {}`),
+    'leasMs',
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'SemaphoreHandlerOptions & { mode?: undefined; }'. Did you mean to write 'leaseMs'?",
+  ],
+  [
+    'a misspelt option of @SingletonCron',
+    method(`@SingletonCron('* * * * *', { timezone: 'UTC' }) async run() {}`),
+    'timezone',
+    "Object literal may only specify known properties, but 'timezone' does not exist in type 'SingletonCronOptions'. Did you mean to write 'timeZone'?",
+  ],
+  [
+    'a misspelt option of @SingletonInterval after its name',
+    method(`@SingletonInterval('poll', 1_000, { overlp: 'wait' }) async run() {}`),
+    'overlp',
+    "Object literal may only specify known properties, but 'overlp' does not exist in type 'Omit<SingletonJobOptions, \"name\">'. Did you mean to write 'overlap'?",
+  ],
+  [
+    'a misspelt option of forRoot',
+    `RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });`,
+    'leasMs',
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'OptionsWithConnection & RedisLockModuleExtras'. Did you mean to write 'leaseMs'?",
+  ],
+  [
+    'forRoot without options',
+    `RedisLockModule.forRoot({});`,
+    '',
+    "Argument of type '{}' is not assignable to parameter of type 'WithConnectionOrQuorum'.",
+  ],
+  [
+    'a connection and a quorum',
+    `RedisLockModule.forRoot({ connection: 'memory:', quorum: ['redis://a'] });`,
+    '',
+    "Argument of type '{ connection: string; quorum: string[]; }' is not assignable to parameter of type 'WithConnectionOrQuorum'.\n  Types of property 'quorum' are incompatible.",
+  ],
+  [
+    'an unknown option from a factory',
+    `RedisLockModule.forRootAsync({ useFactory: async () => ({ connection: config.url, leasMs: 1_000 }) });`,
+    'useFactory',
+    "Type '() => Promise<{ connection: string; leasMs: number; }>' is not assignable to type 'Mistake<\"The factory returns an option that the module does not know: leasMs\">'.",
+  ],
+  [
+    'a key function with another parameter',
+    method(`@DistributedLock((id: string) => id) async pay(id: number) {}`),
+    'DistributedLock',
+    "Decorator function return type 'Mistake<\"The parameters of the key function must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: number) => Promise<void>>'.",
+  ],
+  [
+    'a call that is skipped, and a method that always returns a number',
+    method(`@DistributedLock({ key: 'x', onBusy: 'skip' }) async count(): Promise<number> { return 1; }`),
+    'DistributedLock',
+    "Decorator function return type 'Mistake<\"A call that does not run the method returns undefined: add undefined to the return type\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<number>>'.",
+  ],
+  [
+    'a fallback of another type',
+    method(
+      `@DistributedSemaphore({ key: 'x', permits: 3, onBusy: () => 42 }) async name(): Promise<string> { return ''; }`,
+    ),
+    'DistributedSemaphore',
+    "Decorator function return type 'Mistake<\"onBusy returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+  ],
+  [
+    'a method that is not async',
+    method(`@WriteLock('x') count() { return 1; }`),
+    'WriteLock',
+    "Decorator function return type 'Mistake<\"The method must be async\">' is not assignable to type 'void | TypedPropertyDescriptor<() => number>'.",
+  ],
+  [
+    'a job that returns undefined on the other instances',
+    method(`@SingletonCron('* * * * *') async count(): Promise<number> { return 1; }`),
+    'SingletonCron',
+    "Decorator function return type 'Mistake<\"A call that does not run the method returns undefined: add undefined to the return type\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<number>>'.",
+  ],
+  [
+    'options after the work',
+    `void locks.using('x', async () => {}, { waitMs: 0 });`,
+    'async',
+    "Type '() => Promise<void>' has no properties in common with type 'LockOptions'.",
+  ],
+  [
+    'a time with its unit',
+    method(`@DistributedLock({ key: 'x', waitMs: '5s' }) async pay() {}`),
+    'waitMs',
+    "Type 'string' is not assignable to type 'number'.",
+  ],
+  [
+    'a semaphore without permits',
+    method(`@DistributedSemaphore({ key: 'x' }) async pay() {}`),
+    '',
+    "Argument of type '{ key: string; }' is not assignable to parameter of type 'DistributedSemaphoreOptions<[], (busy: BusyError) => never>'.\n  Property 'permits' is missing in type '{ key: string; }' but required in type 'SemaphoreDecoratorOptions<[], (busy: BusyError) => never>'.",
+  ],
+  [
+    '@LeaderOnly without a name',
+    method(`@LeaderOnly({ leaseMs: 5_000 }) async run() {}`),
+    '',
+    "Argument of type '{ leaseMs: number; }' is not assignable to parameter of type 'string | LeaderOnlyOptions'.\n  Property 'name' is missing in type '{ leaseMs: number; }' but required in type 'LeaderOnlyOptions'.",
+  ],
+];
+
+describe('what the compiler says first of a mistake', () => {
+  const files = new Map(MISTAKES.map(([mistake, text]) => [`${mistake}.ts`, IMPORTS + text]));
+  let answersTo: (file: string) => Answer[];
+
+  beforeAll(() => {
+    answersTo = compile([], files);
+  }, 60_000);
+
+  it.each(MISTAKES)('%s', (mistake, _text, at, expected) => {
+    const [first] = answersTo(`${mistake}.ts`);
+    const lines = first?.text.split('\n').slice(0, expected.split('\n').length);
+    expect([first?.at, lines?.join('\n')]).toEqual([at, expected]);
+  });
+});

@@ -8,7 +8,7 @@ import { count } from '../../core/util/plurals.js';
 import { quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
-import { type FailedKind, OutageLog } from './outage-log.js';
+import { type FailedKind, NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 
 /** The events that are logged. */
@@ -101,7 +101,7 @@ export class LockEventLog {
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {
     this.#lines.add(
-      `lost: ${reason}`,
+      reason === 'notRenewed' ? NOT_RENEWED : `lost: ${reason}`,
       resource,
       `${error.message} Its signal has aborted. ${see('a-lease-is-lost')}`,
       (lines, names) => {

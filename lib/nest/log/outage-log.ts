@@ -8,6 +8,9 @@ import type { RepeatedLines } from './repeated-lines.js';
 /** What fails while Redis is away: counted, and the noun of one. */
 const NOUNS = { renewals: 'renewal', releases: 'release', campaigns: 'candidacy' } as const;
 
+/** The kind of the lines about leases that were not renewed in time. */
+export const NOT_RENEWED = 'lost: notRenewed';
+
 export type FailedKind = keyof typeof NOUNS;
 
 interface Outage {
@@ -54,7 +57,9 @@ export class OutageLog {
     outage.stopListening();
     // Where outages follow each other faster than once a minute, the lines of the minute tell of them.
     if (!outage.isTold) return;
-    this.lines.forget((kind) => Object.keys(NOUNS).some((each) => kind.startsWith(`${each}: `)));
+    this.lines.forget(
+      (kind) => kind === NOT_RENEWED || Object.keys(NOUNS).some((each) => kind.startsWith(`${each}: `)),
+    );
     const { renewals, releases, campaigns } = outage.failed;
     const failed = [
       renewals && count(renewals, 'renewal'),

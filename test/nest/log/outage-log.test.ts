@@ -68,6 +68,18 @@ describe('the log of a lock service whose Redis is away', () => {
     );
   });
 
+  it('does not count those leases once more after the line at its end', async () => {
+    await holdTwenty();
+    a.store.all(away);
+    await world.clock.advance(LEASE_MS);
+    a.store.all(answered);
+    await using _next = await a.locks.acquire('next');
+    expect(log.at('warn').at(-1)).toMatch(/and 20 leases were lost\.$/);
+    const lines = log.at('warn').length;
+    closing.abort();
+    expect(log.at('warn')).toHaveLength(lines);
+  });
+
   it('tells of outages that follow each other quickly once a minute', async () => {
     await using _held = await a.locks.acquire('job', { leaseMs: LEASE_MS });
     for (let times = 0; times < 20; times++) {

@@ -38,6 +38,9 @@ const job = (className) =>
 const INJECTED = '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n}\n';
 const DECORATED = "@Injectable()\nclass Orders {\n  @DistributedLock('order')\n  async pay(): Promise<void> {}\n}\n";
 const LOCKED_PROVIDER = "@Injectable()\nclass Orders {\n  @LockHandler('order')\n  async pay(): Promise<void> {}\n}\n";
+const LEASE_LEFT =
+  '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n' +
+  "  async onApplicationBootstrap(): Promise<void> {\n    await this.locks.acquire('never');\n  }\n}\n";
 
 /** `starts` is whether the application starts all the same. */
 const BOOTS = [
@@ -88,7 +91,15 @@ const BOOTS = [
   {
     name: 'redis-is-down',
     text: INJECTED + module("RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' })", 'Orders'),
-    says: /WARN.*ECONNREFUSED 127\.0\.0\.1:1/,
+    says: /WARN.*The application starts, but.*ECONNREFUSED 127\.0\.0\.1:1/,
+    starts: true,
+  },
+  {
+    name: 'closed-with-a-lease',
+    text:
+      LEASE_LEFT +
+      module('RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, shutdown: { drainMs: 300 } })', 'Orders'),
+    says: /Closing: waiting up to 300 ms \(shutdown\.drainMs\) for .*"never".*\n[^]*"never"/,
     starts: true,
   },
 ];
@@ -99,10 +110,11 @@ export async function writeBoots({ folder }, asWritten) {
   await Promise.all(files.map(([name, text]) => writeFile(join(folder, `src/boots/${name}.ts`), asWritten(text))));
 }
 
-/** They have been compiled with the application. */
+/** They have been compiled with the application. @returns {Promise<string>} all that they have printed */
 export async function checkBoots({ folder, env }) {
   const waiting = [...BOOTS];
   const failures = [];
+  let printed = '';
   const work = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { name, env: special, says, starts = false } = next;
@@ -111,10 +123,12 @@ export async function checkBoots({ folder, env }) {
         env: { ...env, ...special, NO_COLOR: '1' },
         timeoutMs: BOOT_MS,
       });
+      printed += output;
       const isRight = says.test(output) && (code === 0) === starts && /^booted$/m.test(output) === starts;
       if (!isRight) failures.push(`${name}: exit code ${code}, expected ${says}\n${output}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   assert.equal(failures.length, 0, failures.join('\n\n'));
+  return printed;
 }

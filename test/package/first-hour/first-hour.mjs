@@ -27,7 +27,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     write: () => writeSources(application),
     'nest start': () => checkStarted(application, 'tsc'),
     'nest start, swc': () => checkStarted(application, 'swc'),
-    'boot errors': () => checkBoots(application),
+    'boot errors': () => checkBoots(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
@@ -67,16 +67,28 @@ function installedByReadme(readme, major) {
   });
 }
 
-async function checkLinks({ folder }) {
+async function checkLinks(application) {
+  const { followed, broken } = followPackedLinks(await readInstalled(application));
+  assert.deepEqual(broken, []);
+  assert.ok(followed > 100, `${followed} links`);
+}
+
+/** The pages and headings that messages name are in the package. */
+async function checkPagesIn(printed, application) {
+  const pages = new Map([...(await readInstalled(application))].filter(([path]) => path.startsWith('docs/')));
+  const all = followPackedLinks(new Map([...pages, ['printed.js', printed]]));
+  assert.deepEqual(all.broken, []);
+  assert.ok(all.followed > followPackedLinks(pages).followed, 'no message named a page');
+}
+
+async function readInstalled({ folder }) {
   const installed = join(folder, 'node_modules/nestjs-redis-lock');
   const entries = await readdir(installed, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+    .map(({ parentPath, path, name }) => join(parentPath ?? path, name));
   const read = async (path) => [path.slice(installed.length + 1), await readFile(path, 'utf8')];
-  const { followed, broken } = followPackedLinks(new Map(await Promise.all(paths.map(read))));
-  assert.deepEqual(broken, []);
-  assert.ok(followed > 100, `${followed} links`);
+  return new Map(await Promise.all(paths.map(read)));
 }
 
 async function checkCopies({ folder, env }) {

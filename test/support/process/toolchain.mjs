@@ -29,6 +29,15 @@ export const OPENSSL = {
 };
 
 /** @type {Tool} */
+export const CURL = {
+  name: 'curl',
+  programs: ['curl'],
+  flag: '--version',
+  packages: ['curl'],
+  otherwise: ['macOS           brew install curl'],
+};
+
+/** @type {Tool} */
 export const BROWSER = {
   name: 'Chromium',
   programs: [

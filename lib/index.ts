@@ -84,6 +84,7 @@ export {
   LockTimeoutError,
   LockUnavailableError,
 } from './core/api/errors.js';
+export type { SeenHolder, SeenHolders } from './core/api/seen-holders.js';
 export {
   FencedCommandError,
   type LeaseLossReason,

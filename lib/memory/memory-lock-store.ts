@@ -229,15 +229,16 @@ export class MemoryLockStore implements LockStore {
       queues.leave(resource, owner);
       return { status: 'granted', fencingToken: server.take(waiter, leaseMs) };
     }
-    if (!queueing) return { status: 'busy', ttlMs };
+    const seen = lock.seenBy(this.clientId);
+    if (!queueing) return { status: 'busy', ttlMs, seen };
     const isFull = queues.length(resource) >= queueing.maxWaiters;
-    if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs };
+    if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs, seen };
     const sentAt = Math.floor(queueing.sentAt);
     queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
     lock.acceptTotal(waiter);
     // The new total may admit waiters before it.
     if (permits?.isResized) server.grantWaiting(resource);
-    return { status: 'queued', ttlMs };
+    return { status: 'queued', ttlMs, seen };
   }
 
   #release({ resource, id: owner }: LockOwner, isPassedOn?: boolean): boolean {

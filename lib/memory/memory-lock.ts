@@ -1,7 +1,10 @@
 import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import type { LockMode, PermitRequest } from '../core/api/lock-options.js';
+import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { mintedAt } from '../core/store/fencing-token.js';
 import type { FoundInUse } from '../core/store/lock-store.js';
+import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
 /** How a resource is requested. */
 export interface LockRequest {
@@ -33,7 +36,10 @@ export class MemoryLock {
   #total: number;
   #isResized: boolean;
 
-  constructor({ mode, permits = ONE }: LockRequest, clock: Clock) {
+  constructor(
+    { mode, permits = ONE }: LockRequest,
+    private readonly clock: Clock,
+  ) {
     this.#members = new ExpiringMap(clock);
     this.#mode = mode;
     this.#total = permits.total;
@@ -104,6 +110,21 @@ export class MemoryLock {
   /** Makes the writer a reader. */
   downgrade(): void {
     this.#mode = 'read';
+  }
+
+  /** What an answer to this client says of the members. */
+  seenBy(clientId: string): SeenHolders {
+    const members = this.#members.values();
+    const wallNow = this.clock.wallNow();
+    const list = members.slice(0, MAX_SEEN_HOLDERS).map(({ owner, fencingToken, permits }): SeenHolder => {
+      const isThisProcess = clientOf(owner) === clientId;
+      const heldMs = Math.max(0, Math.floor(wallNow - mintedAt(fencingToken)));
+      const ttlMs = this.ttlMs(owner);
+      const holder = { instanceId: instanceOf(owner), isThisProcess, mode: this.#mode, fencingToken, ttlMs, heldMs };
+      return this.#mode === 'semaphore' ? { ...holder, permits } : holder;
+    });
+    list.sort((one, other) => one.fencingToken - other.fencingToken);
+    return { list, count: members.length };
   }
 
   /** In the order of their tokens. */

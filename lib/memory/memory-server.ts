@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import { TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
+import { fencingTickAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
@@ -34,10 +34,6 @@ interface MemoryInbox {
 interface MemoryWatcher extends Watcher {
   readonly expiresAt: number;
 }
-
-/** 2020-01-01: fencing ticks count from here, in units of 10 µs. */
-const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
-const TICKS_PER_MS = 100;
 
 /**
  * Stands in for Redis in the memory of **one process**. Stores that share one server compete like several instances.
@@ -191,8 +187,7 @@ export class MemoryServer {
 
   /** Returns a token larger than all before, and never behind the clock. */
   #mintToken(): number {
-    const byTheClock = Math.floor((this.clock.wallNow() - TICKS_BEGIN_MS) * TICKS_PER_MS);
-    this.#lastTick = Math.max(this.#lastTick + 1, byTheClock);
+    this.#lastTick = Math.max(this.#lastTick + 1, fencingTickAt(this.clock.wallNow()));
     return this.#lastTick * TOKENS_PER_FENCING_TICK;
   }
 }

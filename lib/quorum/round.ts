@@ -10,6 +10,7 @@ import { Broadcast } from './broadcast.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import { quorumError } from './majority.js';
 import type { QuorumDeps } from './node.js';
+import { mergeSeen } from './seen-holders.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
 /** A reply without a vote. */
@@ -93,12 +94,12 @@ export class Round {
    * which.
    */
   refusal(): Refusal | Error | undefined {
-    const { majority } = this.deps;
+    const { nodes, majority } = this.deps;
     const broadcast = this.#broadcast;
     const refusals = broadcast.answers.filter((answer): answer is Refusal => !!answer && answer.status !== 'granted');
     const { granted } = this;
     const answered = broadcast.answers.filter((answer) => answer !== undefined).length;
-    if (answered >= majority) return this.#summary(refusals, majority - granted);
+    if (answered >= majority) return this.#summary(refusals, majority - granted, nodes.length - answered);
     if (answered + broadcast.pending >= majority) return undefined;
     return asStoreError(
       quorumError(broadcast, majority, granted, ({ status }) => (status === 'granted' ? undefined : status)),
@@ -111,18 +112,25 @@ export class Round {
     });
   }
 
-  /** @param missing how many more votes would make a majority */
-  #summary(refusals: readonly Refusal[], missing: number): Refusal {
+  /**
+   * @param missing how many more votes would make a majority
+   * @param silent how many nodes have not answered
+   */
+  #summary(refusals: readonly Refusal[], missing: number, silent: number): Refusal {
     const { nodes, majority } = this.deps;
     // The lock may be free when as many leases have ended as votes are missing.
     const ttls = refusals.map((refusal) => refusal.ttlMs).sort((a, b) => a - b);
     const ttlMs = ttls[Math.min(Math.max(missing, 1), ttls.length) - 1] ?? 0;
-    for (const status of ['mismatch', 'full'] as const) {
-      const such = refusals.filter((refusal) => refusal.status === status);
-      if (such.length > nodes.length - majority) return { ...such[0]!, ttlMs };
-    }
-    if (this.queueing) return { status: 'queued', ttlMs };
+    const such = (status: Refusal['status']) => refusals.filter((refusal) => refusal.status === status);
+    const isEnough = ({ length }: readonly Refusal[]) => length > nodes.length - majority;
+    const mismatches = such('mismatch');
+    if (isEnough(mismatches)) return { ...mismatches[0]!, ttlMs };
+    const views = refusals.map((refusal) => (refusal.status === 'mismatch' ? undefined : refusal.seen));
+    const seen = mergeSeen(views, silent, majority);
+    const known = seen ? { ttlMs, seen } : { ttlMs };
+    if (isEnough(such('full'))) return { status: 'full', ...known };
+    if (this.queueing) return { status: 'queued', ...known };
     const isOpen = refusals.some((refusal) => refusal.status === 'busy' && refusal.isOpen);
-    return isOpen ? { status: 'busy', ttlMs, isOpen } : { status: 'busy', ttlMs };
+    return isOpen ? { status: 'busy', ...known, isOpen } : { status: 'busy', ...known };
   }
 }

@@ -1,4 +1,6 @@
-import type { LockMode } from '../core/api/lock-options.js';
+import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
+import { type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { instanceOf } from '../core/store/owner-id.js';
 import type { WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,
@@ -20,24 +22,52 @@ export function stamp({ sentAt }: Queueing): number {
   return Math.floor(sentAt);
 }
 
-/** A fencing token, or why there is none and when the holder's lease ends. */
+/** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
   | number
-  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number, isOpen?: number]
+  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number, holders: string, isOpen?: number]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
-export function readAcquireReply(reply: unknown): AcquireReply {
+/** @param clientId the client that has asked */
+export function readAcquireReply(reply: unknown, clientId: string): AcquireReply {
   const answer = reply as ScriptReply;
   if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };
-  if (answer[0] === 'busy' && answer.length > 2) return { status: 'busy', ttlMs: answer[1], isOpen: true };
-  if (answer[0] !== 'mismatch') return { status: answer[0], ttlMs: answer[1] };
-  const [status, ttlMs, mode, total] = answer;
-  return { status, ttlMs, found: { mode, total } };
+  if (answer[0] === 'mismatch') {
+    const [status, ttlMs, mode, total] = answer;
+    return { status, ttlMs, found: { mode, total } };
+  }
+  const [status, ttlMs, text, isOpen] = answer;
+  const seen = readHolders(text, clientId);
+  if (!seen) return isOpen ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
+  return isOpen ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
 }
 
-export function readRotateReply(reply: unknown): RotateReply {
+export function readRotateReply(reply: unknown, clientId: string): RotateReply {
   const [released, next] = reply as [number, unknown];
-  return { released: released === 1, next: readAcquireReply(next) };
+  return { released: released === 1, next: readAcquireReply(next, clientId) };
+}
+
+/** Reads what seen-holders.lua writes. Another program may have written the lock, so nothing is trusted. */
+function readHolders(text: string, clientId: string): SeenHolders | undefined {
+  const [mode, count, ...fields] = text.split(' ');
+  if (!isLockMode(mode)) return undefined;
+  const list = records(fields, 5).flatMap(([client, ...numbers]): SeenHolder[] => {
+    const [fencingToken, heldMs, ttlMs, permits] = numbers.map(Number) as [number, number, number, number];
+    if (client === '?' || fencingToken === 0 || !numbers.every(isCount)) return [];
+    const instanceId = instanceOf(`${client}/`);
+    const holder = { instanceId, isThisProcess: client === clientId, mode, fencingToken, ttlMs, heldMs };
+    return [mode === 'semaphore' ? { ...holder, permits } : holder];
+  });
+  list.sort((a, b) => a.fencingToken - b.fencingToken);
+  return list.length === 0 ? undefined : { list, count: isCount(count) ? Number(count) : list.length };
+}
+
+function isLockMode(text: string | undefined): text is LockMode {
+  return LOCK_MODES.includes(text as LockMode);
+}
+
+function isCount(text: string | undefined): boolean {
+  return /^\d{1,16}$/.test(text ?? '') && Number.isSafeInteger(Number(text));
 }
 
 /** The reply of watch.lua: what is left of the holder's lease, or -1. */

@@ -73,6 +73,9 @@ export class RedisLockStore implements LockStore {
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
+  // Made once, because nearly every command has such a reply.
+  readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
+  readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
   #listener: GrantListener | undefined;
   #latchListener: LatchListener | undefined;
   #freedListener: FreedListener | undefined;
@@ -126,13 +129,13 @@ export class RedisLockStore implements LockStore {
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, id } = owner;
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, readAcquireReply);
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
     try {
-      return await this.run(ROTATE, this.#lockKeys(next.resource), args, readRotateReply);
+      return await this.run(ROTATE, this.#lockKeys(next.resource), args, this.#readRotated);
     } catch (error) {
       if (!(error instanceof RestartQuarantineError)) throw error;
       return { released: await this.release(leaving), next: error };

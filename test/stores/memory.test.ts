@@ -15,6 +15,7 @@ import { describeQueue } from './contract/queue.contract.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRetention } from './contract/retention.contract.js';
 import { describeRotation } from './contract/rotation.contract.js';
+import { describeSeenHolders } from './contract/seen-holders.contract.js';
 import { describeSemaphore } from './contract/semaphore.contract.js';
 import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
@@ -58,6 +59,7 @@ describe('the in-memory lock store', () => {
   describe('grants', () => describeGrantTerms(inMemory));
   describe('a dead holder', () => describeDeadHolder(inMemory));
   describe('rotate', () => describeRotation(inMemory));
+  describe('what is seen of the holders', () => describeSeenHolders(inMemory));
   describe('a read/write lock', () => describeReadWrite(inMemory));
   describe('a writer', () => describeWriter(inMemory));
   describe('downgrade', () => describeDowngrade(inMemory));

@@ -20,17 +20,18 @@ import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
  */
 export function waitedTooLong(
   resource: string,
-  waitedMs: number,
+  startedAt: number,
+  now: number,
   log: AttemptLog,
   attempts = log.attempts,
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log);
-  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs);
+  return new LockTimeoutError(resource, now - startedAt, attempts, log.holderTtlMs, log.holders(now));
 }
 
 /** There is no further attempt. */
 export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
-  if (log.last === 'busy') return new LockBusyError(resource, log.attempts, log.holderTtlMs);
+  if (log.last === 'busy') return new LockBusyError(resource, log.attempts, log.holderTtlMs, log.holders());
   return unavailable(resource, log);
 }
 

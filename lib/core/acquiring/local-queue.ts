@@ -4,6 +4,7 @@ import { LocalStoreLeases } from './local-store-leases.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
+import type { SeenHolders } from '../api/seen-holders.js';
 import type { Hold } from '../holding/hold.js';
 import {
   type FoundInUse,
@@ -206,10 +207,9 @@ export class LocalQueue implements WaiterListener {
     this.#outOfTime(this.#waiter!.call);
   }
 
-  full(): void {
+  full(now: number): void {
     const { call } = this.#waiter!;
-    const { maxWaiters } = call.options;
-    this.#dismissFirst(call, new LockQueueFullError(this.resource, maxWaiters, 'redis', this.log.holderTtlMs));
+    this.#dismissFirst(call, this.#queueFull(call, 'redis', now));
   }
 
   mismatched(found: FoundInUse): void {
@@ -245,24 +245,33 @@ export class LocalQueue implements WaiterListener {
   }
 
   #outOfTime(call: PendingCall): void {
-    this.#findOut(call);
-    const waitedMs = call.waitedMs(this.deps.clock.now());
-    this.#dismiss(call, waitedTooLong(this.resource, waitedMs, this.log, call.attempts));
+    const now = this.deps.clock.now();
+    this.#findOut(call, now);
+    this.#dismiss(call, waitedTooLong(this.resource, call.startedAt, now, this.log, call.attempts));
   }
 
   /** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
   #fullHere(call: PendingCall): Error {
-    this.#findOut(call, false);
+    const now = this.deps.clock.now();
+    this.#findOut(call, now, false);
     if (this.log.lastError) return unavailable(this.resource, this.log);
-    return new LockQueueFullError(this.resource, call.options.maxWaiters, 'process', this.log.holderTtlMs);
+    return this.#queueFull(call, 'process', now);
+  }
+
+  #queueFull({ options }: PendingCall, where: 'process' | 'redis', now: number): LockQueueFullError {
+    const { holderTtlMs } = this.log;
+    return new LockQueueFullError(this.resource, options.maxWaiters, where, holderTtlMs, this.log.holders(now));
   }
 
   /** Notes what is known without asking. If this process holds the resource, the state of Redis does not matter. */
-  #findOut({ options }: PendingCall, hasEnded = true): void {
-    const { clock, store } = this.deps;
+  #findOut({ options }: PendingCall, now: number, hasEnded = true): void {
+    const { store } = this.deps;
     const { first: storeLease } = this.#storeLeases;
-    if (storeLease && !this.#waiter) return this.log.busy(Math.max(0, storeLease.deadline - clock.now()));
-    this.log.checkSilence(clock.now(), options.attemptTimeoutMs, hasEnded);
+    if (storeLease && !this.#waiter) {
+      const ttlMs = Math.max(0, storeLease.deadline - now);
+      return this.log.busy(ttlMs, ownHolder(storeLease, store.instanceId, now), now);
+    }
+    this.log.checkSilence(now, options.attemptTimeoutMs, hasEnded);
     this.log.notice(store.trouble(this.resource));
   }
 
@@ -305,6 +314,17 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.#size === 0) this.queues.delete(this.resource);
   }
+}
+
+/** The holder that calls of this process wait behind, as an answer of the store would name it. */
+function ownHolder(
+  { mode, fencingToken, deadline, beganAt }: StoreLease,
+  instanceId: string,
+  now: number,
+): SeenHolders {
+  const ttlMs = Math.max(0, Math.round(deadline - now));
+  const heldMs = Math.max(0, Math.round(now - beganAt));
+  return { list: [{ instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs }], count: 1 };
 }
 
 function grant(call: PendingCall, storeLease: StoreLease, now: number): void {

@@ -80,7 +80,7 @@ export class Polling {
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
       if (clock.now() < giveUpAt) continue;
       log.notice(store.trouble(resource));
-      throw waitedTooLong(resource, clock.now() - startedAt, log);
+      throw waitedTooLong(resource, startedAt, clock.now(), log);
     }
   }
 
@@ -111,7 +111,7 @@ export class Polling {
     } else if (answer.value.status === 'mismatch') {
       throw mismatched(owner.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
-      log.busy(answer.value.ttlMs);
+      log.busy(answer.value.ttlMs, answer.value.seen, clock.now());
       poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
       return new StoreLease(owner, answer.value.fencingToken, sentAt, options, clock);

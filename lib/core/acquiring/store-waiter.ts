@@ -19,7 +19,7 @@ export interface WaiterListener {
   /** The time of its call is over. */
   outOfTime(): void;
   /** The queue of the store is full. */
-  full(): void;
+  full(now: number): void;
   /** The resource is in use as something else. */
   mismatched(found: FoundInUse): void;
   /** The store will never grant it. */
@@ -196,17 +196,18 @@ export class StoreWaiter extends Asker<AcquireReply> {
       else if (this.isLatest(attempt)) this.unanswered(grantedTooLate());
       return;
     }
-    this.log.busy(reply.ttlMs);
-    const isOutside = reply.status === 'full' || reply.status === 'mismatch';
-    if (isOutside) this.#outstanding--;
+    const now = deps.clock.now();
+    const isMismatch = reply.status === 'mismatch';
+    this.log.busy(reply.ttlMs, isMismatch ? undefined : reply.seen, now);
+    if (isMismatch || reply.status === 'full') this.#outstanding--;
     if (!this.isLatest(attempt)) return;
-    if (reply.status === 'full') this.queue.full();
-    else if (reply.status === 'mismatch') this.queue.mismatched(reply.found);
+    if (reply.status === 'full') this.queue.full(now);
+    else if (isMismatch) this.queue.mismatched(reply.found);
     else {
       this.#queuedAt = sentAt;
       const pauseMs = heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random);
-      const freeInMs = this.#notice ? this.#freeAt - deps.clock.now() : 0;
-      this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs);
+      const freeInMs = this.#notice ? this.#freeAt - now : 0;
+      this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);
     }
   }
 

@@ -1,5 +1,8 @@
 import { brand } from '../util/brand.js';
+import { formatDuration } from '../util/durations.js';
+import { count } from '../util/plurals.js';
 import { quote } from '../util/quoted.js';
+import { describeHolders, NO_HOLDERS, type SeenHolder, type SeenHolders } from './seen-holders.js';
 
 /**
  * The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be
@@ -11,6 +14,14 @@ export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 export function quoteResource(resource: string | readonly string[]): string {
   if (typeof resource !== 'string') return resource.map(quoteResource).join(', ');
   return quote(resource);
+}
+
+function isKnown({ list }: SeenHolders): boolean {
+  return list.length > 0;
+}
+
+function asked(attempts: number): string {
+  return `asked ${count(attempts, 'time')}`;
 }
 
 /**
@@ -39,6 +50,10 @@ export abstract class LockError extends Error {
 export class LockBusyError extends LockError {
   override readonly code = 'LOCK_BUSY';
   readonly lastAttempt: AttemptOutcome = 'busy';
+  /** Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes. */
+  readonly holders: readonly SeenHolder[];
+  /** How many holders there are; 0 if that is not known. */
+  readonly holderCount: number;
 
   constructor(
     resource: string,
@@ -46,12 +61,17 @@ export class LockBusyError extends LockError {
     readonly attempts: number,
     /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
+    seen: SeenHolders = NO_HOLDERS,
   ) {
+    const isOne = seen.count === 1 && seen.list.length === 1;
     super(
-      `${quoteResource(resource)} is locked by another holder (asked ${attempts} time${attempts === 1 ? '' : 's'}; ` +
-        `its lease has ${Math.round(retryAfterMs)} ms left unless renewed). Set waitMs to wait for it, or try again later.`,
+      `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'} ` +
+        `(${asked(attempts)}${isOne ? `; its lease has ${formatDuration(retryAfterMs)} left unless renewed` : ''}). ` +
+        `Set waitMs to wait for it, or try again later.`,
       resource,
     );
+    this.holders = seen.list;
+    this.holderCount = seen.count;
   }
 }
 
@@ -65,6 +85,13 @@ export class LockBusyError extends LockError {
 export class LockTimeoutError extends LockError {
   override readonly code = 'LOCK_TIMEOUT';
   readonly lastAttempt: AttemptOutcome = 'busy';
+  /**
+   * Up to 8 of the holders that the last answer named; none for a latch. Do not show them to a client: they name your
+   * processes.
+   */
+  readonly holders: readonly SeenHolder[];
+  /** How many holders there are; 0 if that is not known, and for a latch. */
+  readonly holderCount: number;
 
   constructor(
     resource: string,
@@ -73,17 +100,22 @@ export class LockTimeoutError extends LockError {
     readonly attempts: number,
     /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
+    seen: SeenHolders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
   ) {
-    const how =
-      attempts > 0 ? `asked ${attempts} time${attempts === 1 ? '' : 's'}` : 'behind other calls of this process';
+    const how = attempts > 0 ? ` (${asked(attempts)})` : ' behind other calls of this process';
+    const what = isKnown(seen)
+      ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
+      : `was not free within ${formatDuration(waitedMs)}`;
     super(
       message ??
-        `${quoteResource(resource)} was not free within ${Math.round(waitedMs)} ms (${how}). ` +
+        `${quoteResource(resource)} ${what}${how}. ` +
           `Raise waitMs, shorten the work done under the lock, or try again later.`,
       resource,
     );
+    this.holders = seen.list;
+    this.holderCount = seen.count;
   }
 }
 
@@ -94,6 +126,10 @@ export class LockTimeoutError extends LockError {
  */
 export class LockQueueFullError extends LockError {
   override readonly code = 'LOCK_QUEUE_FULL';
+  /** Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes. */
+  readonly holders: readonly SeenHolder[];
+  /** How many holders there are; 0 if that is not known. */
+  readonly holderCount: number;
 
   constructor(
     resource: string,
@@ -102,13 +138,19 @@ export class LockQueueFullError extends LockError {
     readonly where: 'process' | 'redis',
     /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
+    seen: SeenHolders = NO_HOLDERS,
   ) {
+    const [one, several] = where === 'process' ? ['call', 'calls'] : ['process', 'processes'];
+    const waiting = maxWaiters === 1 ? `1 ${one}` : `${maxWaiters} ${several}`;
     super(
-      `The queue for ${quoteResource(resource)} is full: ${maxWaiters} ` +
-        `${where === 'process' ? 'calls of this process' : 'processes'} are already waiting (maxWaiters). ` +
+      `The queue for ${quoteResource(resource)} is full: ${waiting}${where === 'process' ? ' of this process' : ''} ` +
+        `${maxWaiters === 1 ? 'is' : 'are'} already waiting (maxWaiters)` +
+        `${isKnown(seen) ? `, and it is held by ${describeHolders(seen)}` : ''}. ` +
         `Do less under the lock, accept less work, or raise maxWaiters.`,
       resource,
     );
+    this.holders = seen.list;
+    this.holderCount = seen.count;
   }
 }
 

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from './errors.js';
+import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {
   abortSignal,
@@ -15,28 +16,8 @@ import {
 } from './option-table.js';
 import { describeValue } from './validation.js';
 
-/**
- * The modes in which a lock can be acquired.
- *
- * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
- * - `reentrant`: one async context, which may enter again and again; the last release frees it.
- * - `read`: any number of readers, and no other holder. A reader may enter again.
- * - `write`: one writer, and no other holder. A writer may enter again, to write or to read, and may become a reader.
- *
- * On one resource they all exclude each other, except that readers share it.
- */
-export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
+export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
-/** How a resource is held: in the mode that was asked for, or by permits of a semaphore. */
-export type LockMode = AcquireMode | 'semaphore';
-
-/** Whether several holders may share a resource in this mode. */
-export function isSharedMode(mode: LockMode): boolean {
-  return mode === 'read' || mode === 'semaphore';
-}
-
-const ACQUIRE_MODES: readonly AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
-export const LOCK_MODES: readonly LockMode[] = [...ACQUIRE_MODES, 'semaphore'];
 /** A fencing tick has numbers for this many leases after its first one. */
 const MAX_COHORT = 31;
 export const MIN_LEASE_MS = 50;

@@ -1,4 +1,5 @@
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
+import { NO_HOLDERS } from '../api/seen-holders.js';
 import type { LatchState, LatchSpec } from '../store/latch-store.js';
 
 /** The latch is in use with another count than the caller states. */
@@ -23,6 +24,7 @@ export function notOpened(
     waitedMs,
     attempts,
     ttlMs,
+    NO_HOLDERS,
     `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} count-downs are ` +
       `missing. Raise waitMs, or find out which process has not counted down.`,
   );

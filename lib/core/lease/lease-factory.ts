@@ -131,8 +131,9 @@ export class LeaseFactory {
       error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
     const isBusy = error instanceof LockTimeoutError;
     if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
-    const { attempts, retryAfterMs } = isBusy ? error : { attempts: 1, retryAfterMs: 0 };
-    throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs);
+    const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
+    const { attempts, retryAfterMs, holders: list, holderCount: count } = isBusy ? error : unknown;
+    throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, { list, count });
   }
 
   /** @throws LockReentryError when this context holds the resource and cannot enter again */

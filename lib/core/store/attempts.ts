@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from '../api/errors.js';
+import { aged, NO_HOLDERS, type SeenHolders } from '../api/seen-holders.js';
 import { asStoreError, LockStoreError } from './lock-store.js';
 import type { Alarm } from '../util/alarms.js';
 import { backoff, jitter } from '../util/backoff.js';
@@ -18,6 +19,8 @@ export class AttemptLog {
   last: AttemptOutcome = 'timeout';
   lastError: LockStoreError | undefined;
   holderTtlMs = 0;
+  #seen = NO_HOLDERS;
+  #seenAt = 0;
   /** Whether an attempt may have been executed, or may still be, without an answer. */
   isAmbiguous = false;
   #isConcluded = false;
@@ -30,11 +33,18 @@ export class AttemptLog {
   }
 
   /** Another holder has it, or it is not this waiter's turn. */
-  busy(holderTtlMs: number): void {
+  busy(holderTtlMs: number, seen = NO_HOLDERS, seenAt = 0): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
     this.failures = 0;
     this.holderTtlMs = holderTtlMs;
+    this.#seen = seen;
+    this.#seenAt = seenAt;
+  }
+
+  /** The holders that the last answer named, as they should be by now. */
+  holders(now = this.#seenAt): SeenHolders {
+    return aged(this.#seen, now - this.#seenAt);
   }
 
   failed(error: LockStoreError): void {
@@ -182,9 +192,9 @@ export abstract class Asker<Reply> implements Alarm {
     this.askLater(failurePause(this.log, this.deps.random));
   }
 
-  protected askLater(pauseMs: number): void {
+  protected askLater(pauseMs: number, now = this.deps.clock.now()): void {
     this.#isAsking = false;
-    this.setAlarm(this.deps.clock.now() + pauseMs);
+    this.setAlarm(now + pauseMs);
   }
 
   protected stop(): void {

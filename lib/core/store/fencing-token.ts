@@ -10,3 +10,18 @@ export function isMintedByStore(fencingToken: number): boolean {
 export function fencingTickOf(fencingToken: number): number {
   return Math.floor(fencingToken / TOKENS_PER_FENCING_TICK);
 }
+
+/** 2020-01-01: fencing ticks count from here. */
+const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
+/** A tick is 10 µs, so that it stays behind the clock up to 100,000 grants a second. */
+const TICKS_PER_MS = 100;
+
+/** The first fencing tick of a time since 1970. */
+export function fencingTickAt(wallMs: number): number {
+  return Math.floor((wallMs - TICKS_BEGIN_MS) * TICKS_PER_MS);
+}
+
+/** When the tick of this token was minted: its time since 1970, by the clock of the store. */
+export function mintedAt(fencingToken: number): number {
+  return fencingTickOf(fencingToken) / TICKS_PER_MS + TICKS_BEGIN_MS;
+}

@@ -1,5 +1,6 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
 import type { WatchStore } from './watch-store.js';
+import type { SeenHolders } from '../api/seen-holders.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
@@ -11,18 +12,21 @@ export interface LockOwner {
   readonly permits?: PermitRequest | undefined;
 }
 
-/** The store's answer to an attempt. */
+/**
+ * The store's answer to an attempt. `seen`: the holders, if the store can tell them without another command. A list of
+ * many is a sample.
+ */
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
    * Another owner holds it or waits for it. `ttlMs`: what is left of that lease. `isOpen`: not known yet, because one
    * step of the store skips only a limited number of dead waiters. Ask again at once.
    */
-  | { readonly status: 'busy'; readonly ttlMs: number; readonly isOpen?: boolean }
+  | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly isOpen?: boolean }
   /** The same, and this waiter is in the queue now. */
-  | { readonly status: 'queued'; readonly ttlMs: number }
+  | { readonly status: 'queued'; readonly ttlMs: number; readonly seen?: SeenHolders }
   /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
-  | { readonly status: 'full'; readonly ttlMs: number }
+  | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: SeenHolders }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 

@@ -521,16 +521,40 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     if number then leaveQueue(queueKey, number, owner) end
     return { 'mismatch', ttl, lock.mode, lock.total or 1 }
   end
-  if sentAt == '' then return { 'busy', ttl, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+
+  local seen, count, members = '', 1, {}
+  if lock and not lock.used then
+    members = { lock.owner, lock.token, ttl, 1 }
+  elseif lock and not isCut then
+    -- 8 of so many fields are members, because 6 at most are not.
+    local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
+    for index = 1, #fields, 2 do
+      local permits, token, expiry = string.match(fields[index + 1], '^(%d+) (%d+) (%d+)$')
+      if permits and tonumber(expiry) > now then
+        for _, value in ipairs({ fields[index], token, expiry - now, permits }) do members[#members + 1] = value end
+      end
+    end
+    count = #members / 4
+    -- There may be more. Of readers, used says how many.
+    if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used end
+  end
+  for index = 1, math.min(#members, 32), 4 do
+    local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
+    -- A token is the time of its grant, see mint.lua.
+    seen = seen .. string.format(' %s %.0f %.0f %.0f %.0f', string.sub(client or '?', 1, 200), token,
+      math.max(0, now - 1577836800000 - math.floor(token / 3200)), members[index + 2], members[index + 3])
+  end
+  if seen ~= '' then seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. seen end
+  if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
-    return { 'full', ttl }
+    return { 'full', ttl, seen }
   end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl }
+  return { 'queued', ttl, seen }
 end
 `;
 

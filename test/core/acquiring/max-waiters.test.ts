@@ -99,7 +99,9 @@ describe('maxWaiters', () => {
         where: 'redis',
         retryAfterMs: 2_900,
       });
-      expect((late.error as Error).message).toContain('1 processes are already waiting (maxWaiters)');
+      expect((late.error as Error).message).toContain(
+        '1 process is already waiting (maxWaiters), and it is held by a for 100 ms',
+      );
       expect(world.server.listWaiters('stock')).toEqual(['b']);
       expect(c.store.commands.map(({ verb }) => verb)).toEqual(['acquire']); // nothing to withdraw
       await holder.release();

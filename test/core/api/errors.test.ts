@@ -1,4 +1,5 @@
 import * as errors from '../../../lib/core/api/errors.js';
+import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
 import { LeaseLostError, LockReentryError } from '../../../lib/core/api/lease-errors.js';
 
 describe('errors', () => {
@@ -45,5 +46,93 @@ describe('errors', () => {
     const { message } = new errors.LockBusyError(`evil\n\u001b[31m${'x'.repeat(500)}`, 1, 0);
     expect(message).not.toMatch(/[\n\u001b]/);
     expect(message.length).toBeLessThan(300);
+  });
+
+  describe('name the holders', () => {
+    const holder = (instanceId: string, more: Partial<SeenHolder> = {}): SeenHolder => ({
+      instanceId,
+      isThisProcess: false,
+      mode: 'exclusive',
+      fencingToken: 32,
+      ttlMs: 27_000,
+      heldMs: 42_000,
+      ...more,
+    });
+    const seen = (...list: SeenHolder[]) => ({ list, count: list.length });
+    const busy = (of: SeenHolders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
+    const timeout = (of: SeenHolders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
+
+    it('one of another process', () => {
+      expect(busy(seen(holder('api-3:4711'))).message).toBe(
+        '"order:7" is held by api-3:4711 for 42 s (asked 1 time; its lease has 27 s left unless renewed). ' +
+          'Set waitMs to wait for it, or try again later.',
+      );
+      expect(timeout(seen(holder('api-3:4711'))).message).toBe(
+        '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (asked 3 times). ' +
+          'Raise waitMs, shorten the work done under the lock, or try again later.',
+      );
+    });
+
+    it('one of this process, and a wait behind others of it', () => {
+      const own = seen(holder('api-3:4711', { isThisProcess: true, heldMs: 1_810 }));
+      expect(timeout(own, 0).message).toMatch(
+        /^"order:7" is held by another call of this process for 1\.8 s; waited 301 ms behind other calls of this process\. /,
+      );
+    });
+
+    it.each([
+      [['a', 'b'], 2, '2 holders: a and b'],
+      [['a', 'b', 'c'], 3, '3 holders: a, b and 1 more'],
+      [['a', 'b', 'c'], 30, '30 holders: a, b and 28 more'],
+      [['a', 'a', 'b'], 3, '3 holders: a (2) and b'],
+      [['a', 'a'], 2, '2 holders: a (2)'],
+      [['a'], 5, '5 holders: a and 4 more'],
+      [['this', 'b'], 2, '2 holders: this process and b'],
+    ])('several: %j of %d', (names, count, text) => {
+      const list = names.map((name) => holder(name, { mode: 'semaphore', permits: 1, isThisProcess: name === 'this' }));
+      expect(busy({ list, count }).message).toContain(`"order:7" is held by ${text} (asked 1 time). Set waitMs`);
+      expect(timeout({ list, count }, 1).message).toContain(
+        `"order:7" is held by ${text}; waited 301 ms (asked 1 time).`,
+      );
+      expect(timeout({ list, count })).toMatchObject({ holders: list, holderCount: count });
+    });
+
+    it('as readers', () => {
+      const readers = [holder('a', { mode: 'read' }), holder('b', { mode: 'read' })];
+      expect(timeout(seen(...readers)).message).toContain('is held by 2 readers: a and b; waited');
+    });
+
+    it('of a full queue', () => {
+      const full = (where: 'process' | 'redis', most: number, of?: SeenHolders) =>
+        new errors.LockQueueFullError('order:7', most, where, 900, of).message.split('. ')[0];
+      expect(full('process', 1)).toBe(
+        'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
+      );
+      expect(full('process', 2, seen(holder('a')))).toBe(
+        'The queue for "order:7" is full: 2 calls of this process are already waiting (maxWaiters), ' +
+          'and it is held by a for 42 s',
+      );
+      expect(full('redis', 3)).toBe('The queue for "order:7" is full: 3 processes are already waiting (maxWaiters)');
+    });
+
+    it('or not, where none is known', () => {
+      const unknown = { list: [], count: 0 };
+      expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(asked 2 times\)\. Set waitMs/);
+      expect(timeout(unknown, 0).message).toMatch(
+        /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
+      );
+      expect(timeout(unknown)).toMatchObject({ holders: [], holderCount: 0 });
+      // Users throw them in tests of their own.
+      expect(new errors.LockBusyError('order:7', 1, 0)).toMatchObject({ holders: [], holderCount: 0 });
+    });
+
+    it('quoted and cut, where another program has written the name', () => {
+      const evil = holder(`evil\n\u001b[31m\u202e${'x'.repeat(500)}`);
+      for (const { message } of [busy(seen(evil)), timeout(seen(evil, evil))]) {
+        expect(message).not.toMatch(/[\n\u001b\u202e]/);
+        expect(message.length).toBeLessThan(400);
+        expect(message).toContain('"evil\\n');
+      }
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { type ArgumentsHost, Controller, Get, Param, Query, Res } from '@nestjs/common';
+import { BaseRpcExceptionFilter } from '@nestjs/microservices';
 import type { Observable } from 'rxjs';
 import {
   DistributedLock,
@@ -10,6 +11,7 @@ import {
   LockExceptionFilter,
   LockHandler,
   LockModeMismatchError,
+  LockQueueFullError,
   LockReentryError,
   LockShutdownError,
   LockTimeoutError,
@@ -17,15 +19,33 @@ import {
   RedisLockService,
   StaleFencingTokenError,
 } from 'nestjs-redis-lock';
+import type { SeenHolders } from '../../../lib/core/api/seen-holders.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 
+/** What an error knows of the holder is for the operator. */
+const seen: SeenHolders = {
+  list: [
+    {
+      instanceId: 'api-3:4711',
+      isThisProcess: false,
+      mode: 'exclusive',
+      fencingToken: 98_765,
+      ttlMs: 27_000,
+      heldMs: 42_000,
+    },
+  ],
+  count: 1,
+};
+const INSIDES = /order:7|redis|6379|ttl|token|enough|api-3|4711|98765|holder|exclusive/i;
+
 const connectionError = new Error('not connected to Redis at redis.internal:6379');
 const errors: Record<string, LockError> = {
-  busy: new LockBusyError('order:7', 3, 1_200),
+  busy: new LockBusyError('order:7', 3, 1_200, seen),
   'busy for long': new LockBusyError('order:7', 3, 86_400_000),
   'busy for an instant': new LockBusyError('order:7', 3, 0),
-  timeout: new LockTimeoutError('order:7', 500, 2, 2_900),
+  timeout: new LockTimeoutError('order:7', 500, 2, 2_900, seen),
+  full: new LockQueueFullError('order:7', 3, 'redis', 2_900, seen),
   unavailable: new LockUnavailableError('order:7', 'acquire', 'failed', connectionError),
   shutdown: new LockShutdownError('order:7'),
   lost: new LeaseLostError('order:7', 'notRenewed', 12),
@@ -76,6 +96,7 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     ['busy for long', 423, '5', 'LOCK_BUSY'],
     ['busy for an instant', 423, '1', 'LOCK_BUSY'],
     ['timeout', 423, '3', 'LOCK_TIMEOUT'],
+    ['full', 503, '1', 'LOCK_QUEUE_FULL'],
     ['unavailable', 503, '1', 'LOCK_UNAVAILABLE'],
     ['shutdown', 503, '1', 'LOCK_SHUTDOWN'],
     ['lost', 503, '1', 'LEASE_LOST'],
@@ -94,7 +115,8 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     const body = (await response.json()) as object;
     expect(body).toMatchObject({ statusCode: status, code });
     expect(Object.keys(body).sort()).toEqual(['code', 'error', 'message', 'statusCode']);
-    expect(JSON.stringify({ ...body, code: '' })).not.toMatch(/order:7|redis|6379|ttl|token|enough/i);
+    expect(JSON.stringify({ ...body, code: '' })).not.toMatch(INSIDES);
+    expect([...response.headers.values()].join()).not.toMatch(INSIDES);
   });
 
   it('ends a response that has begun, whose status cannot change any more', async () => {
@@ -181,6 +203,28 @@ describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapte
     const { url, log } = await startOrders();
     expect((await fetch(`${url}/mistake?id=7`)).status).toBe(500);
     expect(log.at('error')).toEqual([expect.stringContaining('undefined is not a string')]);
+  });
+});
+
+describe('without the filter', () => {
+  const start = useApps();
+
+  it.each(['busy', 'timeout', 'full'])('Nest answers a request with no word of the holders: %s', async (kind) => {
+    const { url, log } = await start({ controllers: [FailingController] });
+    const response = await fetch(`${url}/${kind}`);
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { statusCode: 500, message: 'Internal server error' },
+    ]);
+    // The operator sees them.
+    expect(log.at('error').join()).toContain('api-3:4711');
+  });
+
+  it.each(['busy', 'timeout', 'full'])('Nest answers a message with none either: %s', async (kind) => {
+    const error = errors[kind]!;
+    const answer = new BaseRpcExceptionFilter().catch(error, {} as ArgumentsHost);
+    const told = await rejection(new Promise((resolve, reject) => answer.subscribe({ next: resolve, error: reject })));
+    expect(JSON.stringify(told)).not.toMatch(INSIDES);
   });
 });
 

@@ -3,7 +3,7 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
-  acquire: '07f37051cd4d83d91187169318dcce0574a3b64f 23457',
+  acquire: 'db1472f61b4e198664074d893756b10bd824ba87 24790',
   claimTick: 'cf0a7e446a14d5dbc8713c827ae386675968d08b 11228',
   countDown: '0ad9fe491e6a591fbcbfa1fd5c569155e1c499c7 2670',
   downgrade: '88d73b148eb744e059f176194aeceed808d4caeb 16335',
@@ -19,7 +19,7 @@ const EXPECTED = {
   retain: '1cba665285ef34edebc200fff54b61eb5b4035e9 17823',
   renew: '929f67676a9b104d95633bd8eeb53a4867f62d82 9151',
   resize: '5d67e926e94b1cb4f1768e416bd3658b1ca0290f 15354',
-  rotate: 'd25b10b4b0f5390f16bf5bd77a6e5ff66841e838 23327',
+  rotate: 'cc47730a20fd262dc5bc90f0b7b6e53c485adc14 24660',
   setDepth: 'c405257f09c90189d06f693db8a34261e4e3595d 1716',
   transfer: 'f1d40d1a2161a6f1a67606d25b0e84da3a94a177 9726',
   verify: 'caa4ab4835437cf57ec419e5893252c5d10e8077 1514',

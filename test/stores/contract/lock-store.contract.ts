@@ -28,7 +28,7 @@ export function describeLockStore(createSubject: () => Promise<Subject>, feature
     it('grants a free resource and refuses it to everybody else, saying how long the lease lasts', async () => {
       await take(first, newOwner(first, 'stock'));
       const reply = await second.acquire(newOwner(second, 'stock'), LONG_MS);
-      expect(reply).toEqual({ status: 'busy', ttlMs: expect.any(Number) });
+      expect(reply).toEqual({ status: 'busy', ttlMs: expect.any(Number), seen: expect.anything() });
       const { ttlMs } = reply as { ttlMs: number };
       expect(ttlMs).toBeGreaterThan(LONG_MS / 2);
       expect(ttlMs).toBeLessThanOrEqual(LONG_MS);

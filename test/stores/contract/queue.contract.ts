@@ -29,7 +29,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
     const waiter = newOwner(a.store, 'stock');
     for (const _ of ['joins', 'asks again']) {
       const reply = await a.store.acquire(waiter, SHORT_MS, PATIENT);
-      expect(reply).toEqual({ status: 'queued', ttlMs: expect.any(Number) });
+      expect(reply).toEqual({ status: 'queued', ttlMs: expect.any(Number), seen: expect.anything() });
       expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
     }
   });
@@ -106,7 +106,7 @@ export function describeQueue(createSubject: () => Promise<Subject>): void {
 
     it('takes nobody, and says how long the lease of the holder lasts', async () => {
       const reply = await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, TWO);
-      expect(reply).toEqual({ status: 'full', ttlMs: expect.any(Number) });
+      expect(reply).toEqual({ status: 'full', ttlMs: expect.any(Number), seen: expect.anything() });
       expect((reply as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
       expect(await world.queue()).toEqual(['a', 'b']);
     });

@@ -2,7 +2,7 @@ import type { LockStore, LockOwner } from '../../../lib/core/store/lock-store.js
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
 import { newOwner, enqueue, LONG_MS, PATIENT, type Subject, take } from '../subjects/subject.js';
 
-const QUEUED = { status: 'queued', ttlMs: expect.any(Number) };
+const QUEUED = { status: 'queued', ttlMs: expect.any(Number), seen: expect.anything() };
 
 /** What every lock store keeps to: a release and the next owner's acquire, in one step. */
 export function describeRotation(createSubject: () => Promise<Subject>): void {
@@ -101,7 +101,10 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     const first = await world.waiting(a);
     await world.waiting(b);
     const reply = await holder.rotate(owner, next, LONG_MS, { ...PATIENT, maxWaiters: 1 });
-    expect(reply).toEqual({ released: true, next: { status: 'full', ttlMs: expect.any(Number) } });
+    expect(reply).toEqual({
+      released: true,
+      next: { status: 'full', ttlMs: expect.any(Number), seen: expect.anything() },
+    });
     expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b']);
   });

@@ -1,7 +1,13 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireReply, LockState } from '../../../lib/core/store/lock-store.js';
+import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import type { AcquireReply, LockHolder, LockState } from '../../../lib/core/store/lock-store.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
+
+type AnyHolder = LockHolder | SeenHolder;
+
+/** No lease of a history is as old as that. */
+const LONGEST_HISTORY_MS = 60 * 60_000;
 
 /** How a store's time goes in a history. */
 export interface Pace {
@@ -42,6 +48,7 @@ export class Comparison {
     } else if (reply.status !== 'granted' && expected.status !== 'granted') {
       this.#sameReplyTtl(reply.ttlMs, expected.ttlMs, where.resource);
       if (reply.status === 'mismatch' && expected.status === 'mismatch') this.same(reply.found, expected.found, where);
+      if (reply.status !== 'mismatch' && expected.status !== 'mismatch') this.#sameSeen(reply.seen!, expected.seen!);
     }
   }
 
@@ -50,14 +57,27 @@ export class Comparison {
     const plain = ({ resource, mode, permits, waiters }: LockState) => ({ resource, mode, permits, waiters });
     assert.deepEqual(plain(state), plain(expected));
     this.#sameTtl(state.ttlMs, expected.ttlMs);
-    assert.equal(state.holders.length, expected.holders.length);
+    this.#sameHolders(state.holders, expected.holders);
+  }
+
+  /** No history has more holders than an answer names. */
+  #sameSeen(seen: SeenHolders, expected: SeenHolders): void {
+    assert.equal(seen.count, expected.count);
+    for (const { heldMs } of seen.list) assert.ok(heldMs >= 0 && heldMs < LONGEST_HISTORY_MS, `held for ${heldMs} ms`);
+    // For how long is not in the model.
+    const plain = ({ list }: SeenHolders) => list.map((holder) => ({ ...holder, heldMs: 0 }));
+    this.#sameHolders(plain(seen), plain(expected));
+  }
+
+  #sameHolders<T extends AnyHolder>(holders: readonly T[], expected: readonly T[]): void {
+    assert.equal(holders.length, expected.length);
     // Those who share a token stand in any order.
-    const order = (holders: LockState['holders']) =>
-      holders.toSorted(
+    const order = (some: readonly T[]) =>
+      some.toSorted(
         (a, b) => a.fencingToken - b.fencingToken || a.instanceId.localeCompare(b.instanceId) || a.ttlMs - b.ttlMs,
       );
-    const theirs = order(expected.holders);
-    for (const [i, { fencingToken, ttlMs, ...holder }] of order(state.holders).entries()) {
+    const theirs = order(expected);
+    for (const [i, { fencingToken, ttlMs, ...holder }] of order(holders).entries()) {
       const { fencingToken: token, ttlMs: expectedTtlMs, ...rest } = theirs[i]!;
       assert.deepEqual(holder, rest);
       this.tokens.note(token, fencingToken);

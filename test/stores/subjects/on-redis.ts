@@ -16,6 +16,7 @@ import { describeQueue } from '../contract/queue.contract.js';
 import { describeReadWrite } from '../contract/read-write.contract.js';
 import { describeRetention } from '../contract/retention.contract.js';
 import { describeRotation } from '../contract/rotation.contract.js';
+import { describeSeenHolders } from '../contract/seen-holders.contract.js';
 import { describeSemaphore } from '../contract/semaphore.contract.js';
 import { describeSemaphoreSize } from '../contract/semaphore-size.contract.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
@@ -111,6 +112,7 @@ export function describeOnRedis(
     describe('grants', () => describeGrantTerms(onRedis));
     describe('a dead holder', () => describeDeadHolder(onRedis));
     describe('rotate', () => describeRotation(onRedis));
+    describe('what is seen of the holders', () => describeSeenHolders(onRedis));
     describe('a read/write lock', () => describeReadWrite(onRedis));
     describe('a writer', () => describeWriter(onRedis));
     describe('downgrade', () => describeDowngrade(onRedis));

@@ -10,6 +10,8 @@ import type {
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
+import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import { clientOf } from '../../../lib/core/store/owner-id.js';
 import type { OwnedGrant } from '../expect/grant-log.js';
 
 interface Holder {
@@ -76,11 +78,12 @@ export class LockModel {
       this.#leave(resource, owner);
       return { status: 'granted', fencingToken: this.#take(newOwner, leaseMs) };
     }
-    if (!queueing) return { status: 'busy', ttlMs };
+    const seen = this.#seenBy(newOwner);
+    if (!queueing) return { status: 'busy', ttlMs, seen };
     const queue = this.waiters.filter((waiter) => waiter.resource === resource);
     const place = queue.find((waiter) => waiter.owner === owner);
     const alive = queue.filter(({ endsAt }) => endsAt > this.now);
-    if (!place && alive.length >= queueing.maxWaiters) return { status: 'full', ttlMs };
+    if (!place && alive.length >= queueing.maxWaiters) return { status: 'full', ttlMs, seen };
     // Who comes drops those who have died.
     if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
     const sentAt = Math.floor(queueing.sentAt);
@@ -88,7 +91,7 @@ export class LockModel {
     else this.waiters.push({ resource, owner, mode, permits, endsAt: this.now + leaseMs, sentAt });
     this.#decideTotal(newOwner);
     if (permits?.isResized) this.#grantLoop(resource);
-    return { status: 'queued', ttlMs };
+    return { status: 'queued', ttlMs, seen };
   }
 
   release({ resource, id: owner }: LockOwner): boolean {
@@ -233,6 +236,17 @@ export class LockModel {
     for (const resource of this.#totals.keys()) {
       if (this.holdersOf(resource).length === 0) this.#totals.delete(resource);
     }
+  }
+
+  /** All that hold it, as the client of this owner is told of them. For how long is not in the model. */
+  #seenBy({ resource, id }: LockOwner): SeenHolders {
+    const list = this.holdersOf(resource).map(({ owner, mode, token, permits, endsAt }): SeenHolder => {
+      const isThisProcess = clientOf(owner) === clientOf(id);
+      const [instanceId] = owner.split('/') as [string];
+      const holder = { instanceId, isThisProcess, mode, fencingToken: token, ttlMs: endsAt - this.now, heldMs: 0 };
+      return mode === 'semaphore' ? { ...holder, permits } : holder;
+    });
+    return { list, count: list.length };
   }
 
   /** How it is held. What was decided on the size of a semaphore outlives its last holder for the rest of this step. */

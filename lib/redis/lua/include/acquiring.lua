@@ -47,14 +47,16 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
     if number then leaveQueue(queueKey, number, owner) end
     return { 'mismatch', ttl, lock.mode, lock.total or 1 }
   end
-  if sentAt == '' then return { 'busy', ttl, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+
+  -- @inline seen-holders
+  if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
-    return { 'full', ttl }
+    return { 'full', ttl, seen }
   end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl }
+  return { 'queued', ttl, seen }
 end

@@ -1,0 +1,22 @@
+/**
+ * The modes in which a lock can be acquired.
+ *
+ * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
+ * - `reentrant`: one async context, which may enter again and again; the last release frees it.
+ * - `read`: any number of readers, and no other holder. A reader may enter again.
+ * - `write`: one writer, and no other holder. A writer may enter again, to write or to read, and may become a reader.
+ *
+ * On one resource they all exclude each other, except that readers share it.
+ */
+export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
+
+/** How a resource is held: in the mode that was asked for, or by permits of a semaphore. */
+export type LockMode = AcquireMode | 'semaphore';
+
+/** Whether several holders may share a resource in this mode. */
+export function isSharedMode(mode: LockMode): boolean {
+  return mode === 'read' || mode === 'semaphore';
+}
+
+export const ACQUIRE_MODES: readonly AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
+export const LOCK_MODES: readonly LockMode[] = [...ACQUIRE_MODES, 'semaphore'];

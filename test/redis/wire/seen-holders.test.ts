@@ -1,0 +1,209 @@
+import type { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
+import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import { rejection } from '../../support/expect/eventually.js';
+import {
+  commandCounts,
+  type LockInstance,
+  resetCounts,
+  useAdmin,
+  useInstances,
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+describe('what Redis says of the holders', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const permits = (count: number, total: number) =>
+    ({ mode: 'semaphore', permits: { count, total, isResized: false } }) as const;
+  const ask = ({ store }: LockInstance, wish: Pick<LockOwner, 'mode' | 'permits'>) =>
+    store.acquire({ resource: 'a', id: `${store.clientId}/asks`, ...wish }, 5_000, { sentAt: 1, maxWaiters: 100 });
+  const counted = async (command: () => Promise<unknown>): Promise<Record<string, number>> => {
+    await resetCounts(admin());
+    await command();
+    const { info: _, config: __, evalsha: ___, eval: ____, ...inScripts } = await commandCounts(admin());
+    return inScripts;
+  };
+
+  it('costs no command where there is one holder, and nothing where the lock is free', async () => {
+    const [holder, other] = [await start(), await start()];
+    await ask(other, { mode: 'write' });
+    expect(await counted(() => holder.locks.acquire('b'))).toEqual({
+      time: 1,
+      exists: 1,
+      incr: 1,
+      set: expect.any(Number),
+    });
+    const lease = await holder.locks.acquire('c');
+    expect(await counted(() => lease.release())).toEqual({ get: 1, exists: 1, del: 1 });
+    const waits = (resource: string) =>
+      other.store.acquire({ resource, id: `${other.store.clientId}/w`, mode: 'exclusive' }, 5_000, {
+        sentAt: 1,
+        maxWaiters: 9,
+      });
+    // Joins the queue; then keeps its place.
+    expect(await counted(() => waits('b'))).toEqual({
+      time: 1,
+      exists: 1,
+      zscore: 1,
+      get: 1,
+      pttl: 2,
+      zcard: 1,
+      pexpire: 2,
+      zadd: 1,
+    });
+    expect({ pexpire: 0, ...(await counted(() => waits('b'))) }).toEqual({
+      pexpire: expect.any(Number),
+      time: 1,
+      exists: 1,
+      zscore: 1,
+      get: 1,
+      pttl: 2,
+      zrange: 1,
+      zadd: 2,
+      zrem: 1,
+    });
+  });
+
+  it('costs one command where many share it, however many they are; two where there are more than it names', async () => {
+    const [holder, other] = [await start(), await start()];
+    for (const [holders, expected] of [
+      [3, { hrandfield: 1 }],
+      [300, { hrandfield: 1, hlen: 1 }],
+      [3_000, { hrandfield: 1, hlen: 1 }],
+    ] as const) {
+      await admin().flushall();
+      const { store } = holder;
+      await Promise.all(
+        Array.from({ length: holders }, (_, i) =>
+          store.acquire({ resource: 'a', id: `${store.clientId}/${i}`, ...permits(1, holders) }, 60_000),
+        ),
+      );
+      const { hrandfield, hlen } = (await counted(() => ask(other, permits(1, holders)))) as Record<string, number>;
+      expect({ hrandfield, ...(hlen && { hlen }) }).toEqual(expected);
+      expect(await ask(other, permits(1, holders))).toMatchObject({ status: 'queued', seen: { count: holders } });
+    }
+  });
+
+  it('makes the answer to a waiter this much longer', async () => {
+    const [holder, other] = [await start(), await start()];
+    await holder.locks.acquire('a');
+    const bytes = async (): Promise<number> => {
+      const [, sent] = /total_net_output_bytes:(\d+)/.exec(await admin().info('stats'))!;
+      return Number(sent);
+    };
+    const before = await bytes();
+    const nothing = (await bytes()) - before;
+    await ask(other, { mode: 'exclusive' });
+    const answer = (await bytes()) - before - 2 * nothing;
+    const { clientId } = holder.store;
+    const seen = `exclusive 1 ${clientId} 0000000000000000 42 10000 1`;
+    // *3 "queued" :10000 and the text.
+    expect(answer).toBeLessThanOrEqual('*3\r\n$6\r\nqueued\r\n:10000\r\n'.length + `$00\r\n${seen}\r\n`.length + 10);
+    expect(answer).toBeGreaterThan(seen.length);
+  });
+
+  it('never holds the secret of an owner', async () => {
+    const [holder, other] = [await start(), await start()];
+    await holder.locks.acquire('a', { mode: 'write' });
+    const [, queue] = [await ask(other, { mode: 'exclusive' }), await admin().hgetall('lock:{a}')];
+    const secret = queue['owner']!.split('/').at(-1)!;
+    const error = await rejection<LockBusyError>(other.locks.acquire('a', { waitMs: 0 }));
+    expect(error.holders).toMatchObject([{ instanceId: holder.instanceId, mode: 'write' }]);
+    expect(JSON.stringify(error)).not.toContain(secret);
+    expect(JSON.stringify(await ask(other, { mode: 'exclusive' }))).not.toContain(secret);
+  });
+
+  it('is told without the right to HRANDFIELD, but for those who share a lock', async () => {
+    const rules = ['on', 'nopass', '~*', '&*', '+@all', '-hrandfield'];
+    await admin().call('ACL', 'SETUSER', 'app', 'reset', ...rules);
+    const holder = await start();
+    const other = await start({ connection: redis().url.replace('://', '://app:x@') });
+    await holder.locks.acquire('alone');
+    await holder.locks.acquire('shared', { mode: 'read' });
+    const alone = await rejection<LockBusyError>(other.locks.acquire('alone', { waitMs: 0 }));
+    expect(alone.holders).toMatchObject([{ instanceId: holder.instanceId }]);
+    const shared = await rejection<LockTimeoutError>(other.locks.acquire('shared', { mode: 'write', waitMs: 50 }));
+    expect(shared).toMatchObject({ code: 'LOCK_TIMEOUT', holders: [], holderCount: 0 });
+    expect(shared.message).toContain('"shared" was not free within 5');
+  });
+
+  describe('where another program has written the lock', () => {
+    const hostile: [string, (key: string) => Promise<unknown>, object][] = [
+      ['no slash in the owner', (key) => admin().set(key, 'secret 32', 'PX', 60_000), { list: [], count: 0 }],
+      [
+        'a token that is no number',
+        (key) => admin().set(key, `a/b/c ${'9'.repeat(400)}`, 'PX', 60_000),
+        { list: [], count: 0 },
+      ],
+      [
+        'a token of the future',
+        (key) => admin().set(key, 'a/b/c 9007199254740991', 'PX', 60_000),
+        { count: 1, list: [{ instanceId: 'a', heldMs: 0, fencingToken: 9_007_199_254_740_991 }] },
+      ],
+      ['no token', (key) => hash(key, { mode: 'write', owner: 'a/b/c' }), { list: [], count: 0 }],
+      [
+        'a token like "nan"',
+        (key) => hash(key, { mode: 'write', owner: 'a/b/c', token: 'nan' }),
+        { list: [], count: 0 },
+      ],
+      [
+        'a mode of its own',
+        (key) => hash(key, { mode: 'x'.repeat(5_000), owner: 'a/b/c', token: '32' }),
+        { list: [], count: 0 },
+      ],
+      [
+        'an owner with spaces',
+        (key) => hash(key, { mode: 'write', owner: 'a b/c 1 2 3/d', token: '32' }),
+        { list: [], count: 0 },
+      ],
+      [
+        'a long name',
+        (key) => hash(key, { mode: 'write', owner: `${'x'.repeat(5_000)}/b/c`, token: '32' }),
+        { count: 1, list: [{ instanceId: 'x'.repeat(200) }] },
+      ],
+      [
+        'a name that moves the cursor',
+        (key) => hash(key, { mode: 'write', owner: '\u001b[2J\u202e/b/c', token: '32' }),
+        { count: 1, list: [{ instanceId: '\u001b[2J\u202e' }] },
+      ],
+      [
+        'members of any kind',
+        (key) =>
+          hash(key, {
+            mode: 'semaphore',
+            used: '9',
+            soonest: '9000000000000000',
+            total: '9',
+            resized: '0',
+            'no slash': '1 32 9000000000000000',
+            'a/b/c': '1 32 9000000000000000',
+            'd/e/f': 'x 1 1',
+            'g/h/i': `1 ${'9'.repeat(30)} 9000000000000000`,
+          }),
+        { list: [{ instanceId: 'a', fencingToken: 32, permits: 1 }] },
+      ],
+    ];
+    const hash = (key: string, fields: Record<string, string>) =>
+      admin().multi().hset(key, fields).pexpire(key, 60_000).exec();
+
+    it.each(hostile)('%s: no more is believed than can be', async (_, write, seen) => {
+      const { locks } = await start();
+      await write('lock:{a}');
+      const wish =
+        (await admin()
+          .hget('lock:{a}', 'mode')
+          .catch(() => null)) === 'semaphore';
+      const busy = wish
+        ? locks.semaphore('a', { permits: 9 }).acquire({ waitMs: 0 })
+        : locks.acquire('a', { waitMs: 0 });
+      const error = await rejection<LockBusyError>(busy);
+      expect(error.code).toBe('LOCK_BUSY');
+      const { list, count } = { count: expect.any(Number) as unknown, ...seen } as { list: object[]; count?: unknown };
+      expect(error).toMatchObject({ holders: list, holderCount: count });
+      expect(error.message).not.toMatch(/[\u001b\u202e]|secret/);
+      expect(error.message.length).toBeLessThan(400);
+    });
+  });
+});

@@ -4,6 +4,7 @@ import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRetention } from './contract/retention.contract.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
+import { describeWatch } from './contract/watch.contract.js';
 
 const FEATURES = { semaphores: false, oneQueue: false };
 
@@ -13,5 +14,6 @@ describe('a quorum of three Redis servers', () => {
   describe('grants', () => describeGrants(onRedis, FEATURES));
   describe('a read/write lock', () => describeReadWrite(onRedis, FEATURES));
   describe('retain', () => describeRetention(onRedis, FEATURES));
+  describe('a watcher', () => describeWatch(onRedis, FEATURES, 3));
   describe('the tick store', () => describeTickStore(onRedis));
 });

@@ -14,6 +14,7 @@ import {
   type RedisLockModuleOptions,
   type RedisLockOptionsFactory,
   type RedisLockService,
+  type WaitUntilFreeOptions,
   type TryUsingResult,
 } from 'nestjs-redis-lock';
 
@@ -164,4 +165,14 @@ export async function latches(locks: RedisLockService): Promise<void> {
   locks.latch('import');
   // @ts-expect-error an id is an option
   await latch.countDown('shard-3');
+}
+
+export async function waitsUntilFree(locks: RedisLockService, signal: AbortSignal): Promise<void> {
+  expectTypeOf(locks.waitUntilFree('a')).toEqualTypeOf<Promise<void>>();
+  const options: WaitUntilFreeOptions = { waitMs: Infinity, signal };
+  await locks.waitUntilFree('a', options);
+  // @ts-expect-error several resources are never free at one moment
+  await locks.waitUntilFree(['a', 'b']);
+  // @ts-expect-error nothing is taken
+  await locks.waitUntilFree('a', { leaseMs: 1_000 });
 }

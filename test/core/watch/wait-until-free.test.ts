@@ -219,6 +219,18 @@ describe('waitUntilFree', () => {
     await expectNothingLeft();
   });
 
+  it('waits for the end of a minimum hold, too: until then the resource is taken', async () => {
+    const lease = await a.locks.acquire('stock', { minHoldMs: 3_000 });
+    const waiting = track(wait());
+    await world.clock.advance(100);
+    await lease.release();
+    await world.clock.advance(2_800);
+    expect(waiting.state).toBe('pending');
+    await world.clock.advance(100 + MOST_MS);
+    expect(waiting.state).toBe('fulfilled');
+    await expectNothingLeft();
+  });
+
   it('costs the store no more for a thousand calls than for one', async () => {
     const lease = await a.locks.acquire('stock');
     const waits = Array.from({ length: 1_000 }, () => track(wait({ waitMs: Infinity })));

@@ -1,4 +1,4 @@
-import type { LockStore } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
 import type { Watcher } from '../../../lib/core/store/watch-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
@@ -205,29 +205,31 @@ export function describeWatch(createSubject: () => Promise<Subject>, features = 
     await one.hasHeard(0);
   });
 
-  it('is no waiter: it is not shown, does not count, and changes no order, however many there are', async () => {
-    const owner = await world.held();
-    for (const number of [1, 2, 3, 4]) {
-      await a.store.watch({ resource: 'stock', id: `${a.store.clientId}/watcher ${number}`, mark: 0 }, LONG_MS);
-      const waiter = newOwner(b.store, 'stock');
-      expect(await b.store.acquire(waiter, LONG_MS, { sentAt: 0, maxWaiters: number })).toMatchObject({
-        status: 'queued',
-      });
-      expect(await world.ask(b, EXCLUSIVE, { sentAt: 0, maxWaiters: number })).toMatchObject({ status: 'full' });
-      expect(await world.queue()).toEqual(Array.from({ length: number }, () => 'b'));
-    }
-    expect(await holder.list('', 10)).toEqual(['stock']);
-    await holder.release(owner);
-    const granted = [];
-    while (granted.length < 4) {
-      const grant = await b.grants.next();
-      granted.push(grant.owner);
-      expect(await world.queue()).toHaveLength(4 - granted.length);
-      await b.store.release({ resource: 'stock', id: grant.owner, mode: 'exclusive' });
-    }
-    expect(new Set(granted).size).toBe(4);
-    expect(await subject.isEmpty()).toBe(true);
-  });
+  it.each([1, 2, 3, 4, 6])(
+    'is no waiter: it is not shown, does not count, and changes no order: %i of them',
+    async (many) => {
+      const owner = await world.held();
+      for (let number = 0; number < many; number++) {
+        await a.store.watch({ resource: 'stock', id: `${a.store.clientId}/watcher ${number}`, mark: 0 }, LONG_MS);
+      }
+      const waiters: LockOwner[] = [];
+      for (let number = 1; number <= 7; number++) {
+        const waiter = newOwner(b.store, 'stock');
+        const queueing = { sentAt: 0, maxWaiters: number };
+        expect(await b.store.acquire(waiter, LONG_MS, queueing)).toMatchObject({ status: 'queued' });
+        expect(await world.ask(b, EXCLUSIVE, queueing)).toMatchObject({ status: 'full' });
+        waiters.push(waiter);
+        expect(await world.queue()).toEqual(waiters.map(() => 'b'));
+      }
+      expect(await holder.list('', 10)).toEqual(['stock']);
+      await holder.release(owner);
+      for (const waiter of waiters) {
+        await world.granted(b, waiter);
+        await b.store.release(waiter);
+      }
+      expect(await subject.isEmpty()).toBe(true);
+    },
+  );
 
   it('does not keep a place from those who come when the queue has watchers alone', async () => {
     const owner = await world.held();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import { MARKS } from '../../../lib/core/store/watch-store.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 
 /** One who acts in a history: who it is, and what it wants whenever it wants something. */
@@ -29,6 +30,7 @@ export type Step =
   /** A release that leaves it taken for so many units since the grant, but for no more than the others. */
   | { readonly verb: 'retain'; readonly leases: number; readonly atMost: number }
   | { readonly verb: 'resize'; readonly total: number }
+  | { readonly verb: 'watch'; readonly mark: number }
   /** The lease of the one who holds it with this number; or a token that nobody holds. */
   | { readonly verb: 'forceRelease'; readonly holder: number }
   | { readonly verb: 'pass'; readonly units: number }
@@ -100,6 +102,7 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
         handOver: fc.option(fc.nat(31), { nil: undefined }),
       }),
     ),
+    often(4, fc.record({ verb: is('watch'), mark: fc.nat(MARKS - 1) })),
     often(1, fc.record({ verb: is('resize'), total: fc.integer({ min: 1, max: 5 }) })),
     often(1, fc.record({ verb: is('forceRelease'), holder: fc.nat(3) })),
     ...(withTime ? [often(4, fc.record({ verb: is('pass'), units: fc.constantFrom(0.5, 1, 1, 2, 6) }))] : []),

@@ -5,6 +5,7 @@ import {
   LockStoreError,
   type LockOwner,
 } from '../../../lib/core/store/lock-store.js';
+import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
@@ -14,9 +15,14 @@ import type { Subject } from '../subjects/subject.js';
 /** How long a message may take; only a broken store takes that long. */
 const MESSAGE_MS = 5_000;
 
+/** Longer than any history. */
+const WATCH_MS = 100_000_000;
+
 interface Client {
   readonly store: LockStore;
   readonly grants: GrantLog;
+  /** What it was told of free resources, by their watchers. */
+  readonly freed: FreedLog;
 }
 
 /** Runs a plan on a store and on the model, and throws where they differ. */
@@ -25,7 +31,7 @@ export class History {
     const clients: Client[] = [];
     for (let i = 0; i <= CLIENTS; i++) {
       const { store } = await subject.open(`client${i}`);
-      clients.push({ store, grants: new GrantLog(store) });
+      clients.push({ store, grants: new GrantLog(store), freed: new FreedLog(store) });
     }
     return new History(subject, plan, pace, clients);
   }
@@ -36,6 +42,8 @@ export class History {
   #sent = 0;
   /** How many leases were granted, by reply or by message. */
   grants = 0;
+  /** How often a watcher was told that a resource is free. */
+  freed = 0;
 
   private constructor(
     private readonly subject: Subject,
@@ -110,6 +118,12 @@ export class History {
       }
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
+      case 'watch': {
+        const watcher = `${store.clientId}/watcher${step.actor} of ${own.resource}`;
+        this.#clientOf(step.actor).freed.watchers.add(watcher);
+        const { isFree } = await store.watch({ resource: own.resource, id: watcher, mark: step.mark }, WATCH_MS);
+        return this.#comparison.same(isFree, model.watch(own.resource, watcher, step.mark), step);
+      }
       case 'transfer': {
         const to = this.#owner(step.next, own.resource).id;
         // Owner ids are made for a transfer; none of them waits.
@@ -163,6 +177,11 @@ export class History {
       this.#comparison.tokens.note(order, fencingToken);
       this.grants++;
     }
+    for (const { watcher, mark } of this.#model.toldFree.splice(0)) {
+      const client = this.clients.find(({ store }) => watcher.startsWith(`${store.clientId}/`))!;
+      await client.freed.has(`${mark} ${watcher}`);
+      this.freed++;
+    }
     const states = await Promise.all(RESOURCES.map((resource) => this.#watch.inspect(resource)));
     for (const state of states) this.#comparison.sameState(state, this.#model.inspect(state.resource));
   }
@@ -195,6 +214,8 @@ export class History {
     }
     assert.ok(await this.subject.isEmpty(), 'something is left in the store');
     for (const { grants } of this.clients) assert.equal(grants.size, 0, 'somebody was told of a grant that is none');
+    for (const { freed } of this.clients)
+      assert.deepEqual(freed.messages, [], 'a watcher was told, and it was not free');
   }
 
   #clientOf(actor: number): Client {
@@ -224,5 +245,24 @@ async function soon(grants: GrantLog, expected: OwnedGrant): Promise<OwnedGrant>
     return await Promise.race([grants.next(), late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** The messages of free resources that one instance has had, each with its mark and its watcher. */
+class FreedLog {
+  readonly watchers = new Set<string>();
+  readonly messages: string[] = [];
+
+  constructor(store: LockStore) {
+    store.listenForFreed({
+      freed: ({ mark, isFor }) => void this.messages.push(`${mark} ${[...this.watchers].find(isFor) ?? 'nobody'}`),
+      reconnected: () => {},
+    });
+  }
+
+  /** Waits for this message, and takes it out. @throws when it does not come */
+  async has(message: string): Promise<void> {
+    await eventually(() => assert.ok(this.messages.includes(message), `no watcher was told ${message}`), MESSAGE_MS);
+    this.messages.splice(this.messages.indexOf(message), 1);
   }
 }

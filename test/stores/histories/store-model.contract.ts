@@ -15,12 +15,14 @@ export interface ModelRuns extends Pace {
 export function describeStoreModel(createSubject: () => Promise<Subject>, runs: ModelRuns): void {
   it('does what the model does, step by step, and leaves nothing behind', async () => {
     let grants = 0;
+    let freed = 0;
     const histories = fc.asyncProperty(historyPlan(runs.withTime), async (plan) => {
       const subject = await createSubject();
       try {
         const history = await History.begin(subject, plan, runs);
         await history.run();
         grants += history.grants;
+        freed += history.freed;
       } finally {
         await subject.close();
       }
@@ -28,5 +30,6 @@ export function describeStoreModel(createSubject: () => Promise<Subject>, runs: 
     // What fast-check prints with a failure (seed and path) runs the smallest failing history again.
     await fc.assert(histories, { seed: 20_260_101, numRuns: runs.numRuns, interruptAfterTimeLimit: 2 * PATIENCE_MS });
     expect(grants).toBeGreaterThan(5 * runs.numRuns); // or it has proved nothing
+    expect(freed).toBeGreaterThan(runs.numRuns / 2);
   });
 }

@@ -34,6 +34,13 @@ interface Waiter {
   sentAt: number;
 }
 
+/** Who waits until a resource is free, without taking it. */
+interface ModelWatcher {
+  readonly resource: string;
+  readonly watcher: string;
+  readonly mark: number;
+}
+
 /** Modes in which several may hold. */
 const SHARED: readonly string[] = ['read', 'semaphore'];
 
@@ -50,8 +57,13 @@ export class LockModel {
   readonly gone = new Set<string>();
   /** The grants by message, in order. Whoever reads them empties it. */
   readonly told: OwnedGrant[] = [];
+  /** The messages that a resource was free. Whoever reads them empties it. */
+  readonly toldFree: ModelWatcher[] = [];
   holders: Holder[] = [];
   waiters: Waiter[] = [];
+  watchers: ModelWatcher[] = [];
+  /** What is freed goes to its next owner in the same step. */
+  #isPassedOn = false;
   readonly #totals = new Map<string, { total: number; isResized: boolean }>();
   #tick = 0;
 
@@ -118,7 +130,10 @@ export class LockModel {
   }
 
   rotate(owner: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): RotateReply & { next: AcquireReply } {
-    return { released: this.release(owner), next: this.acquire(next, leaseMs, queueing) };
+    this.#isPassedOn = true;
+    const reply = { released: this.release(owner), next: this.acquire(next, leaseMs, queueing) };
+    this.#isPassedOn = false;
+    return reply;
   }
 
   renew({ resource, id: owner }: LockOwner, leaseMs: number, exactly: boolean): boolean {
@@ -185,6 +200,16 @@ export class LockModel {
     this.#remove(resource, ended.owner);
     this.#grantLoop(resource);
     return true;
+  }
+
+  /** @returns whether the resource is free; if not, the watcher is told when it is */
+  watch(resource: string, watcher: string, mark: number): boolean {
+    this.#forgetTheDead();
+    if (this.holdersOf(resource).length === 0) this.#grantLoop(resource);
+    const isFree = this.holdersOf(resource).length === 0;
+    this.watchers = this.watchers.filter((other) => other.watcher !== watcher);
+    if (!isFree) this.watchers.push({ resource, watcher, mark });
+    return isFree;
   }
 
   inspect(resource: string): LockState {
@@ -292,6 +317,7 @@ export class LockModel {
   #grantLoop(resource: string, asking?: string): void {
     for (;;) {
       const waiter = this.#first(resource);
+      if (waiter === undefined) this.#tellWatchers(resource);
       if (waiter === undefined || waiter.owner === asking) return;
       if (this.#isMismatch(waiter)) {
         this.#leave(resource, waiter.owner);
@@ -303,6 +329,13 @@ export class LockModel {
       const fencingToken = this.#take({ ...waiter, id: waiter.owner }, waiter.endsAt - this.now);
       this.told.push({ resource, owner: waiter.owner, fencingToken, sentAt: waiter.sentAt });
     }
+  }
+
+  #tellWatchers(resource: string): void {
+    if (this.#isPassedOn || this.holdersOf(resource).length > 0) return;
+    const told = this.watchers.filter((watcher) => watcher.resource === resource);
+    this.watchers = this.watchers.filter((watcher) => !told.includes(watcher));
+    this.toldFree.push(...told.filter(({ watcher }) => !this.gone.has(watcher.slice(0, watcher.lastIndexOf('/')))));
   }
 
   #take(request: LockOwner, leaseMs: number): number {

@@ -1,0 +1,245 @@
+import { Redis } from 'ioredis';
+import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { WATCH } from '../../../lib/redis/script/scripts.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { track } from '../../support/expect/tracked.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import {
+  commandCounts,
+  expectNothingLeft,
+  keysWithTtl,
+  type LockInstance,
+  resetCounts,
+  untilQueued,
+  useAdmin,
+  useInstances,
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { ScriptLengths } from '../queue/script-lengths.js';
+
+const LONG = { waitMs: 60_000 };
+const QUEUE = 'lock:{a}:waiters';
+
+describe('waitUntilFree on Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const wait = ({ locks }: LockInstance, options: object = LONG) => locks.watches.waitUntilFree('a', options);
+  const untilWatching = (count: number) => eventually(async () => expect(await admin().zcard(QUEUE)).toBe(count));
+
+  it('a release that nobody watches runs three commands, and sends the names of three keys', async () => {
+    const { locks } = await start();
+    await (await locks.acquire('a')).release();
+    const lease = await locks.acquire('a');
+    const lengths = await ScriptLengths.during(admin(), () => lease.release());
+    expect(lengths.commands).toEqual([3]); // GET, EXISTS of the queue, DEL
+    const monitor = await admin().monitor();
+    const sent = new Promise<string[]>((resolve) =>
+      monitor.on('monitor', (_time: string, args: string[], source: string) => {
+        if (source !== 'lua' && /^evalsha$/i.test(args[0]!)) resolve(args);
+      }),
+    );
+    await (await locks.acquire('b')).release();
+    expect((await sent).slice(2, 6)).toEqual(['3', 'lock:{b}', 'lock:{b}:waiters', 'lock:fence']);
+    monitor.disconnect();
+  });
+
+  it('is told by the release, one message for each process, before any of them asks again', async () => {
+    const holder = await start();
+    const others = [await start(), await start()];
+    const lease = await holder.locks.acquire('a');
+    const waits = others.flatMap((instance) => [1, 2, 3].map(() => wait(instance)));
+    await untilWatching(2);
+    await resetCounts(admin());
+    const from = performance.now();
+    await lease.release();
+    await Promise.all(waits);
+    expect(performance.now() - from).toBeLessThan(900);
+    expect((await commandCounts(admin()))['publish']).toBe(2);
+    await expectNothingLeft(admin(), holder, ...others);
+  });
+
+  it('is told although the resource is taken again at once', async () => {
+    const [holder, other] = [await start(), await start()];
+    const lease = await holder.locks.acquire('a');
+    const waiting = wait(other);
+    await untilWatching(1);
+    const released = lease.release();
+    const again = holder.locks.acquire('a');
+    await Promise.all([released, waiting]);
+    expect(await (await again).verify()).toBe(true);
+    await (await again).release();
+  });
+
+  it('is not told while a queue moves on, and is no part of it', async () => {
+    const [holder, other, watcher] = [await start(), await start(), await start()];
+    const lease = await holder.locks.acquire('a');
+    const waiting = track(wait(watcher));
+    await untilWatching(1);
+    const next = other.locks.acquire('a');
+    await untilQueued(holder, 'a', other);
+    const last = holder.locks.acquire('a', { cohort: 0 });
+    await lease.release();
+    const second = await next;
+    await untilQueued(holder, 'a', holder);
+    await second.release();
+    const third = await last;
+    expect(waiting.state).toBe('pending');
+    expect(await holder.locks.operators.list()).toMatchObject([{ resource: 'a', waiters: [] }]);
+    await third.release();
+    await eventually(() => expect(waiting.state).toBe('fulfilled'));
+    await expectNothingLeft(admin(), holder, other, watcher);
+  });
+
+  it('leaves nothing when it gives up, and never a key without expiry', async () => {
+    const [holder, other] = [await start(), await start()];
+    const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
+    const waiting = track(wait(other, { waitMs: 300 }));
+    await untilWatching(1);
+    expect((await keysWithTtl(admin()))[QUEUE]).toBeGreaterThan(0);
+    await eventually(() => expect(waiting.error).toBeInstanceOf(LockTimeoutError));
+    await eventually(async () => expect(await admin().exists(QUEUE)).toBe(0));
+    await lease.release();
+  });
+
+  it('finds the lease of a dead holder over, without a message', async () => {
+    const other = await start();
+    await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 700);
+    await wait(other);
+    expect(await admin().exists('lock:{a}')).toBe(0);
+  });
+
+  it('is not deceived by what another user of the channels sends, or sends once more', async () => {
+    const [holder, other] = [await start(), await start()];
+    const inbox = `lock:inbox:${other.store.clientId}`;
+    const heard: string[] = [];
+    const spy = new Redis(redis().url);
+    await spy.subscribe(inbox);
+    spy.on('message', (_channel, message: string) => void heard.push(message));
+
+    const first = await holder.locks.acquire('a');
+    const early = wait(other);
+    await untilWatching(1);
+    await first.release();
+    await early;
+    await eventually(() => expect(heard).toHaveLength(1));
+    expect(heard[0]).toMatch(/^free [0-9a-f]{40} 0 a$/);
+    expect(heard[0]).not.toContain(other.store.clientId);
+
+    const second = await holder.locks.acquire('a');
+    const late = track(wait(other));
+    await untilWatching(1);
+    await resetCounts(admin());
+    const forged = [
+      '',
+      '0',
+      'free',
+      'free a',
+      `free ${'0'.repeat(40)} 0 a`,
+      `free ${'f'.repeat(40)} 999 a`,
+      'x'.repeat(3_000),
+    ];
+    for (const message of [...heard, ...forged, heard[0]!.replace(' 0 a', ' 1 a')])
+      await admin().publish(inbox, message);
+    expect(await other.locks.inspect('a')).toMatchObject({ mode: 'exclusive' });
+    expect(late.state).toBe('pending');
+    await second.release();
+    await eventually(() => expect(late.state).toBe('fulfilled'));
+    spy.disconnect();
+  });
+
+  it('tells a crowd in bounded steps, and leaves nobody waiting', async () => {
+    const [holder, other] = [await start(), await start()];
+    const told = new Set<string>();
+    const lease = await holder.locks.acquire('a');
+    const watchers = Array.from({ length: 250 }, (_, n) => `${other.store.clientId}/watcher ${n}`);
+    const spy = new Redis(redis().url);
+    await spy.subscribe(`lock:inbox:${other.store.clientId}`);
+    spy.on('message', (_channel, message: string) => void told.add(message));
+    await Promise.all(watchers.map((id) => other.store.watch({ resource: 'a', id, mark: 0 }, 60_000)));
+    const lengths = await ScriptLengths.during(admin(), async () => {
+      await lease.release();
+      await eventually(() => expect(told.size).toBe(250));
+    });
+    expect(lengths.commands).toHaveLength(3);
+    expect(lengths.longest).toBeLessThan(120);
+    await expectNothingLeft(admin(), holder, other);
+    spy.disconnect();
+  });
+
+  it('takes no more room than those who watch, however many processes have died there', async () => {
+    const [holder, other] = [await start(), await start()];
+    await holder.locks.acquire('a');
+    for (let n = 0; n < 100; n++) {
+      await other.store.watch({ resource: 'a', id: `${other.store.clientId}/dead ${n}`, mark: 0 }, 20);
+      if (n % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    await other.store.watch({ resource: 'a', id: `${other.store.clientId}/alive`, mark: 0 }, 60_000);
+    expect(await admin().zcard(QUEUE)).toBeLessThan(25);
+  });
+
+  it('asks again as soon as the connection that was lost is back', async () => {
+    const near = await start();
+    await using proxy = await TcpProxy.start(redis().port);
+    const far = await start({ connection: proxy.url, defaults: { attemptTimeoutMs: 300 } });
+    const lease = await near.locks.acquire('a');
+    const waiting = wait(far);
+    await untilWatching(1);
+    proxy.blackHole('toServer');
+    proxy.cut();
+    await lease.release();
+    proxy.heal();
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it('goes on where the reply to its question is lost', async () => {
+    const near = await start();
+    await using proxy = await TcpProxy.start(redis().port);
+    await admin().script('LOAD', WATCH.lua);
+    const far = await start({ connection: proxy.url, defaults: { attemptTimeoutMs: 300 } });
+    const lease = await near.locks.acquire('a');
+    const lost = proxy.loseReplyTo(WATCH.sha);
+    const waiting = wait(far);
+    await lost;
+    await lease.release();
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it('goes on after SCRIPT FLUSH before each step', async () => {
+    const [holder, other] = [await start(), await start()];
+    const lease = await holder.locks.acquire('a');
+    await admin().script('FLUSH');
+    const waiting = wait(other);
+    await untilWatching(1);
+    await admin().script('FLUSH');
+    await lease.release();
+    await expect(waiting).resolves.toBeUndefined();
+  });
+
+  it.each([
+    ['of the queue', QUEUE],
+    ['of the lock', 'lock:{a}'],
+  ])("refuses where somebody else's key stands in the place %s, and changes nothing", async (_what, key) => {
+    const { locks } = await start();
+    for (const isHeld of [false, true]) {
+      await admin().flushall();
+      if (isHeld && key === QUEUE) await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 60_000);
+      await admin().zadd(key, 1, 'mine', 2, '#1', 3, '!x');
+      const error = await rejection(locks.watches.waitUntilFree('a', { waitMs: 2_000 }));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toContain('WRONGTYPE');
+      expect(await admin().zrange(key, '0', '-1')).toEqual(['mine', '#1', '!x']);
+      expect(await admin().pttl(key)).toBe(-1);
+    }
+  });
+
+  it('is not resolved by a server that has forgotten its locks', async () => {
+    const { locks } = await start({ restartQuarantineMs: 10_000, defaults: { leaseMs: 1_000 } });
+    await eventually(() => locks.watches.waitUntilFree('a', { waitMs: 0 }), 30_000);
+    await redis().restart();
+    const error = await rejection(locks.watches.waitUntilFree('a', { waitMs: 3_000 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toContain('restartQuarantineMs');
+  });
+});

@@ -4,7 +4,7 @@ import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch
 import type { LockObserver } from '../core/api/events.js';
 import type { Latches } from '../core/latch/latches.js';
 import type { Leadership } from '../core/leader/leadership.js';
-import type { Lease, LockedWork, TryUsingResult } from '../core/api/lease.js';
+import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
@@ -85,8 +85,10 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     optionsOrWork: LockOptions | LockedWork<T> | undefined,
     work?: LockedWork<T>,
   ): Promise<T> {
-    if (typeof optionsOrWork === 'function') return this.#client.using(resource, undefined, optionsOrWork);
-    return this.#client.using(resource, optionsOrWork, work!);
+    // Not by optionsAndWork, which makes an array.
+    if (typeof optionsOrWork !== 'function') return this.#client.using(resource, optionsOrWork, work!);
+    if (work !== undefined) return Promise.reject(workBeforeOptions('using'));
+    return this.#client.using(resource, undefined, optionsOrWork);
   }
 
   /**

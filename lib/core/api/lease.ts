@@ -128,7 +128,15 @@ export function optionsAndWork<O, T>(
 ): [options: O | undefined, work: LockedWork<T>] {
   if (typeof optionsOrWork !== 'function') return [optionsOrWork, checkWork(work, source)];
   if (work === undefined) return [undefined, optionsOrWork as LockedWork<T>];
-  throw new InvalidLockOptionsError(`${source} takes the work last, after the options.`, 'work');
+  throw workBeforeOptions(source);
+}
+
+/** The error for `(work, options)`: the options would have no effect. */
+export function workBeforeOptions(source: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `${source} takes the work last, after the options: ${source}(..., options, work).`,
+    'work',
+  );
 }
 
 /** What `tryUsing` resolves to: whether the work ran, and what it returned. */

@@ -212,7 +212,25 @@ export function readKey<A extends readonly unknown[]>(
     return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);
   }
   const names = check(key, source);
+  for (const name of names) {
+    checkIsFilledIn('key', name, source, `Write a function with backticks: (id) => key\`order:\${id}\`.`);
+  }
   return () => names;
+}
+
+/**
+ * Refuses a text with `${`: plain quotes instead of backticks, so that all calls would share one name.
+ *
+ * @param where what the text was passed to, for the message
+ * @param remedy the last sentence of the message
+ * @throws InvalidLockOptionsError
+ */
+export function checkIsFilledIn(option: string, text: string, where: string, remedy = 'Write it in backticks.'): void {
+  if (!text.includes('${')) return;
+  throw new InvalidLockOptionsError(
+    `The ${option} of ${where} is ${describeValue(text)}. In plain quotes, \${...} is not replaced by a value. ${remedy}`,
+    option,
+  );
 }
 
 function callKeyFunction<A extends readonly unknown[]>(

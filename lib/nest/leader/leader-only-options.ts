@@ -1,7 +1,7 @@
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
+import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 
 /** What `@LeaderOnly` takes instead of a name. */
 export interface LeaderOnlyOptions {
@@ -64,5 +64,6 @@ export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: stri
   LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
   const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, lockService } = options;
   leaderResource(name, `the leadership of ${where}`);
+  checkIsFilledIn('name', name, `the leadership of ${where}`);
   return { name, leaseMs, onLost, lockService };
 }

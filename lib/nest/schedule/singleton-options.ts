@@ -4,7 +4,7 @@ import { checked, type OptionsOf, OptionTable } from '../../core/api/option-tabl
 import { jobResource } from '../../core/api/resource.js';
 import { checkText, describeValue } from '../../core/api/validation.js';
 import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
-import { LOCK_SERVICE } from '../decorators/lock-plan.js';
+import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
 /** The options of all singleton jobs. */
 export interface SingletonJobOptions extends Pick<
@@ -148,6 +148,7 @@ export function resolveJobOptions(
   table.check(`The schedule of ${where}`, options);
   const { defaults } = TICK_OPTIONS;
   const { name, lockService, overlap = defaults.overlap } = options;
+  if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
   const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = options;
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs };

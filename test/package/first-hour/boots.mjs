@@ -41,7 +41,6 @@ const LOCKED_PROVIDER = "@Injectable()\nclass Orders {\n  @LockHandler('order')\
 const LEASE_LEFT =
   '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n' +
   "  async onApplicationBootstrap(): Promise<void> {\n    await this.locks.acquire('never');\n  }\n}\n";
-
 /** `starts` is whether the application starts all the same. */
 const BOOTS = [
   {

@@ -52,4 +52,13 @@ describe('RedisLockService (e2e)', () => {
     expect(token).toBe(lease.fencingToken);
     expect((await locks.inspect('import')).holders).toEqual([]);
   });
+
+  it('minHoldMs keeps a resource taken after its release', async () => {
+    const lease = await locks.acquire('partner-api', { minHoldMs: 300 });
+    await lease.release();
+    expect(await locks.tryAcquire('partner-api')).toBe(null);
+    const next = await locks.acquire('partner-api', { waitMs: 5_000 });
+    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+    await next.release();
+  });
 });

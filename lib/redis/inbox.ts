@@ -92,7 +92,8 @@ export interface InboxListener {
  * start-up, whatever the instance waits for.
  */
 export class Inbox {
-  readonly #opened: Promise<void>;
+  /** Resolves when it was open for the first time. */
+  readonly opened: Promise<void>;
   #refusal: string | undefined;
 
   constructor(
@@ -110,7 +111,7 @@ export class Inbox {
       else listener.latchOpened(said.latch.name, said.latch.count);
     });
     // A promise, too, keeps the async context in which it was made.
-    this.#opened = inRootContext(() => this.#open(connection, channel));
+    this.opened = inRootContext(() => this.#open(connection, channel));
   }
 
   #open(connection: Connection, channel: string): Promise<void> {
@@ -159,7 +160,7 @@ export class Inbox {
     const timeout = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), patienceMs);
     });
-    const opened = await Promise.race([this.#opened.then(() => true), timeout]);
+    const opened = await Promise.race([this.opened.then(() => true), timeout]);
     clearTimeout(timer);
     return opened;
   }

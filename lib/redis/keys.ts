@@ -77,6 +77,11 @@ export class Keys {
     return `${this.prefix}:fence`;
   }
 
+  /** A key that is no lock, and that patterns of the ACL for locks match. */
+  probe(): string {
+    return `${this.lock('probe')}:probe`;
+  }
+
   /** The channel on which a client learns of its grants. */
   inbox(clientId: string): string {
     return `${this.prefix}:inbox:${clientId}`;

@@ -19,6 +19,7 @@ import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection } from './connection/connection.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
+import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -73,6 +74,7 @@ export class RedisLockStore implements LockStore {
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
+  readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
   readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
@@ -89,6 +91,7 @@ export class RedisLockStore implements LockStore {
     const prefix = outerKeyPrefix + options.keyPrefix;
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
+    this.#demands = { isDurable, isQuarantined: options.restartQuarantineMs !== undefined };
     this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
@@ -120,6 +123,24 @@ export class RedisLockStore implements LockStore {
   /** Why no message of a grant can reach this instance, so that it has to ask; `undefined` if messages can. */
   get inboxRefusal(): string | undefined {
     return this.#inbox.refusal;
+  }
+
+  /** Resolves when both connections were up for the first time. */
+  whenStarted(): Promise<void> {
+    return this.#inbox.opened;
+  }
+
+  /**
+   * Asks each server which rights its user lacks, in one round trip.
+   *
+   * @returns one answer for each server; none while there is no connection. Never rejects
+   */
+  missingRights(): Promise<MissingRights[]> {
+    const probeKey = this.#keys.probe();
+    const { prefix } = this.#keys;
+    const names = { probeKey, fence: this.#keys.fence(probeKey), channel: this.#keys.inbox(this.clientId), prefix };
+    const servers = this.#connection.isConnected ? this.#connection.servers() : [];
+    return Promise.all(servers.map(({ client }) => findMissingRights(client, { ...names, ...this.#demands })));
   }
 
   get keys(): Keys {

@@ -32,6 +32,12 @@ const WHY_SKIPPED = {
   early: 'further ahead than maxClockSkewMs allows',
 } as const;
 
+/** Rules of the ACL that a Redis user lacks. Without the helpful ones, locks work as well. */
+interface MissingRules {
+  readonly needed: readonly string[];
+  readonly helpful: readonly string[];
+}
+
 /** Logs what an operator should look at. Observers see every event. */
 export class LockEventLog {
   readonly #logger: Logger;
@@ -181,12 +187,29 @@ export class LockEventLog {
     );
   }
 
+  /** What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs. */
+  missingRights({ needed, helpful }: MissingRules, servers: readonly string[]): void {
+    const user = `The Redis user at ${servers.join(', ')}`;
+    if (needed.length > 0) {
+      this.#logger.error(
+        `${user} lacks rights that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
+          `LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
+      );
+    }
+    if (helpful.length > 0) {
+      this.#logger.warn(
+        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock up to ` +
+          `a second late. ${ACL_PAGE}`,
+      );
+    }
+  }
+
   noInbox(why: string): void {
-    this.#logger.warn(
-      `Waiters get no messages from Redis, and ask again every second instead: ${why}. See docs/operations/acl.md.`,
-    );
+    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}. ${ACL_PAGE}`);
   }
 }
+
+const ACL_PAGE = 'See docs/operations/acl.md.';
 
 /** Names the section of the page on the log that has more. */
 function see(section: string): string {

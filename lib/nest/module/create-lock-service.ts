@@ -12,6 +12,7 @@ import { RefusedLatchStore } from '../../quorum/no-latches.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
+import type { MissingRights } from '../../redis/script/missing-rights.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import { CampaignLog } from '../leader/campaign-log.js';
@@ -81,8 +82,8 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
     restartQuarantineMs,
     inBackground: true,
   });
-  if (!(await store.start(defaults.attemptTimeoutMs))) log.unreachable(store.describeTrouble());
-  if (store.inboxRefusal) log.noInbox(store.inboxRefusal);
+  const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
+  if (!isReached) log.unreachable(store.describeTrouble());
   const keepAlive = () => store.keepAlive();
   return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store), keepAlive };
 }
@@ -102,12 +103,60 @@ async function createOnQuorum(
   const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
   const tickNodes = stores.map((node) => new RedisTickStore(node));
-  const reached = await Promise.all(stores.map((node) => node.start(defaults.attemptTimeoutMs)));
+  const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
   const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
   if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
-  const refusal = stores.find((node) => node.inboxRefusal)?.inboxRefusal;
-  if (refusal) log.noInbox(refusal);
   const tickStore = new QuorumTickStore(store, tickNodes, clock, random);
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
   return { store, tickStore, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
+}
+
+/**
+ * Begins to connect, and asks once what the Redis user may not do.
+ *
+ * @returns which of the stores are connected within `patienceMs`
+ */
+async function connectAll(
+  stores: readonly RedisLockStore[],
+  patienceMs: number,
+  log: LockEventLog,
+): Promise<readonly boolean[]> {
+  const giveUpAt = performance.now() + patienceMs;
+  const reached = await Promise.all(stores.map((store) => store.start(patienceMs)));
+  const logRights = async (some: readonly RedisLockStore[]): Promise<void> =>
+    logMissingRights((await Promise.all(some.map((store) => store.missingRights()))).flat(), log);
+  stores
+    .filter((_, index) => !reached[index])
+    .forEach((store) => void store.whenStarted().then(() => logRights([store])));
+  const asked = logRights(stores.filter((_, index) => reached[index]));
+  // A Redis that hangs just now: the line comes when it answers.
+  await within(giveUpAt - performance.now(), asked);
+  const refusal = stores.find((store) => store.inboxRefusal)?.inboxRefusal;
+  if (refusal) log.noInbox(refusal);
+  return reached;
+}
+
+/** Logs a line for all servers that lack the same rights. */
+function logMissingRights(found: readonly MissingRights[], log: LockEventLog): void {
+  const serversByRules = new Map<string, MissingRights[]>();
+  for (const each of found) {
+    const rules = [...each.needed, '', ...each.helpful].join(' ');
+    serversByRules.set(rules, [...(serversByRules.get(rules) ?? []), each]);
+  }
+  for (const servers of serversByRules.values()) {
+    log.missingRights(
+      servers[0]!,
+      servers.map(({ server }) => server),
+    );
+  }
+}
+
+/** Resolves with the promise, or earlier when the time is over. The timer keeps the process alive until then. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms));
+  });
+  await Promise.race([promise, timeout]);
+  clearTimeout(timer);
 }

@@ -860,6 +860,53 @@ if #holders == 0 then return { '', 0, 0, {}, waiters } end
 return { mode, lastTtl, total, holders, waiters }
 `;
 
+// probe.lua
+const probeScript = `local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
+local refusals = {}
+
+local function isAllowed(what, ...)
+  local said = redis.pcall(...)
+  said = type(said) == 'table' and said.err or ''
+  -- Redis 7.2 and later; the versions before it.
+  if not string.find(said, 'NOPERM', 1, true) and not string.find(said, 'The user executing', 1, true) then return true end
+  table.insert(refusals, what)
+  table.insert(refusals, said)
+  return false
+end
+
+local isText = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
+isAllowed('fence', 'EXISTS', fence)
+
+local arguments = {
+  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
+  hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
+  zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
+  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  info = {'server'},
+  -- These would write, if there were no text.
+  hset = isText and {key, '', ''}, incr = isText and {key},
+}
+local function try(command)
+  local form = arguments[command]
+  if form == nil then
+    table.insert(refusals, command)
+    table.insert(refusals, 'ERR probe.lua does not know how to try it')
+  elseif form then
+    local name, subcommand = string.match(command, '^(%w+)|?(%w*)$')
+    if subcommand ~= '' then table.insert(form, 1, subcommand) end
+    isAllowed(command, name, unpack(form))
+  end
+end
+
+for command in string.gmatch(ARGV[4], '%S+') do
+  if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
+end
+-- Last, because they remove the text.
+try('del')
+try('unlink')
+return refusals
+`;
+
 // quarantine.lua
 const quarantineScript = `
 local info = redis.call('INFO')
@@ -1156,6 +1203,7 @@ export const SCRIPT_TEXTS = {
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   inspect: [clock, holder, admission, inspectScript].join('\n'),
+  probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),
   readLatch: [latch, readLatchScript].join('\n'),

@@ -60,4 +60,5 @@ export const READ_LATCH = defineScript('readLatch');
 export const WAIT_FOR_LATCH = defineScript('waitForLatch');
 
 export const GUARD = defineScript('guard');
+export const PROBE = defineScript('probe');
 export const QUARANTINE = defineScript('quarantine');

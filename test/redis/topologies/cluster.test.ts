@@ -156,9 +156,32 @@ describeOnMachine('locks on a cluster of three', () => {
       await (await next).release();
     }
     const [{ admin }] = own.nodes as [ClusterNode];
+    const { needed, helpful } = (await byOptions.store.missingRights())[0]!;
+    expect([needed, helpful]).toEqual([[], []]);
     expect(
       ((await admin.call('ACL', 'LOG')) as string[][]).filter((entry) => !entry.includes('client|setinfo')),
     ).toEqual([]);
+  });
+
+  it('ask each node what its user may not do, also where the node has no slot of these keys', async () => {
+    const { name, password, rules } = documentedUser();
+    await using own = await RedisCluster.start({
+      args: ['--user', name, ...rules, '+cluster|slots', '+asking'],
+    });
+    const [first, second] = own.nodes as [ClusterNode, ClusterNode];
+    await second.admin.call('ACL', 'SETUSER', name, '-hset', 'resetchannels');
+    await first.admin.call('ACL', 'SETUSER', name, '-zadd', 'resetkeys', '~other:*');
+    const cluster = [`redis://${name}:${password}@127.0.0.1:${first.server.port}`];
+    const { store } = await start({ connection: { cluster } });
+    const found = await store.missingRights();
+    const lacking = found.filter(({ needed, helpful }) => needed.length + helpful.length > 0);
+    expect(found.length).toBeGreaterThan(2);
+    expect(lacking.toSorted((a, b) => Number(a.server > b.server))).toEqual(
+      [
+        { server: `127.0.0.1:${first.server.port}`, needed: ['+zadd', '~lock:*'], helpful: [] },
+        { server: `127.0.0.1:${second.server.port}`, needed: ['+hset'], helpful: ['&lock:*'] },
+      ].toSorted((a, b) => Number(a.server > b.server)),
+    );
   });
 
   it('learn of a grant by a message, wherever they listen, and listen elsewhere when that node is gone', async () => {

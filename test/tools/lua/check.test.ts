@@ -97,7 +97,7 @@ describe('the check of the scripts', () => {
 
   it('passes where luacheck finds nothing', () => {
     pretend('exit 0');
-    expect(check()).toEqual({ status: 0, said: expect.stringContaining('0 warnings or errors in 22 scripts') });
+    expect(check()).toEqual({ status: 0, said: expect.stringMatching(/: 0 warnings or errors in \d+ scripts/) });
   });
 
   it('fails where luacheck finds something', () => {

@@ -1,0 +1,56 @@
+-- Finds out what the Redis user may not do. Leaves nothing behind: its key holds a text for a moment, so that a command
+-- for another type fails there. Redis checks the rights of a command before it looks at the key, and before it redirects
+-- to another node of a cluster. So the keys are arguments, and any node can be asked.
+--
+-- KEYS   none
+--
+-- ARGV   1  a key of its own, which looks like that of a lock
+--        2  the fence
+--        3  a channel on which no process waits for this message
+--        4  the commands to try, in lower case, with a space between them
+--
+-- Reply  a list of pairs: what was tried, and what Redis said when it refused
+local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
+local refusals = {}
+
+local function isAllowed(what, ...)
+  local said = redis.pcall(...)
+  said = type(said) == 'table' and said.err or ''
+  -- Redis 7.2 and later; the versions before it.
+  if not string.find(said, 'NOPERM', 1, true) and not string.find(said, 'The user executing', 1, true) then return true end
+  table.insert(refusals, what)
+  table.insert(refusals, said)
+  return false
+end
+
+local isText = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
+isAllowed('fence', 'EXISTS', fence)
+
+local arguments = {
+  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
+  hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
+  zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
+  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  info = {'server'},
+  -- These would write, if there were no text.
+  hset = isText and {key, '', ''}, incr = isText and {key},
+}
+local function try(command)
+  local form = arguments[command]
+  if form == nil then
+    table.insert(refusals, command)
+    table.insert(refusals, 'ERR probe.lua does not know how to try it')
+  elseif form then
+    local name, subcommand = string.match(command, '^(%w+)|?(%w*)$')
+    if subcommand ~= '' then table.insert(form, 1, subcommand) end
+    isAllowed(command, name, unpack(form))
+  end
+end
+
+for command in string.gmatch(ARGV[4], '%S+') do
+  if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
+end
+-- Last, because they remove the text.
+try('del')
+try('unlink')
+return refusals

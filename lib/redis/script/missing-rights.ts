@@ -1,0 +1,104 @@
+import type { Redis } from 'ioredis';
+import { describeServer } from './address.js';
+import { replyCode } from './failures.js';
+import type { Script } from './script.js';
+import * as SCRIPTS from './scripts.js';
+
+/** The rights that the Redis user of one server lacks, as rules for `ACL SETUSER`. */
+export interface MissingRights {
+  /** Where the server is, in words for a message. */
+  readonly server: string;
+  /** Without them, calls fail. */
+  readonly needed: readonly string[];
+  /** Without them, waiters hear of their grants later, or an old latch is removed later. */
+  readonly helpful: readonly string[];
+}
+
+/** What the rights are needed for. */
+export interface RightsInUse {
+  /** A key for the probe, which no lock uses. It looks like the key of a lock. */
+  readonly probeKey: string;
+  readonly fence: string;
+  /** A channel on which the message of the probe means nothing. */
+  readonly channel: string;
+  /** What every key and channel begins with. */
+  readonly prefix: string;
+  /** Whether commands wait for replicas. */
+  readonly isDurable: boolean;
+  /** Whether restarts are looked for. */
+  readonly isQuarantined: boolean;
+}
+
+/** The scripts that this instance does not send, or not to this server, or only with an option. */
+const OTHERS: readonly Script[] = [SCRIPTS.GUARD, SCRIPTS.PROBE, SCRIPTS.QUARANTINE];
+
+const CALL = /\bredis\.(p?call)\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
+
+/** A hash that no script has. */
+const NO_SCRIPT = '0'.repeat(40);
+
+/**
+ * The commands inside the scripts, as the ACL calls them. The value says whether a script fails without the command:
+ * what a script only tries by `pcall`, it can do without.
+ */
+export function commandsInScripts(isQuarantined = true): Map<string, boolean> {
+  const commands = new Map<string, boolean>();
+  const scripts = (Object.values(SCRIPTS) as Script[]).filter((script) => !OTHERS.includes(script));
+  for (const { lua } of isQuarantined ? [...scripts, SCRIPTS.QUARANTINE] : scripts) {
+    for (const [, how, command, subcommand] of lua.matchAll(CALL)) {
+      const name = [command, subcommand].filter(Boolean).join('|').toLowerCase();
+      commands.set(name, commands.get(name) === true || how === 'call');
+    }
+  }
+  return commands;
+}
+
+/**
+ * Asks a server which rights its user lacks, in one round trip.
+ *
+ * @returns no rights where the server does not answer: then other calls say why
+ */
+export async function findMissingRights(client: Redis, use: RightsInUse): Promise<MissingRights> {
+  const commands = commandsInScripts(use.isQuarantined);
+  const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' ')];
+  const refusalOf = (sent: Promise<unknown>): Promise<string> => sent.then(() => '', messageOf);
+  // All three are written before the first reply. EVAL is allowed or refused by a name of its own.
+  const [probed, evalsha, wait] = await Promise.all([
+    client.call('EVAL', SCRIPTS.PROBE.lua, 0, ...args).catch(messageOf) as Promise<string[] | string>,
+    refusalOf(client.call('EVALSHA', NO_SCRIPT, 0)),
+    use.isDurable ? refusalOf(client.wait(0, 1)) : '',
+  ]);
+  const needed = new Set<string>();
+  const helpful = new Set<string>();
+  if (isNoPermission(evalsha)) needed.add('+evalsha');
+  if (isNoPermission(wait)) needed.add('+wait');
+  if (typeof probed === 'string' && isNoPermission(probed)) needed.add('+eval');
+  // Each command, and what Redis said when it refused.
+  for (const [index, command] of (Array.isArray(probed) ? probed : []).entries()) {
+    if (index % 2 === 1) continue;
+    const refusal = probed[index + 1]!;
+    // The fence is tried by EXISTS, which is tried by its own name as well.
+    if (isCommand(refusal) && command !== 'fence') (commands.get(command) ? needed : helpful).add(`+${command}`);
+    else if (/ channels?\b/.test(refusal)) helpful.add(`&${asPattern(use.prefix)}:*`);
+    else if (/ keys?\b/.test(refusal)) needed.add(`~${asPattern(use.prefix)}:*`);
+  }
+  return { server: describeServer(client), needed: [...needed].sort(), helpful: [...helpful].sort() };
+}
+
+/** Whether a refusal is about a command, and not about its keys or its channel. */
+function isCommand(refusal: string): boolean {
+  return /\brun (this|the) /.test(refusal);
+}
+
+function messageOf(error: unknown): string {
+  return (error as Partial<Error> | undefined)?.message ?? '';
+}
+
+function isNoPermission(message: string): boolean {
+  return message !== '' && replyCode(message) === 'NOPERM';
+}
+
+/** A prefix in a pattern of the ACL, which only this prefix matches. */
+function asPattern(prefix: string): string {
+  return prefix.replace(/[*?[\]\\]/g, '\\$&');
+}

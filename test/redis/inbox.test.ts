@@ -61,8 +61,31 @@ describe('a message in the inbox', () => {
     );
   });
 
+  it('about what is left of a minimum says for whom it is, and cannot be made a grant', () => {
+    fc.assert(
+      fc.property(hostile, number, number, client, (resource, leftMs, sentAt, clientId) => {
+        const owner = `${clientId}/S3cret_-`;
+        const [seal, name] = [sealOf(`kept ${leftMs} ${sentAt}`, owner), encodeResource(resource)];
+        const said = readMessage(`${seal} kept ${leftMs} ${sentAt} ${name}`);
+        if (!said || !('notice' in said)) throw new Error('no notice');
+        const { isFor, ...notice } = said.notice;
+        expect(notice).toEqual({ resource, leftMs, sentAt });
+        expect(isFor(owner)).toBe(true);
+        expect(isFor(`${clientId}/another`)).toBe(false);
+        expect(grantIn(`${seal} ${leftMs} ${sentAt} ${name}`).isFor(owner)).toBe(false);
+        const longer = readMessage(`${seal} kept ${leftMs + 1} ${sentAt} ${name}`);
+        expect(longer && 'notice' in longer && longer.notice.isFor(owner)).toBe(false);
+      }),
+      { seed: 20_260_101, numRuns: 1_000 },
+    );
+  });
+
   it.each([
     '',
+    `${SEAL} kept 1 2 `,
+    `${SEAL} kept 1 x`,
+    `${SEAL} kept -1 2 x`,
+    `kept ${SEAL} 1 2 x`,
     'latch',
     'latch ',
     'latch 5',

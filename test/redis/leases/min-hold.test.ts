@@ -1,0 +1,123 @@
+import type { Lease } from '../../../lib/core/api/lease.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { useProcesses } from '../../support/process/lock-process.js';
+import {
+  commandCounts,
+  expectNothingLeft,
+  resetCounts,
+  untilQueued,
+  useAdmin,
+  useInstances,
+} from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+/** When Redis granted it, in milliseconds of its own clock: 32 tokens to a tick, and 100 ticks to a millisecond. */
+function grantedAt({ fencingToken }: Pick<Lease, 'fencingToken'>): number {
+  return Math.floor(fencingToken / 3_200);
+}
+
+describe('a lease with minHoldMs, on a real Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  it('is granted to the next process when the minimum is over by the clock of Redis, without polling', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const lease = await a.locks.acquire('x', { minHoldMs: 600, leaseMs: 60_000 });
+    const calls = [b, c].map(({ locks }) => locks.acquire('x', { leaseMs: 60_000 }));
+    await untilQueued(a, 'x', b, c);
+    await resetCounts(admin());
+    await lease.release();
+    const next = await calls[0]!;
+    expect(grantedAt(next) - grantedAt(lease)).toBeGreaterThanOrEqual(600);
+    // The release, the question of b, and heartbeats of c, which is not the first.
+    expect((await commandCounts(admin())).evalsha).toBeLessThanOrEqual(4);
+    await next.release();
+    await (await calls[1]!).release();
+    await expectNothingLeft(admin(), a, b, c);
+  });
+
+  it('costs a command in place of the release, and no other', async () => {
+    const { locks } = await start();
+    await (await locks.acquire('y', { minHoldMs: 1 })).release();
+    await resetCounts(admin());
+    await (await locks.acquire('x', { minHoldMs: 60_000 })).release();
+    expect((await commandCounts(admin())).evalsha).toBe(2);
+  });
+
+  it('counts several calls of one process from grant to grant', async () => {
+    const { locks } = await start();
+    const tokens: number[] = [];
+    const calls = [1, 2, 3, 4].map(() =>
+      locks.using('x', { minHoldMs: 150 }, async (lease) => void tokens.push(grantedAt(lease))),
+    );
+    await Promise.all(calls);
+    const pauses = tokens.slice(1).map((token, index) => token - tokens[index]!);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(150);
+  });
+
+  it('stays taken when its process is gone, and ends by itself', async () => {
+    const { locks } = await start();
+    const gone = await startProcess();
+    const options: LockOptions = { minHoldMs: 1_500, leaseMs: 60_000 };
+    const { fencingToken } = await gone.ask('acquire', 'x', options);
+    await gone.ask('release', 'x');
+    await gone.kill();
+    const [holder] = (await locks.inspect('x')).holders;
+    expect(holder).toMatchObject({ instanceId: gone.instanceId, fencingToken });
+    const next = await locks.acquire('x');
+    expect(grantedAt(next) - grantedAt({ fencingToken })).toBeGreaterThanOrEqual(1_500);
+  });
+
+  it('ends with the lease where the process dies before it has released', async () => {
+    const { locks } = await start();
+    const gone = await startProcess(500);
+    await gone.ask('acquire', 'x', { minHoldMs: 60_000 });
+    await gone.kill();
+    expect((await locks.acquire('x', { waitMs: 20_000 })).isHeld()).toBe(true);
+  });
+
+  it('is counted by the process where the tokens are ahead of the clock of Redis', async () => {
+    const { locks } = await start();
+    const tomorrow = (Date.now() - Date.UTC(2020, 0, 1) + 86_400_000) * 100;
+    await admin().set('lock:fence', tomorrow);
+    await (await locks.acquire('x', { minHoldMs: 500 })).release();
+    const left = await admin().pttl('lock:{x}');
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(508);
+  });
+
+  it('is kept without memory to spare, in every mode', async () => {
+    const { locks } = await start();
+    const options = { minHoldMs: 60_000, waitMs: 0 };
+    const leases: Lease[] = [];
+    for (const mode of ['exclusive', 'reentrant', 'read', 'write'] as const) {
+      leases.push(await locks.acquire(mode, { ...options, mode }));
+    }
+    const semaphore = locks.semaphore('semaphore', { permits: 3 });
+    leases.push(await semaphore.acquire({ ...options, count: 2 }), await semaphore.acquire());
+    await admin().config('SET', 'maxmemory', '1');
+    try {
+      for (const lease of leases) await lease.release();
+    } finally {
+      await admin().config('SET', 'maxmemory', '0');
+    }
+    for (const { resource } of leases) {
+      const { holders, ttlMs } = await locks.inspect(resource);
+      expect([resource, holders.length]).toEqual([resource, 1]);
+      expect(ttlMs).toBeGreaterThan(50_000);
+    }
+    expect(await semaphore.available()).toBe(1);
+  });
+
+  it('is seen by a caller that only waits until the resource is free', async () => {
+    const [a, b] = [await start(), await start()];
+    await (await a.locks.acquire('x', { minHoldMs: 700, leaseMs: 60_000 })).release();
+    const from = performance.now();
+    await b.locks.watches.waitUntilFree('x');
+    expect(performance.now() - from).toBeGreaterThan(500);
+    await eventually(async () => expect(await admin().exists('lock:{x}')).toBe(0));
+  });
+});

@@ -29,18 +29,18 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never> 
     target: object,
     propertyKey: string | symbol,
     descriptor: TypedPropertyDescriptor<M>,
-  ): IsAny<M> extends true ? void : LockedMethodVerdict<A, B, M>;
+  ): IsAny<M> extends true ? void : MethodMistake<A, B, M>;
 }
 
-/** `void` for a method that the decorator may wrap, and otherwise the mistake. */
-type LockedMethodVerdict<A extends readonly unknown[], B, M> = M extends AsyncMethod
+/** The mistake of a method, or `void` if the decorator may wrap it. */
+type MethodMistake<A extends readonly unknown[], B, M> = M extends AsyncMethod
   ? ((...args: A) => void) extends (...args: Parameters<M>) => void
-    ? ResultVerdict<B, Awaited<ReturnType<M>>>
+    ? ResultMistake<B, Awaited<ReturnType<M>>>
     : Mistake<'The parameters of the key function must be those of the method'>
   : Mistake<'The method must be async'>;
 
-/** `void` if `B` is among the results `R` of a method, and otherwise the mistake. */
-export type ResultVerdict<B, R> =
+/** The mistake if `B` is not among the results `R` of a method, and otherwise `void`. */
+export type ResultMistake<B, R> =
   unknown extends IsResult<B, R>
     ? void
     : undefined extends B

@@ -2,7 +2,7 @@ import { SetMetadata } from '@nestjs/common';
 import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
-import type { IsAny, Mistake, ResultVerdict } from '../decorators/method-types.js';
+import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** The method of a job. It is called with its run. */
@@ -16,7 +16,7 @@ export interface JobMethodDecorator {
   <M extends JobMethod>(
     target: object,
     propertyKey: string | symbol,
-    descriptor: TypedPropertyDescriptor<M> & (JobVerdict<ReturnType<M>> extends void ? unknown : never),
+    descriptor: TypedPropertyDescriptor<M> & (JobMistake<ReturnType<M>> extends void ? unknown : never),
   ): void;
   // Accepts nothing else, but returns why not.
   <M>(
@@ -26,15 +26,15 @@ export interface JobMethodDecorator {
   ): IsAny<M> extends true
     ? void
     : M extends JobMethod
-      ? JobVerdict<ReturnType<M>>
+      ? JobMistake<ReturnType<M>>
       : Mistake<'A job is called with no parameter but its SingletonRun'>;
 }
 
-/** `void` if the result type `R` of a job is honest, and otherwise the mistake. */
-type JobVerdict<R> = unknown extends R
+/** The mistake of a job whose result type `R` hides what a call returns, and otherwise `void`. */
+type JobMistake<R> = unknown extends R
   ? void
   : [R] extends [void | PromiseLike<unknown>]
-    ? ResultVerdict<undefined, R>
+    ? ResultMistake<undefined, R>
     : Mistake<'A job that returns a result must be async'>;
 
 /** Finds the tick that fires now, and how long its claim is kept, in milliseconds. */

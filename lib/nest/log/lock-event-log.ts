@@ -199,7 +199,7 @@ export class LockEventLog {
     if (helpful.length > 0) {
       this.#logger.warn(
         `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock up to ` +
-          `a second late. ${ACL_PAGE}`,
+          `a second late, and errors may not name the holders. ${ACL_PAGE}`,
       );
     }
   }

@@ -10,7 +10,7 @@ export interface MissingRights {
   readonly server: string;
   /** Without them, calls fail. */
   readonly needed: readonly string[];
-  /** Without them, waiters hear of their grants later, or an old latch is removed later. */
+  /** Without them, waiters hear of their grants later, or errors tell less. */
   readonly helpful: readonly string[];
 }
 

@@ -879,7 +879,7 @@ isAllowed('fence', 'EXISTS', fence)
 
 local arguments = {
   del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
-  hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
+  hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
   info = {'server'},

@@ -12,7 +12,7 @@ const EXPECTED = {
   forceRelease: '412c28dffd3df56e89a9b987ee278ffd51e527bc 15555',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
   inspect: '1bad819182b33cb7a1d40f66f3b744a7c4e57d0c 3974',
-  probe: 'e7f1069a91d2b7db1d5a531fc65f410d1946b370 1739',
+  probe: 'e4dbe9cf72ccf3402cc60747ebc9fe31765d77d9 1759',
   quarantine: '6d5074039e189864d1822ae51adc584b39f025bd 466',
   raiseToken: 'a5e71fde6cffd74c0f73b02c9d7abdb5941b1cd6 2205',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',

@@ -1,9 +1,12 @@
 // @ts-check
 // The demo: three instances of the shop on the Redis at REDIS_URL. `npm run demo` brings that, and the build.
 // Exit code 1: something was not as promised. Takes about half a minute.
+// `--picture <file>` saves the table as an SVG, if all was as promised: `npm run demo -- --picture docs/demo.svg`.
 import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
 import { Fleet } from './fleet.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
+import { savePicture } from './picture.mjs';
 import { catalogueScene } from './scenes/catalogue.mjs';
 import { crashScene } from './scenes/crash.mjs';
 import { drawScene, duplicateDraws } from './scenes/draw.mjs';
@@ -14,6 +17,7 @@ import { pauseScene } from './scenes/pause.mjs';
 import { rushScene } from './scenes/rush.mjs';
 import { heading, say, seconds, table } from './screen.mjs';
 
+const { picture } = parseArgs({ options: { picture: { type: 'string' } } }).values;
 const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const shop = `demo-${randomBytes(4).toString('hex')}`;
 const INSTANCES = [
@@ -60,7 +64,9 @@ async function play() {
   table(findings);
   const broken = findings.filter(({ isKept }) => isKept === false).length;
   const verdict = broken === 0 ? 'Everything as promised' : `${broken} not as promised`;
-  console.log(`\n  ${verdict}, in ${seconds(performance.now() - began)}.\n`);
+  const sentence = `${verdict}, in ${seconds(performance.now() - began)}.`;
+  console.log(`\n  ${sentence}\n`);
+  if (picture && broken === 0) await savePicture(picture, findings, sentence);
   return broken === 0 ? 0 : 1;
 }
 

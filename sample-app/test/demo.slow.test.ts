@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
+import { ROOT } from '../../test/docs/guides.js';
 import { useRedis } from '../../test/support/redis/redis-server.js';
+import { rowsOf } from './svg.js';
 
 const redis = useRedis();
 const runner = fileURLToPath(new URL('../demo/run.mjs', import.meta.url));
@@ -16,7 +21,9 @@ async function keysLeft(): Promise<string[]> {
 }
 
 it('keeps every promise, shows it as a table, and leaves nothing behind', async () => {
-  const demo = spawn(process.execPath, [runner], { env: environment() });
+  const folder = await mkdtemp(join(tmpdir(), 'demo-'));
+  const picture = join(folder, 'demo.svg');
+  const demo = spawn(process.execPath, [runner, '--picture', picture], { env: environment() });
   let stdout = '';
   for (const stream of [demo.stdout, demo.stderr]) stream.on('data', (text) => (stdout += text));
   const [code] = await once(demo, 'close');
@@ -43,6 +50,15 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(stdout).toContain('Everything as promised');
   expect(stdout).not.toContain('\x1b');
   expect(await keysLeft()).toEqual([]);
+
+  const shown = rowsOf(await readFile(picture, 'utf8'));
+  for (const [what] of shown.slice(2, -1)) expect(row(what!)).toBeDefined();
+  // The one in the README has the same rows and the same promises.
+  const withoutNames = (cells: string[]) =>
+    [cells[0], cells[2], cells[3]].map((cell) => cell?.replace(/shop-\d/, 'shop'));
+  const committed = rowsOf(await readFile(join(ROOT, 'docs/demo.svg'), 'utf8'));
+  expect(committed.slice(1, -1).map(withoutNames)).toEqual(shown.slice(1, -1).map(withoutNames));
+  await rm(folder, { recursive: true, force: true });
 }, 110_000);
 
 it('is gone at once, with all its instances, when it is interrupted', async () => {

@@ -148,6 +148,11 @@ export class LockClient {
     return new Latches(this.#deps, store);
   }
 
+  /** How many calls wait for a resource, without the candidates of leaderships. Looks at every resource in use. */
+  countWaiting(): number {
+    return this.#deps.localQueues.countWaiting();
+  }
+
   /** How much this process holds, waits for and still has to release at this moment. */
   stats(): LockStats {
     const { localQueues, watchdog, orphanReleases, alarms } = this.#deps;

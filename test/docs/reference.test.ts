@@ -64,6 +64,7 @@ describe('the generated reference', () => {
     // The compiler wants each type of event here.
     const types: Record<LockEvent['type'], string> = {
       acquired: 'resource mode fencingToken waitedMs attempts',
+      waiting: 'resource mode waitedMs holders holderCount',
       notAcquired: 'resource error',
       released: 'resource fencingToken heldMs',
       lost: 'resource fencingToken reason error',

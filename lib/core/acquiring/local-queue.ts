@@ -1,6 +1,7 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
 import { LocalStoreLeases } from './local-store-leases.js';
+import { tellOfLongWait } from './long-waits.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
 import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
@@ -41,16 +42,21 @@ export class LocalQueue implements WaiterListener {
   /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
   join(call: PendingCall): void {
     const { maxWaiters, signal } = call.options;
-    const storeLease = this.#size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
+    const storeLease = this.size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
-    if (!isFirst && this.#size >= maxWaiters) {
+    if (!isFirst && this.size >= maxWaiters) {
       return call.fail(this.#fullHere(call));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
-    call.onGivingUp(() => this.#outOfTime(call));
+    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
+  }
+
+  /** How many calls wait. */
+  get size(): number {
+    return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
   /** The first call that waits for its turn, here or in the queue of the store. */
@@ -207,6 +213,10 @@ export class LocalQueue implements WaiterListener {
     this.#outOfTime(this.#waiter!.call);
   }
 
+  waitsOn(now: number): void {
+    this.#tellOf(this.#waiter!.call, now);
+  }
+
   full(now: number): void {
     const { call } = this.#waiter!;
     this.#dismissFirst(call, this.#queueFull(call, 'redis', now));
@@ -220,11 +230,6 @@ export class LocalQueue implements WaiterListener {
   refused(): void {
     const { call } = this.#waiter!;
     this.#dismissFirst(call, unavailable(this.resource, this.log));
-  }
-
-  /** How many calls wait. */
-  get #size(): number {
-    return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
   #waiterFor(call: PendingCall): StoreWaiter {
@@ -242,6 +247,18 @@ export class LocalQueue implements WaiterListener {
   /** Whether the store can be asked for this call now, if it is the first one. */
   #mayAskStore({ options }: PendingCall): boolean {
     return !this.#waiter && !this.#storeLeases.excludes(options);
+  }
+
+  #waitsLong(call: PendingCall): void {
+    const now = this.deps.clock.now();
+    this.#findOut(call, now, false);
+    this.#tellOf(call, now);
+  }
+
+  #tellOf(call: PendingCall, now: number): void {
+    if (call.mustTell(now)) {
+      tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now);
+    }
   }
 
   #outOfTime(call: PendingCall): void {
@@ -312,7 +329,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   #checkIdle(): void {
-    if (this.#storeLeases.isEmpty && this.#size === 0) this.queues.delete(this.resource);
+    if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
   }
 }
 

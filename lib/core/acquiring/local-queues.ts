@@ -2,6 +2,7 @@ import { aborted } from './acquire-errors.js';
 import { PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
+import { isExpectedToWait } from './long-waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-store.js';
 import { Polling } from './polling.js';
@@ -24,6 +25,13 @@ export class LocalQueues implements GrantListener {
   /** How many resources are held through a queue, or waited for. */
   get size(): number {
     return this.#queues.size;
+  }
+
+  /** How many calls wait, without the candidates of leaderships. Looks at every queue. */
+  countWaiting(): number {
+    let waiting = this.#polling.waiting;
+    for (const { resource, size } of this.#queues.values()) if (!isExpectedToWait(resource)) waiting += size;
+    return waiting;
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { LONG_WAIT_MS } from './long-waits.js';
 import { onAbort } from '../util/signals.js';
 
 /** How the caller learns what became of its call. */
@@ -20,9 +21,11 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   readonly giveUpAt: number;
   /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
   attempts = 0;
+  /** Whether the observers were told that it has waited for long. */
+  #isToldOf = false;
   dueAt = 0;
   heapIndex = -1;
-  #onGivingUp: (() => void) | undefined;
+  #onTime: ((isOver: boolean) => void) | undefined;
   #stopListening: (() => void) | undefined;
 
   constructor(
@@ -45,12 +48,27 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
 
   /** Calls back when `waitMs` is over. */
   onGivingUp(callback: () => void): void {
-    this.#onGivingUp = callback;
+    this.#onTime = callback;
     this.alarms.set(this, this.giveUpAt);
   }
 
+  /** The same, with `true`; and once before that, with `false`, when it has waited for long. */
+  onTime(callback: (isOver: boolean) => void): void {
+    this.#onTime = callback;
+    this.alarms.set(this, Math.min(this.giveUpAt, this.startedAt + LONG_WAIT_MS));
+  }
+
   ring(): void {
-    this.#onGivingUp?.();
+    const isOver = this.dueAt >= this.giveUpAt || this.alarms.isStopped;
+    // Before the callback, which may end the call.
+    if (!isOver) this.alarms.set(this, this.giveUpAt);
+    this.#onTime?.(isOver);
+  }
+
+  /** Whether it has waited for long, and the observers are to be told. @returns `true` only once */
+  mustTell(now: number): boolean {
+    if (this.#isToldOf || now < this.startedAt + LONG_WAIT_MS) return false;
+    return (this.#isToldOf = true);
   }
 
   /** Stops the alarm for `waitMs`: from now on the waiter in the store watches the time. */

@@ -2,6 +2,7 @@ import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './ac
 import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { Grant } from '../holding/hold.js';
+import { LONG_WAIT_MS, tellOfLongWait } from './long-waits.js';
 import type { Runtime } from '../store/runtime.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
@@ -22,6 +23,8 @@ interface Poller {
   readonly log: AttemptLog;
   /** Whether the last answer says that it is not known yet who holds the resource. */
   isOpen: boolean;
+  /** When the observers are to be told that it has waited for long. */
+  tellAt: number;
   /** Whether it has stopped asking. */
   isOver: boolean;
   /** What it was granted. */
@@ -30,6 +33,9 @@ interface Poller {
 
 /** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
 export class Polling {
+  /** How many calls wait for their next attempt. */
+  waiting = 0;
+
   constructor(private readonly deps: Runtime) {}
 
   /** @throws LockError of the kind that says why the resource was not granted */
@@ -45,6 +51,7 @@ export class Polling {
       signal,
       log: new AttemptLog(),
       isOpen: false,
+      tellAt: startedAt + LONG_WAIT_MS,
       isOver: false,
       storeLease: undefined,
     };
@@ -76,11 +83,19 @@ export class Polling {
       // Each answer passes over more waiters that have died, so this comes to an end.
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
+      this.waiting++;
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
+      this.waiting--;
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
-      if (clock.now() < giveUpAt) continue;
-      log.notice(store.trouble(resource));
-      throw waitedTooLong(resource, startedAt, clock.now(), log);
+      const now = clock.now();
+      if (now >= giveUpAt) {
+        log.notice(store.trouble(resource));
+        throw waitedTooLong(resource, startedAt, now, log);
+      }
+      if (now >= poller.tellAt) {
+        poller.tellAt = Infinity;
+        tellOfLongWait(this.deps, resource, options, now - startedAt, log, now);
+      }
     }
   }
 

@@ -18,6 +18,8 @@ export interface WaiterListener {
   granted(fencingToken: number, sentAt: number, now: number): void;
   /** The time of its call is over. */
   outOfTime(): void;
+  /** Its call is not granted yet. */
+  waitsOn(now: number): void;
   /** The queue of the store is full. */
   full(now: number): void;
   /** The resource is in use as something else. */
@@ -208,6 +210,7 @@ export class StoreWaiter extends Asker<AcquireReply> {
       const pauseMs = heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random);
       const freeInMs = this.#notice ? this.#freeAt - now : 0;
       this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);
+      this.queue.waitsOn(now);
     }
   }
 

@@ -2,11 +2,25 @@ import { inRootContext } from '../util/async-contexts.js';
 import type { LockError } from './errors.js';
 import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from './lease-errors.js';
 import type { LockMode } from './lock-options.js';
+import type { SeenHolder } from './seen-holders.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
   /** A lease begins. */
   | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
+  /**
+   * A call has waited for 5 s, and waits on. It is told once for each call, and not of the candidates of a leadership.
+   * `holders` are up to 8 of the holders, as the last answer named them; `holderCount` tells how many there are, 0 if
+   * that is not known.
+   */
+  | {
+      type: 'waiting';
+      resource: string;
+      mode: LockMode;
+      waitedMs: number;
+      holders: readonly SeenHolder[];
+      holderCount: number;
+    }
   /** A call to acquire failed. A busy `tryAcquire` counts as well. */
   | { type: 'notAcquired'; resource: string; error: LockError }
   /** A lease ended as it should. */

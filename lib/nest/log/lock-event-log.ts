@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, quoteResource } from '../../core/api/errors.js';
 import type { LockEvent, LockEventOf, LockObservers } from '../../core/api/events.js';
+import { nameHolders } from '../../core/api/seen-holders.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
@@ -13,6 +14,7 @@ import { RepeatedLines } from './repeated-lines.js';
 
 /** The events that are logged. */
 const LOGGED_EVENTS = [
+  'waiting',
   'lost',
   'leaked',
   'releaseFailed',
@@ -55,16 +57,18 @@ export class LockEventLog {
   }
 
   /** Logs the events of a lock service, until `closing` aborts: then what was only counted is logged. */
-  listenTo(observers: LockObservers, closing: AbortSignal): void {
+  listenTo(observers: LockObservers, closing: AbortSignal, countWaiting: () => number): void {
     const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
-    observers.add((event) => this.#observe(event, outage), LOGGED_EVENTS);
+    observers.add((event) => this.#observe(event, outage, countWaiting), LOGGED_EVENTS);
     closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
   }
 
   readonly #warn = (line: string): void => this.#logger.warn(line);
 
-  #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog): void {
+  #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog, countWaiting: () => number): void {
     switch (event.type) {
+      case 'waiting':
+        return this.#waiting(event, countWaiting);
       case 'lost':
         if (event.reason === 'notRenewed') outage.lost();
         return this.#lost(event);
@@ -103,6 +107,16 @@ export class LockEventLog {
       case 'drained':
         this.#drained(event);
     }
+  }
+
+  /** One line a minute, because a holder that hangs makes every call wait. */
+  #waiting(event: LockEventOf<'waiting'>, countWaiting: () => number): void {
+    this.#lines.add(
+      'waiting',
+      event.resource,
+      () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-long')}`,
+      (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
+    );
   }
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {
@@ -231,6 +245,15 @@ function describeNextTry({ cause }: LockError): string {
   return cause instanceof LockStoreError && cause.failure === 'refused'
     ? 'It is not tried again: the lock ends with its lease.'
     : 'It is tried again until the lease has expired.';
+}
+
+/** @param others how many other calls of the process wait */
+function describeWait({ resource, holders, holderCount }: LockEventOf<'waiting'>, others: number): string {
+  const seen = { list: holders, count: holderCount };
+  const leftMs = Math.max(...holders.map(({ ttlMs }) => ttlMs));
+  const by = holders.length > 0 ? `${nameHolders(seen)}, ${formatDuration(leftMs)} left` : 'a holder that is not known';
+  const rest = others > 0 ? `; and ${count(others, 'other call')} ${others === 1 ? 'waits' : 'wait'}` : '';
+  return `Waiting for ${quoteResource(resource)}: held by ${by}${rest}.`;
 }
 
 function describeLeak({ resource, callSite, isRenewed }: LockEventOf<'leaked'>): string {

@@ -10,6 +10,9 @@ const THE_REST = 'other';
 /** How many resources of a kind are remembered. */
 const MOST_NAMES = 100;
 
+/** A line, or what makes it if it is written. */
+type Line = string | (() => string);
+
 /** Says how many lines were not written. `names` is a list of the resources that they were about. */
 export type Summary = (lines: number, names: string) => string;
 
@@ -37,12 +40,12 @@ export class RepeatedLines {
    * @param resource what the line is about
    * @returns whether it was written
    */
-  add(kind: string, resource: string, line: string, summary: Summary): boolean {
+  add(kind: string, resource: string, line: Line, summary: Summary): boolean {
     const isOneMore = this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
     return isOneMore ? this.#add(THE_REST, resource, line, theRest) : this.#add(kind, resource, line, summary);
   }
 
-  #add(kind: string, resource: string, line: string, summary: Summary): boolean {
+  #add(kind: string, resource: string, line: Line, summary: Summary): boolean {
     const repeated = this.#kinds.get(kind);
     if (repeated) {
       repeated.lines++;
@@ -50,7 +53,7 @@ export class RepeatedLines {
       return false;
     }
     this.#kinds.set(kind, { summary, names: new Set(), lines: 0, timer: this.#minuteOf(kind) });
-    this.write(line);
+    this.write(typeof line === 'string' ? line : line());
     return true;
   }
 

@@ -47,7 +47,7 @@ export async function createLockService(
   const log = new LockEventLog(name);
   const stores = await createStores(options, log);
   const client = new LockClient({ store: stores.store, defaults, onLeak });
-  log.listenTo(client.observers, client.closing);
+  log.listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
   const started = (): void => {

@@ -21,7 +21,7 @@ describe('the log of a lock service whose Redis is away', () => {
     world = new LockWorld();
     a = world.instance('a');
     closing = new AbortController();
-    new LockEventLog('billing', world.clock).listenTo(a.locks.observers, closing.signal);
+    new LockEventLog('billing', world.clock).listenTo(a.locks.observers, closing.signal, () => 0);
   });
 
   afterEach(() => Logger.overrideLogger(false));

@@ -104,7 +104,9 @@ export class Adoption {
         const command = store.transfer(part, { to: next.id, leaseMs: options.leaseMs });
         const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
-          const leftMs = options.waitMs === 0 ? Infinity : Math.max(0, giveUpAt - clock.now());
+          // A call that does not wait takes as long as one attempt may.
+          const endsAt = options.waitMs === 0 ? startedAt + options.attemptTimeoutMs : giveUpAt;
+          const leftMs = Math.max(0, endsAt - clock.now());
           throw await this.#notThere(part, Math.min(options.attemptTimeoutMs, leftMs));
         }
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {

@@ -88,6 +88,21 @@ describe('adopting a lease', () => {
     await expect(c.locks.adopt(text)).rejects.toMatchObject({ reason: 'expired' });
   });
 
+  it('takes no longer than one attempt to say so where it does not wait', async () => {
+    const text = await transferred();
+    await (await b.locks.adopt(text)).release();
+    const reply = gate();
+    c.store.fates.transfer = repliedWhen(reply.opened);
+    c.store.fates.inspect = lostOnTheWay;
+    const adopting = track(c.locks.adopt(text, { waitMs: 0, attemptTimeoutMs: 100 }));
+    await world.clock.advance(60);
+    reply.open();
+    await world.clock.advance(39);
+    expect(adopting.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(adopting.error).toMatchObject({ reason: 'expired' });
+  });
+
   it('succeeds once: whoever comes second is told that it is lost, and disturbs nobody', async () => {
     const text = await transferred();
     const lease = await b.locks.adopt(text);

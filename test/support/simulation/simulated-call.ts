@@ -23,10 +23,13 @@ export class SimulatedCall {
     this.beganAt = instance.clock.now();
   }
 
-  /** Whether it stands in the line of its process from the beginning. */
+  /**
+   * Whether it stands in the line of its process from the beginning, and hears of its grant in the moment of it.
+   * `tryAcquire` hears of it some promises later: after readers that were granted together with it.
+   */
   get isInLine(): boolean {
     const { kind, resources } = this.plan;
-    return kind !== 'poll' && kind !== 'adopt' && this.#waitMs !== 0 && resources.length === 1;
+    return (kind === 'acquire' || kind === 'using') && this.#waitMs !== 0 && resources.length === 1;
   }
 
   /** Whether it stands in the same line as another one that comes after it. */

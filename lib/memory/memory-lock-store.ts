@@ -137,6 +137,14 @@ export class MemoryLockStore implements LockStore {
     return token;
   }
 
+  async lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
+    const held = this.#held(owner);
+    if (held?.lock.mode !== 'semaphore') return false;
+    held.lock.replace({ ...held.member, permits: Math.min(held.member.permits, count) });
+    this.#server.grantWaiting(owner.resource);
+    return true;
+  }
+
   async resize(resource: string, total: number): Promise<boolean> {
     const server = this.connected();
     const lock = server.locks.get(resource);

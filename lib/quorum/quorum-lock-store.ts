@@ -208,6 +208,11 @@ export class QuorumLockStore implements LockStore {
   }
 
   /** Always refused: a quorum keeps no semaphores. */
+  lowerPermits(): Promise<boolean> {
+    return Promise.reject(semaphoreRefused());
+  }
+
+  /** Always refused: a quorum keeps no semaphores. */
   resize(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
   }

@@ -26,6 +26,7 @@ import {
   DOWNGRADE,
   FORCE_RELEASE,
   INSPECT,
+  LOWER_PERMITS,
   RAISE_TOKEN,
   RELEASE,
   RENEW,
@@ -199,6 +200,11 @@ export class RedisLockStore implements LockStore {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
     return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
+  }
+
+  lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(LOWER_PERMITS, keys, [id, count], (reply) => this.#passedOn(keys, reply));
   }
 
   resize(resource: string, total: number): Promise<boolean> {

@@ -181,6 +181,11 @@ export class Handlers {
 
 export async function ofTheService(locks: RedisLockService): Promise<void> {
   const semaphore = locks.semaphore('exports', { permits: 3 });
+  const lease = await semaphore.acquire({ count: 2 });
+  expectTypeOf(lease.permits).toEqualTypeOf<number | undefined>();
+  expectTypeOf(await lease.releasePermits(1)).toEqualTypeOf<void>();
+  // @ts-expect-error how many?
+  await lease.releasePermits();
   expectTypeOf(await semaphore.using(() => 1)).toEqualTypeOf<number>();
   // @ts-expect-error the modes are of locks
   await semaphore.acquire({ mode: 'read' });

@@ -16,6 +16,8 @@ export interface Lease extends AsyncDisposable {
   /** Each name that is held, sorted. */
   readonly resources: readonly string[];
   readonly mode: LockMode;
+  /** How many permits of a semaphore it has; `undefined` in other modes. */
+  readonly permits: number | undefined;
   /**
    * A number that is larger than that of every earlier lease that this one excludes. Readers beside each other, and
    * holders of permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse
@@ -69,6 +71,17 @@ export interface Lease extends AsyncDisposable {
    * @throws LockUnavailableError when Redis does not answer: then other readers may have to wait until it is released
    */
   downgrade(): Promise<void>;
+  /**
+   * Releases some of several permits of a semaphore, and keeps the rest under this lease. Waiting calls that now fit are
+   * granted at once.
+   *
+   * @param count 1 to one less than the lease has; `release()` releases all of them
+   * @throws InvalidLockOptionsError for another count, before `minHoldMs` is over, and when its mode is not `semaphore`
+   * @throws LeaseLostError when the lease is not held any more
+   * @throws LockUnavailableError when Redis does not answer: the permits may be free already, so use them no more. The
+   * same call again releases none twice, and `release()` releases all that are left
+   */
+  releasePermits(count: number): Promise<void>;
   /**
    * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that continues behind a message
    * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.

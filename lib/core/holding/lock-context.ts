@@ -52,8 +52,8 @@ export class LockContext {
     let permits = 0;
     for (const { lease } of this.#entries()) {
       for (const hold of lease.holds) {
-        const { owner } = hold;
-        if (owner.resource === resource && hold.isHeld()) permits += owner.permits?.count ?? 0;
+        const { owner, storeLease } = hold;
+        if (owner.resource === resource && hold.isHeld()) permits += storeLease.permits?.count ?? 0;
       }
     }
     return permits;

@@ -1,7 +1,13 @@
 import type { Clock } from '../util/clock.js';
 import type { Due } from '../util/alarms.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
-import { isSharedMode, type LockMode, type ResolvedLockOptions, isSameRequest } from '../api/lock-options.js';
+import {
+  isSharedMode,
+  isSameRequest,
+  type LockMode,
+  type PermitRequest,
+  type ResolvedLockOptions,
+} from '../api/lock-options.js';
 import { asStoreError, type LockOwner, type LockStoreError, type Retention } from '../store/lock-store.js';
 
 /** A renewal that was sent. */
@@ -57,6 +63,10 @@ export class StoreLease {
   minHoldMs: number;
   /** Whether the store is known to have it in mode `read`. */
   isReadLock: boolean;
+  /** Of a semaphore: the permits it has. */
+  permits: PermitRequest | undefined;
+  /** How many of them are left once a command is executed that has no answer: it may have been, or may still be. */
+  permitsLeft: number | undefined;
   #leaseMs: number;
   /** No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. */
   #trustedMs = Infinity;
@@ -96,6 +106,8 @@ export class StoreLease {
     this.mode = options.mode;
     this.minHoldMs = options.minHoldMs;
     this.isReadLock = options.mode === 'read';
+    this.permits = options.permits;
+    this.permitsLeft = undefined;
     this.#leaseMs = options.leaseMs;
     this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
     this.nextRenewalAt = sentAt + options.leaseMs / 3;
@@ -146,7 +158,8 @@ export class StoreLease {
       now - this.beganAt < Math.min(options.cohortMs, next.cohortMs) &&
       now < this.#deadline &&
       this.mode === next.mode &&
-      isSameRequest(options.permits, next.permits) &&
+      this.permitsLeft === undefined &&
+      isSameRequest(this.permits, next.permits) &&
       options.watchdog &&
       next.watchdog &&
       // They differ if the lease was extended, or was cut because of a maxHoldMs.

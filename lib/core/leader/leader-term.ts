@@ -101,6 +101,14 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return this.#lease.downgrade();
   }
 
+  get permits(): number | undefined {
+    return this.#lease.permits;
+  }
+
+  releasePermits(count: number): Promise<void> {
+    return this.#lease.releasePermits(count);
+  }
+
   async transfer(): Promise<string> {
     throw new InvalidLockOptionsError(
       `A term cannot be transferred to a chosen process. Call resign() or release(): the next candidate then leads.`,

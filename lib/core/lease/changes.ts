@@ -1,6 +1,9 @@
 import { type Answer, ask, retryUnexecuted } from '../store/ask.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
+import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
+import type { LockMode } from '../api/lock-options.js';
+import { describeValue } from '../api/validation.js';
 import { asStoreError } from '../store/lock-store.js';
 
 /**
@@ -78,4 +81,52 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
     return storeLease.renewBy(leaseMs, () => store.setDepth(owner, hold.depth, leaseMs));
   };
   return retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
+}
+
+/** The error for a lease that has no permits. */
+export function notOfSemaphore(mode: LockMode): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `Only a lease of a semaphore has permits to release, not one of '${mode}'.`,
+    'mode',
+  );
+}
+
+/** The error for permits that a lease does not have, or cannot spare. */
+export function tooManyPermits(released: unknown, permits: number): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    permits === 1
+      ? 'This lease has one permit. Call release() to release it.'
+      : `releasePermits takes an integer from 1 to ${permits - 1}, because this lease has ${permits} permits; not ` +
+          `${describeValue(released)}. Call release() to release all of them.`,
+    'permits',
+  );
+}
+
+/**
+ * Releases some permits of a semaphore. One at a time: see {@link Hold.inOrder}. The command names how many are left, so
+ * it releases none twice, however often it is executed.
+ *
+ * @returns false if the lock is lost
+ * @throws LockUnavailableError when the store does not answer. The permits may then be free already, or soon: until
+ *   another command is answered, the lease counts on them no more where that matters to others
+ */
+export async function releasePermits(hold: Hold, { store, alarms }: LeaseDeps, released: number): Promise<boolean> {
+  const { storeLease, owner, attemptTimeoutMs } = hold;
+  const { permits, permitsLeft } = storeLease;
+  // A command without an answer may still be executed, and leave fewer than this one would.
+  const left = Math.min(permits!.count - released, permitsLeft ?? Infinity);
+  const send = () => store.lowerPermits(owner, left);
+  storeLease.permitsLeft = left;
+  try {
+    const isOwner = await ask(alarms, send, attemptTimeoutMs, 'release permits of', owner.resource, () =>
+      hold.isHeld(),
+    );
+    if (isOwner) storeLease.permits = { ...permits!, count: left };
+    else storeLease.takenOver();
+    storeLease.permitsLeft = undefined;
+    return isOwner;
+  } catch (error) {
+    if (asStoreError((error as LockUnavailableError).cause).failure !== 'unknown') storeLease.permitsLeft = permitsLeft;
+    throw error;
+  }
 }

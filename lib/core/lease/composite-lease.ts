@@ -1,4 +1,5 @@
 import { PrintableLease, type SingleLease } from './single-lease.js';
+import { notOfSemaphore } from './changes.js';
 import { lastingController } from '../util/signals.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { notAmong, severalOrders } from '../api/resource.js';
@@ -84,6 +85,15 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
   async downgrade(): Promise<void> {
     for (const lease of this.leases) lease.checkMayDowngrade();
     await Promise.all(this.leases.map((lease) => lease.downgrade()));
+  }
+
+  /** It has none: a semaphore is acquired alone. */
+  get permits(): undefined {
+    return undefined;
+  }
+
+  async releasePermits(): Promise<void> {
+    throw notOfSemaphore(this.mode);
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {

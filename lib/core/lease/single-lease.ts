@@ -7,7 +7,7 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
-import { downgrade, extend } from './changes.js';
+import { downgrade, extend, notOfSemaphore, releasePermits, tooManyPermits } from './changes.js';
 import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
@@ -27,8 +27,15 @@ export abstract class PrintableLease {
   }
 
   toJSON(this: Lease & PrintableLease) {
-    const { resource, mode, printedToken } = this;
-    return { resource, mode, ...printedToken, isHeld: this.isHeld(), remainingMs: Math.round(this.remainingMs()) };
+    const { resource, mode, permits, printedToken } = this;
+    return {
+      resource,
+      mode,
+      ...(permits && { permits }),
+      ...printedToken,
+      isHeld: this.isHeld(),
+      remainingMs: Math.round(this.remainingMs()),
+    };
   }
 
   [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
@@ -65,6 +72,10 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   get fencingToken() {
     return this.hold.fencingToken;
+  }
+
+  get permits(): number | undefined {
+    return this.hold.storeLease.permits?.count;
   }
 
   /** The name of the counter that numbers the leases of its resource. */
@@ -142,6 +153,31 @@ export class SingleLease extends PrintableLease implements EnteredLease {
       throw new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error);
     }
     this.assertHeld();
+  }
+
+  async releasePermits(count: number): Promise<void> {
+    this.#checkMayRelease(count);
+    const isOwner = await this.hold.inOrder(() => {
+      // An earlier command may have ended the lease, or left it fewer permits.
+      this.#checkMayRelease(count);
+      return releasePermits(this.hold, this.deps, count);
+    });
+    if (!isOwner) throw this.hold.lossError();
+  }
+
+  /** @throws LeaseLostError, InvalidLockOptionsError where it cannot release so many permits and keep one */
+  #checkMayRelease(count: number): void {
+    const { permits } = this;
+    if (permits === undefined) throw notOfSemaphore(this.mode);
+    this.assertHeld();
+    if (!Number.isInteger(count) || count < 1 || count >= permits) throw tooManyPermits(count, permits);
+    const { storeLease } = this.hold;
+    if (!storeLease.retention()) return;
+    throw new InvalidLockOptionsError(
+      `This lease keeps all its permits until its minHoldMs (${storeLease.minHoldMs}) is over. Call releasePermits later, ` +
+        'or acquire the permits in two leases.',
+      'minHoldMs',
+    );
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {

@@ -23,7 +23,14 @@ export async function transfer(
 ): Promise<LeaseTransfer | undefined> {
   const { storeLease, owner, fencingToken } = hold;
   const { store, clock, random, alarms, watchdog, orphanReleases } = deps;
-  const newOwner: LockOwner = { ...owner, mode: hold.mode, id: createOwnerId(store.clientId, random) };
+  const { permits, permitsLeft } = storeLease;
+  const newOwner: LockOwner = {
+    ...owner,
+    mode: hold.mode,
+    id: createOwnerId(store.clientId, random),
+    // The next process must not count on permits that may be free already.
+    permits: permits && permitsLeft !== undefined ? { ...permits, count: permitsLeft } : permits,
+  };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   // Also if no process will adopt it.
   orphanReleases.retain(newOwner, storeLease);

@@ -219,6 +219,13 @@ export interface LockStore extends WatchStore {
    */
   transfer(owner: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
+   * Leaves this owner at most so many permits of its semaphore, and grants the waiters that now fit. It never gets more
+   * than it has.
+   *
+   * @returns false if the owner no longer holds it
+   */
+  lowerPermits(owner: LockOwner, count: number): Promise<boolean>;
+  /**
    * Sets the number of permits of a semaphore in use, and grants the waiters that now fit.
    *
    * @returns false if the resource is in use in another mode

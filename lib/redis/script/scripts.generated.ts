@@ -860,6 +860,24 @@ if #holders == 0 then return { '', 0, 0, {}, waiters } end
 return { mode, lastTtl, total, holders, waiters }
 `;
 
+// lower-permits.lua
+const lowerPermitsScript = `
+local lock = readLock(KEYS[1])
+if not lock or lock.mode ~= 'semaphore' then return 0 end
+local permits, token, expiry = findMember(KEYS[1], ARGV[1])
+if not permits then return 0 end
+local freed = permits - ARGV[2]
+if freed > 0 then
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  keepAlive(KEYS[1], expiry - now)
+  lock.used = lock.used - freed
+  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
+end
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)
+`;
+
 // probe.lua
 const probeScript = `local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
 local refusals = {}
@@ -1203,6 +1221,7 @@ export const SCRIPT_TEXTS = {
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   inspect: [clock, holder, admission, inspectScript].join('\n'),
+  lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),

@@ -37,6 +37,8 @@ export const TRANSFER = defineScript<number | null>('transfer', { durable: { isN
 
 export const FORCE_RELEASE = defineScript('forceRelease');
 export const INSPECT = defineScript('inspect');
+/** After a fail-over to a replica without it, the owner has more permits than it counts on, until it releases them. */
+export const LOWER_PERMITS = defineScript('lowerPermits');
 export const RELEASE = defineScript('release');
 export const RETAIN = defineScript('retain');
 export const VERIFY = defineScript('verify');

@@ -39,6 +39,13 @@ describe('a command that Redis has certainly not executed', () => {
     ['renew', ofLease((lease) => lease.extend())],
     ['transfer', ofLease((lease) => lease.transfer())],
     ['downgrade', ofLease((lease) => lease.downgrade(), { mode: 'write' })],
+    [
+      'lowerPermits',
+      async () => {
+        const lease = await a.locks.semaphore('exports', { permits: 3 }).acquire({ count: 3 });
+        return () => lease.releasePermits(1);
+      },
+    ],
     ['inspect', async () => () => a.locks.inspect('stock')],
     ['list', async () => () => a.locks.operators.list()],
     ['forceRelease', async () => () => a.locks.operators.forceRelease('stock', { fencingToken: 1 })],

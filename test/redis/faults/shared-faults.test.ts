@@ -148,6 +148,23 @@ describe('shared locks on a network and a Redis that fail', () => {
       await expectNothingLeft(admin(), a, b);
     });
 
+    it('some permits can be released, and the next waiter gets them', async () => {
+      const [a, b] = [await start(), await start()];
+      const lease = await take(a.locks, 'x', { ...LONG, permits: 3, count: 3 });
+      const waiting = take(b.locks, 'x', { ...LONG, permits: 3, waitMs: 20_000 });
+      await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
+      await outOfMemory(async () => {
+        await lease.releasePermits(1);
+        const next = await waiting;
+        expect([await lease.verify(), await next.verify()]).toEqual([true, true]);
+        const { holders } = await a.locks.inspect('x');
+        expect(holders.map(({ permits }) => permits)).toEqual([2, 1]);
+        await next.release();
+        await lease.release();
+      });
+      await expectNothingLeft(admin(), a, b);
+    });
+
     it('a writer can become a reader, and an operator can end a lease', async () => {
       const [a, b] = [await start(), await start()];
       const lease = await a.locks.acquire('x', { ...LONG, mode: 'write' });

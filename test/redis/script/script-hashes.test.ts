@@ -12,6 +12,7 @@ const EXPECTED = {
   forceRelease: '412c28dffd3df56e89a9b987ee278ffd51e527bc 15555',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
   inspect: '1bad819182b33cb7a1d40f66f3b744a7c4e57d0c 3974',
+  lowerPermits: 'c5a69ade81b6b124bd4e58c7e87a6ffb7277761d 15920',
   probe: 'e4dbe9cf72ccf3402cc60747ebc9fe31765d77d9 1759',
   quarantine: '6d5074039e189864d1822ae51adc584b39f025bd 466',
   raiseToken: 'a5e71fde6cffd74c0f73b02c9d7abdb5941b1cd6 2205',

@@ -153,6 +153,102 @@ export function describeSemaphoreSize(createSubject: () => Promise<Subject>): vo
     );
   });
 
+  describe('some of whose permits are released', () => {
+    const stateOf = async (): Promise<[permits: (number | undefined)[], available: number | undefined]> => {
+      const { holders, permits: inUse } = await holder.inspect('stock');
+      return [holders.map((each) => each.permits), inUse?.available];
+    };
+
+    it('grants those who now fit, in their order, and the rest stays', async () => {
+      const owner = await world.holding(world.holder, ALL);
+      const first = await world.queued(a, ONE);
+      const large = await world.queued(b, TWO);
+      const last = await world.queued(a, ONE);
+      expect(await holder.lowerPermits(owner, 2)).toBe(true);
+      await world.granted(a, first);
+      await world.nobodyElseIsGranted();
+      expect(await stateOf()).toEqual([[2, 1], 0]);
+      expect(await holder.release(owner)).toBe(true);
+      await world.granted(b, large);
+      expect(await a.store.release(first)).toBe(true);
+      await world.granted(a, last);
+    });
+
+    it('frees nothing twice, whenever a command comes again', async () => {
+      const owner = await world.holding(a, permits(5, 5));
+      for (const [count, left] of [
+        [4, 4],
+        [4, 4],
+        [2, 2],
+        [4, 2], // late
+        [2, 2],
+        [5, 2],
+      ] as const) {
+        expect(await a.store.lowerPermits(owner, count)).toBe(true);
+        expect(await stateOf()).toEqual([[left], 5 - left]);
+      }
+      expect(await a.store.release(owner)).toBe(true);
+      expect(await a.store.lowerPermits(owner, 1)).toBe(false);
+      expect(await subject.isEmpty()).toBe(true);
+    });
+
+    it('neither shortens nor lengthens the lease, which keeps its token', async () => {
+      const owner = await world.holding(a, ALL, LONG_MS);
+      const [before] = (await holder.inspect('stock')).holders;
+      await a.store.lowerPermits(owner, 1);
+      const [after] = (await holder.inspect('stock')).holders;
+      expect(after).toEqual({ ...before, permits: 1, ttlMs: expect.any(Number) });
+      expect(after!.ttlMs).toBeLessThanOrEqual(before!.ttlMs);
+      expect(after!.ttlMs).toBeGreaterThan(LONG_MS / 2);
+      await a.store.renew(owner, SHORT_MS, true);
+      await a.store.lowerPermits(owner, 1);
+      await world.expire();
+      expect((await holder.inspect('stock')).mode).toBeNull();
+    });
+
+    it('stays so when the lease is renewed, acquired again or transferred', async () => {
+      const owner = await world.holding(a, ALL);
+      await a.store.lowerPermits(owner, 2);
+      await a.store.renew(owner, LONG_MS);
+      expect((await a.store.acquire(owner, LONG_MS)).status).toBe('granted');
+      expect(await stateOf()).toEqual([[2], 1]);
+      const next = { ...owner, id: `${owner.id}-next` };
+      await a.store.transfer(owner, { to: next.id, leaseMs: LONG_MS });
+      expect(await a.store.lowerPermits(owner, 1)).toBe(false); // late
+      expect(await stateOf()).toEqual([[2], 1]);
+      expect(await a.store.lowerPermits(next, 1)).toBe(true);
+      expect(await stateOf()).toEqual([[1], 2]);
+    });
+
+    it('grants nobody where fewer are left than are held, after a resize', async () => {
+      const owner = await world.holding(world.holder, ALL);
+      await holder.resize('stock', 1);
+      const waiter = await world.queued(a, permits(1, 1));
+      await holder.lowerPermits(owner, 1);
+      await world.nobodyElseIsGranted();
+      await holder.release(owner);
+      await world.granted(a, waiter);
+    });
+
+    it('is refused for an owner whose lease is over, and for one that only waits', async () => {
+      const dead = await world.holding(a, TWO, SHORT_MS);
+      await world.expire();
+      expect(await a.store.lowerPermits(dead, 1)).toBe(false);
+      await world.holding(a, ALL);
+      const waiter = await world.queued(b, TWO);
+      expect(await b.store.lowerPermits(waiter, 1)).toBe(false);
+      expect(await stateOf()).toEqual([[3], 0]);
+    });
+
+    it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('is refused in %s mode', async (mode) => {
+      const owner = await world.holding(a, { mode });
+      expect(await a.store.lowerPermits(owner, 1)).toBe(false);
+      expect(await a.store.verify(owner)).toBe(true);
+      expect(await a.store.release(owner)).toBe(true);
+      expect(await subject.isEmpty()).toBe(true);
+    });
+  });
+
   describe.each(['exclusive', 'reentrant', 'read', 'write'] as const)('and a mutex in %s mode', (mode) => {
     it('are not the same: a request for the one is refused while the other is in use, and not queued', async () => {
       await world.holding(a, { mode });

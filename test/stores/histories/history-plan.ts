@@ -29,6 +29,7 @@ export type Step =
   | { readonly verb: 'release' | 'verify' }
   /** A release that leaves it taken for so many units since the grant, but for no more than the others. */
   | { readonly verb: 'retain'; readonly leases: number; readonly atMost: number }
+  | { readonly verb: 'lowerPermits'; readonly count: number }
   | { readonly verb: 'resize'; readonly total: number }
   | { readonly verb: 'watch'; readonly mark: number }
   /** The lease of the one who holds it with this number; or a token that nobody holds. */
@@ -103,6 +104,7 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
       }),
     ),
     often(4, fc.record({ verb: is('watch'), mark: fc.nat(MARKS - 1) })),
+    often(2, fc.record({ verb: is('lowerPermits'), count: fc.integer({ min: 1, max: 2 }) })),
     often(1, fc.record({ verb: is('resize'), total: fc.integer({ min: 1, max: 5 }) })),
     often(1, fc.record({ verb: is('forceRelease'), holder: fc.nat(3) })),
     ...(withTime ? [often(4, fc.record({ verb: is('pass'), units: fc.constantFrom(0.5, 1, 1, 2, 6) }))] : []),

@@ -116,6 +116,10 @@ export class History {
         const retention = { minHoldMs: leaseMs, leftMs: step.atMost * this.pace.unitMs };
         return this.#comparison.same(await store.retain(own, retention), model.retain(own, retention), step);
       }
+      case 'lowerPermits': {
+        const reply = await store.lowerPermits(own, step.count);
+        return this.#comparison.same(reply, model.lowerPermits(own, step.count), step);
+      }
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
       case 'watch': {

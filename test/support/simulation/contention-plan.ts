@@ -17,7 +17,7 @@ export interface CallPlan {
   readonly abortMs: number | undefined;
   /** In the middle of the section: nothing, or the lease is extended to so many milliseconds. */
   readonly extendMs: number | undefined;
-  /** In the middle of the section: a writer becomes a reader. */
+  /** In the middle of the section: a writer becomes a reader, and of several permits one is released. */
   readonly isDowngraded: boolean;
   /** At the end of the section: nothing, or the lease is transferred. */
   readonly transfer: TransferPlan | undefined;

@@ -115,7 +115,7 @@ export class ContentionSimulation {
         const mode = plan.options.mode === 'write' && Number.isInteger(half) ? 'read' : plan.options.mode;
         const again = locks.using({ ...options, waitMs: 0, mode }, (inner) => call.entered(partsOf(inner)));
         await again.catch(() => {});
-        if (plan.isDowngraded) await lease.downgrade().catch(() => {});
+        if (plan.isDowngraded) await lower(plan, lease).catch(() => {});
         await pass(half);
         if (transfer) await this.#transfer(plan, lease);
       });
@@ -128,7 +128,7 @@ export class ContentionSimulation {
     await pass(half);
     if (extendMs !== undefined) lease.extend(extendMs).catch(() => {});
     // Not both at once: where replies change places too, nobody knows which of them came first.
-    else if (plan.isDowngraded) lease.downgrade().catch(() => {});
+    else if (plan.isDowngraded) lower(plan, lease).catch(() => {});
     await pass(half);
     if (transfer) await this.#transfer(plan, lease);
     await lease.release().catch(() => {}); // told to the observers
@@ -197,6 +197,11 @@ export class ContentionSimulation {
         this.history.resize(SEMAPHORE, 1 + (lastingMs % 5));
     }
   }
+}
+
+/** From now on the lease excludes fewer others. */
+function lower({ permits }: CallPlan, lease: Lease): Promise<void> {
+  return permits ? lease.releasePermits(1) : lease.downgrade();
 }
 
 /** The calls of the plan: to a semaphore, or to locks. */

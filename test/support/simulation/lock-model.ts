@@ -180,6 +180,15 @@ export class LockModel {
     return token;
   }
 
+  lowerPermits({ resource, id: owner }: LockOwner, count: number): boolean {
+    this.#forgetTheDead();
+    const held = this.holderOf(resource, owner);
+    if (held?.mode !== 'semaphore') return false;
+    held.permits = Math.min(held.permits, count);
+    this.#grantLoop(resource);
+    return true;
+  }
+
   resize(resource: string, total: number): boolean {
     this.#forgetTheDead();
     const mode = this.holdersOf(resource)[0]?.mode;

@@ -96,6 +96,10 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.transfer(owner, transfer));
   }
 
+  lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
+    return this.#send(() => this.inner.lowerPermits(owner, count));
+  }
+
   resize(resource: string, total: number): Promise<boolean> {
     return this.#send(() => this.inner.resize(resource, total));
   }

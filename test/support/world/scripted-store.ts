@@ -29,6 +29,7 @@ const VERBS = [
   'downgrade',
   'raiseToken',
   'transfer',
+  'lowerPermits',
   'resize',
   'inspect',
   'list',
@@ -92,6 +93,8 @@ export interface Command {
   /** Of a retention: the minimum, and how much of it can be left. */
   readonly retention?: Retention;
   readonly depth?: number;
+  /** How many permits are left. */
+  readonly count?: number;
   /** Whether it joins the queue of a resource that is not free. */
   readonly queueing?: boolean;
 }
@@ -239,6 +242,10 @@ export class ScriptedStore implements LockStore {
   transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
     const details = { leaseMs: transfer.leaseMs, next: transfer.to };
     return this.#send('transfer', owner, details, () => this.inner.transfer(owner, transfer));
+  }
+
+  lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
+    return this.#send('lowerPermits', owner, { count }, () => this.inner.lowerPermits(owner, count));
   }
 
   resize(resource: string, total: number): Promise<boolean> {

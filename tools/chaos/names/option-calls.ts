@@ -86,6 +86,12 @@ export const OPTION_CALLS: readonly OptionCall[] = [
   define('semaphore.tryUsing', args(resource, permitOptions, work), (locks, name, options, done) =>
     locks.semaphore(name, { permits: 5 }).tryUsing(options, done),
   ),
+  define(
+    'lease.releasePermits',
+    args(resource, fc.oneof(fc.integer({ min: 0, max: 5 }), strangeValue)),
+    (locks, name, count) =>
+      locks.semaphore(name, { permits: 5 }).using({ count: 4 }, (lease) => lease.releasePermits(count)),
+  ),
   define('semaphore.resize', args(resource, strangeValue), (locks, name, permits) =>
     locks.semaphore(name, { permits: 5 }).resize(permits),
   ),

@@ -1,0 +1,33 @@
+-- Sets how many permits of a semaphore an owner has, and grants those that become free to the next waiters. Never more
+-- than it has: the caller sends how many are left, and not how many to release, so a command that is sent again or
+-- arrives late releases none twice. The lease keeps its end.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+-- ARGV   1  owner
+--        2  permits that are left, at least 1
+-- Reply  1: the owner has no more than these, also if it did before
+--        3: the same, and the sender has to go on granting
+--        0: not the owner, or no semaphore; nothing was changed
+
+-- @include clock
+-- @include granting
+-- @include passed-on
+-- @include any-lock
+-- @include member
+
+local lock = readLock(KEYS[1])
+if not lock or lock.mode ~= 'semaphore' then return 0 end
+local permits, token, expiry = findMember(KEYS[1], ARGV[1])
+if not permits then return 0 end
+local freed = permits - ARGV[2]
+if freed > 0 then
+  -- First: without memory to spare, Redis lets a script begin with this only.
+  keepAlive(KEYS[1], expiry - now)
+  lock.used = lock.used - freed
+  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
+end
+grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+return passedOn(1)

@@ -227,6 +227,11 @@ export class BusyResults<T> {
     return 1;
   }
 
+  @DistributedLock({ key: 'x', onBusy: ({ cause }) => cause })
+  async unknownFromAFunction(): Promise<unknown> {
+    return 1;
+  }
+
   // @ts-expect-error a busy call returns undefined
   @DistributedLock({ key: 'x', onBusy: 'skip' })
   async skips(): Promise<number> {

@@ -1,6 +1,6 @@
 import { type KeyAlone, type LockDecoratorOptions, type OnBusy, readLockPlan } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
-import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
+import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. `B`: the value of `onBusy`. */
 export type DistributedLockOptions<A extends readonly unknown[] = [], B extends OnBusy = OnBusy> = LockDecoratorOptions<
@@ -28,8 +28,10 @@ export type DistributedLockOptions<A extends readonly unknown[] = [], B extends 
  * @throws LockModuleMissingError when Nest did not create the object
  * @throws the other errors of `acquire`
  */
-export function DistributedLock<A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
-  given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R>>,
-): LockedMethodDecorator<A, BusyResult<S, R>> {
+export function DistributedLock<
+  A extends readonly unknown[] = [],
+  S extends OnBusy = never,
+  const R extends AnyResult = never,
+>(given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R>>): LockedMethodDecorator<A, BusyResult<S, R>> {
   return lockMethod((where) => readLockPlan(given, where));
 }

@@ -1,6 +1,6 @@
 import type { OnBusy } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
-import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
+import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
 
 /** What `@DistributedSemaphore` takes. `A`: the parameters of the method. `B`: the value of `onBusy`. */
@@ -27,8 +27,10 @@ export type DistributedSemaphoreOptions<
  * @throws LockReentryError when the caller already holds permits and would wait for itself
  * @throws LockModuleMissingError when Nest did not create the object
  */
-export function DistributedSemaphore<A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
-  options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R>>,
-): LockedMethodDecorator<A, BusyResult<S, R>> {
+export function DistributedSemaphore<
+  A extends readonly unknown[] = [],
+  S extends OnBusy = never,
+  const R extends AnyResult = never,
+>(options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R>>): LockedMethodDecorator<A, BusyResult<S, R>> {
   return lockMethod((where) => readSemaphorePlan(options, where));
 }

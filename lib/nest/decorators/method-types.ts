@@ -68,5 +68,8 @@ export type BusyResult<S, R> = ('skip' extends S ? undefined : never) | VoidAsUn
 
 type VoidAsUndefined<T> = T extends void ? undefined : T;
 
+/** Anything. It names the primitive types, because TypeScript 5 widens a literal result otherwise. */
+export type AnyResult = string | number | bigint | boolean | symbol | NonNullable<unknown> | null | undefined | void;
+
 /** `onBusy`, so that TypeScript infers the result of a function. */
 export type InferredOnBusy<S, R> = S | ((busy: BusyError) => R);

@@ -1,10 +1,14 @@
 import type { AcquireMode } from '../../core/api/lock-options.js';
 import { type KeyAlone, type OnBusy, readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
-import type { BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
+import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** Takes the options of `@DistributedLock` except `mode`. */
-export type ReadWriteLockDecorator = <A extends readonly unknown[] = [], S extends OnBusy = never, const R = never>(
+export type ReadWriteLockDecorator = <
+  A extends readonly unknown[] = [],
+  S extends OnBusy = never,
+  const R extends AnyResult = never,
+>(
   given: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R>>,
 ) => LockedMethodDecorator<A, BusyResult<S, R>>;
 

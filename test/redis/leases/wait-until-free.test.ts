@@ -103,6 +103,18 @@ describe('waitUntilFree on Redis', () => {
     await lease.release();
   });
 
+  it('is not listed as a resource in use, also where the lease has ended unnoticed', async () => {
+    const [witness, other] = [await start(), await start()];
+    await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 60_000);
+    const watcher = { resource: 'a', id: `${other.store.clientId}/watcher`, mark: 0 };
+    await other.store.watch(watcher, 60_000);
+    await admin().del('lock:{a}'); // as by its expiry
+    expect(await admin().keys('lock:{*')).toEqual([QUEUE]);
+    expect(await witness.locks.operators.list()).toEqual([]);
+    await other.store.watch(watcher, 0);
+    expect(await admin().exists(QUEUE)).toBe(0);
+  });
+
   it('finds the lease of a dead holder over, without a message', async () => {
     const other = await start();
     await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 700);

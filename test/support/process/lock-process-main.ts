@@ -120,6 +120,12 @@ const verbs = {
     await Promise.all(Array.from({ length: callers }, () => latches.latch(latch, count).wait({ waitMs })));
   },
 
+  /** Waits until a resource is free, so many times at once. */
+  async waitUntilFree(resource: string, waitMs: number, callers = 1): Promise<void> {
+    const wait = () => locks.watches.waitUntilFree(resource, { waitMs });
+    await Promise.all(Array.from({ length: callers }, wait));
+  },
+
   async release(resource: ResourceNames): Promise<void> {
     await leases.get(String(resource))!.release();
   },

@@ -107,7 +107,7 @@ function withLinks({ text, see }) {
   return see.length === 0 ? text : `${text} See ${see.map(linkTo).join(', ')}.`;
 }
 
-/** Named by the heading that it leads to. */
+/** Named by the heading that it leads to, without the words in brackets: those are there to be found. */
 function linkTo(page) {
   if (!page.startsWith('docs/')) throw new Error(`@see ${page}: not a page of docs/`);
   const [file, anchor] = page.split('#');
@@ -115,7 +115,8 @@ function linkTo(page) {
   const headings = [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
   const heading = anchor === undefined ? headings[0] : headings.find((text) => slugger.slug(text) === anchor);
   if (heading === undefined) throw new Error(`@see ${page}: there is no such heading`);
-  return `[${heading}](${relative(FOLDER, join(ROOT, file))}${anchor === undefined ? '' : `#${anchor}`})`;
+  const name = heading.replace(/ \([^()]*\)$/, '');
+  return `[${name}](${relative(FOLDER, join(ROOT, file))}${anchor === undefined ? '' : `#${anchor}`})`;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

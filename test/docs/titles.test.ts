@@ -1,0 +1,45 @@
+import { GUIDES, readGuide } from './guides.js';
+
+const pages = GUIDES.filter((path) => /^docs\/(guide|operations|reference)\//.test(path));
+
+/** What readers look for, and the page whose headings have to have it. */
+const WORDS: Record<string, string> = {
+  ACL: 'docs/operations/acl.md',
+  TTL: 'docs/guide/choosing-a-mode.md',
+  watchdog: 'docs/guide/how-it-works.md',
+  health: 'docs/operations/monitoring.md',
+  metrics: 'docs/operations/monitoring.md',
+  alerts: 'docs/operations/monitoring.md',
+  warnings: 'docs/operations/logs.md',
+  Jest: 'docs/guide/testing.md',
+  mocks: 'docs/guide/testing.md',
+  'fake timers': 'docs/guide/testing.md',
+  GraphQL: 'docs/guide/request-handlers.md',
+  microservices: 'docs/guide/request-handlers.md',
+  'fencing tokens': 'docs/guide/fencing.md',
+  TypeORM: 'docs/guide/fencing-drivers.md',
+  Prisma: 'docs/guide/fencing-drivers.md',
+  Redlock: 'docs/guide/quorum.md',
+  deadlock: 'docs/guide/several-resources.md',
+  semaphore: 'docs/guide/semaphore.md',
+  'leader election': 'docs/guide/leader-election.md',
+  cron: 'docs/guide/cron.md',
+  Sentinel: 'docs/operations/topologies.md',
+  Cluster: 'docs/operations/topologies.md',
+};
+
+it.each(Object.entries(WORDS))('a heading has the word "%s": %s', (word, page) => {
+  const headings = readGuide(page).match(/^#+ .*$/gm) ?? [];
+  expect(headings.filter((heading) => heading.toLowerCase().includes(word.toLowerCase()))).not.toEqual([]);
+});
+
+it('every page of the guides has a title of its own', () => {
+  const titles = pages.map((page) => /^# (.*)$/m.exec(readGuide(page))?.[1]);
+  expect(titles).not.toContain(undefined);
+  expect(new Set(titles).size).toBe(titles.length);
+});
+
+it('the README names every page of the guides', () => {
+  const readme = readGuide('README.md');
+  expect(pages.filter((page) => !readme.includes(`(${page}`))).toEqual([]);
+});

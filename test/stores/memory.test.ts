@@ -22,7 +22,7 @@ import { describeStoreModel } from './histories/store-model.contract.js';
 import { newOwner, enqueue, type Subject, take } from './subjects/subject.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
-import { describeWatch } from './contract/watch.contract.js';
+import { describeWatch } from './other-ports/watch.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 import { runs } from '../support/simulation/runs.js';
 

@@ -4,7 +4,7 @@ import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRetention } from './contract/retention.contract.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
-import { describeWatch } from './contract/watch.contract.js';
+import { describeWatch } from './other-ports/watch.contract.js';
 
 const FEATURES = { semaphores: false, oneQueue: false };
 

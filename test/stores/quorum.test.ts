@@ -15,7 +15,7 @@ import { describeSeenHolders } from './contract/seen-holders.contract.js';
 import type { Subject } from './subjects/subject.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
-import { describeWatch } from './contract/watch.contract.js';
+import { describeWatch } from './other-ports/watch.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
 
 /** On a clock that stands still all nodes do the same. */

@@ -4,8 +4,8 @@ import { LocalStoreLeases } from './local-store-leases.js';
 import { tellOfLongWait } from './long-waits.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
-import { LockQueueFullError, LockShutdownError } from '../api/errors.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import { fullHere, noteReasons, type QueueFacts, queueFull } from './why-waiting.js';
+import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import {
   type FoundInUse,
@@ -46,7 +46,7 @@ export class LocalQueue implements WaiterListener {
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
     if (!isFirst && this.size >= maxWaiters) {
-      return call.fail(this.#fullHere(call));
+      return call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
@@ -219,7 +219,7 @@ export class LocalQueue implements WaiterListener {
 
   full(now: number): void {
     const { call } = this.#waiter!;
-    this.#dismissFirst(call, this.#queueFull(call, 'redis', now));
+    this.#dismissFirst(call, queueFull(this, call.options, 'redis', now));
   }
 
   mismatched(found: FoundInUse): void {
@@ -249,9 +249,14 @@ export class LocalQueue implements WaiterListener {
     return !this.#waiter && !this.#storeLeases.excludes(options);
   }
 
+  get #facts(): QueueFacts {
+    const { resource, log, deps } = this;
+    return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : this.#storeLeases.first };
+  }
+
   #waitsLong(call: PendingCall): void {
     const now = this.deps.clock.now();
-    this.#findOut(call, now, false);
+    noteReasons(this.#facts, call.options, now, false);
     this.#tellOf(call, now);
   }
 
@@ -263,33 +268,8 @@ export class LocalQueue implements WaiterListener {
 
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
-    this.#findOut(call, now);
+    noteReasons(this.#facts, call.options, now);
     this.#dismiss(call, waitedTooLong(this.resource, call.startedAt, now, this.log, call.attempts));
-  }
-
-  /** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
-  #fullHere(call: PendingCall): Error {
-    const now = this.deps.clock.now();
-    this.#findOut(call, now, false);
-    if (this.log.lastError) return unavailable(this.resource, this.log);
-    return this.#queueFull(call, 'process', now);
-  }
-
-  #queueFull({ options }: PendingCall, where: 'process' | 'redis', now: number): LockQueueFullError {
-    const { holderTtlMs } = this.log;
-    return new LockQueueFullError(this.resource, options.maxWaiters, where, holderTtlMs, this.log.holders(now));
-  }
-
-  /** Notes what is known without asking. If this process holds the resource, the state of Redis does not matter. */
-  #findOut({ options }: PendingCall, now: number, hasEnded = true): void {
-    const { store } = this.deps;
-    const { first: storeLease } = this.#storeLeases;
-    if (storeLease && !this.#waiter) {
-      const ttlMs = Math.max(0, storeLease.deadline - now);
-      return this.log.busy(ttlMs, ownHolder(storeLease, store.instanceId, now), now);
-    }
-    this.log.checkSilence(now, options.attemptTimeoutMs, hasEnded);
-    this.log.notice(store.trouble(this.resource));
   }
 
   /** The call fails. If the waiter asks for it, the next call takes its place, also in the queue of the store. */
@@ -331,17 +311,6 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
   }
-}
-
-/** The holder that calls of this process wait behind, as an answer of the store would name it. */
-function ownHolder(
-  { mode, fencingToken, deadline, beganAt }: StoreLease,
-  instanceId: string,
-  now: number,
-): SeenHolders {
-  const ttlMs = Math.max(0, Math.round(deadline - now));
-  const heldMs = Math.max(0, Math.round(now - beganAt));
-  return { list: [{ instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs }], count: 1 };
 }
 
 function grant(call: PendingCall, storeLease: StoreLease, now: number): void {

@@ -1,0 +1,58 @@
+import { unavailable } from './acquire-errors.js';
+import { LockQueueFullError } from '../api/errors.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { SeenHolders } from '../api/seen-holders.js';
+import type { StoreLease } from '../holding/store-lease.js';
+import type { AttemptLog } from '../store/attempts.js';
+import type { LockStore } from '../store/lock-store.js';
+
+/** What a queue of this process knows of its resource. */
+export interface QueueFacts {
+  readonly resource: string;
+  readonly store: LockStore;
+  readonly log: AttemptLog;
+  /** The lease of this process that all its calls wait for. Without one, they wait for an answer of the store. */
+  readonly ownLease: StoreLease | undefined;
+}
+
+/** Notes what is known without asking. If this process holds the resource, the state of Redis does not matter. */
+export function noteReasons(
+  { resource, store, log, ownLease }: QueueFacts,
+  { attemptTimeoutMs }: ResolvedLockOptions,
+  now: number,
+  hasEnded = true,
+): void {
+  if (ownLease) {
+    const ttlMs = Math.max(0, ownLease.deadline - now);
+    return log.busy(ttlMs, ownHolder(ownLease, store.instanceId, now), now);
+  }
+  log.checkSilence(now, attemptTimeoutMs, hasEnded);
+  log.notice(store.trouble(resource));
+}
+
+/** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
+export function fullHere(facts: QueueFacts, options: ResolvedLockOptions, now: number): Error {
+  noteReasons(facts, options, now, false);
+  const { resource, log } = facts;
+  return log.lastError ? unavailable(resource, log) : queueFull(facts, options, 'process', now);
+}
+
+export function queueFull(
+  { resource, log }: Pick<QueueFacts, 'resource' | 'log'>,
+  { maxWaiters }: ResolvedLockOptions,
+  where: LockQueueFullError['where'],
+  now: number,
+): LockQueueFullError {
+  return new LockQueueFullError(resource, maxWaiters, where, log.holderTtlMs, log.holders(now));
+}
+
+/** The holder that calls of this process wait behind, as an answer of the store would name it. */
+function ownHolder(
+  { mode, fencingToken, deadline, beganAt }: StoreLease,
+  instanceId: string,
+  now: number,
+): SeenHolders {
+  const ttlMs = Math.max(0, Math.round(deadline - now));
+  const heldMs = Math.max(0, Math.round(now - beganAt));
+  return { list: [{ instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs }], count: 1 };
+}

@@ -16,6 +16,8 @@ import type { MissingRights } from '../../redis/script/missing-rights.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import { CampaignLog } from '../leader/campaign-log.js';
+import { loggerOf } from '../log/logger-of.js';
+import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
@@ -50,9 +52,11 @@ export async function createLockService(
   log.listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
+  const isInMemory = options.connection() === IN_MEMORY;
   const started = (): void => {
     stores.keepAlive?.();
     campaigns.started();
+    if (!isInMemory) hintAtShutdownHooks(loggerOf(name), defaults.leaseMs, client.closing);
   };
   const singletonRuns = client.singletonRuns(stores.tickStore);
   return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);

@@ -158,7 +158,8 @@ export class MemoryLockStore implements LockStore {
   async watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
     const server = this.connected();
     const isFree = server.watch(watcher, watchMs);
-    return { isFree, ttlMs: server.locks.get(watcher.resource)?.lastEndMs ?? 0 };
+    const lock = server.locks.get(watcher.resource);
+    return lock ? { isFree, ttlMs: lock.lastEndMs, seen: lock.seenBy(this.clientId) } : { isFree, ttlMs: 0 };
   }
 
   fenceOf(): string {

@@ -5,6 +5,7 @@ import { type LockHolder, type LockState, LockStoreError } from '../core/store/l
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 import { majorityOf, quorumError } from './majority.js';
+import { mergeSeen } from './seen-holders.js';
 
 /** A holder as one node shows it. */
 interface Sighting {
@@ -56,7 +57,11 @@ export async function watchNodes(
   const left = replies.map(({ isFree, ttlMs }) => (isFree ? 0 : ttlMs)).sort((a, b) => a - b);
   const majority = majorityOf(nodes.length);
   const isFree = replies.filter((reply) => reply.isFree).length >= majority;
-  return { isFree, ttlMs: isFree ? 0 : Math.max(1, left[majority - 1]!) };
+  if (isFree) return { isFree, ttlMs: 0 };
+  const views = replies.map(({ seen }) => seen);
+  const seen = mergeSeen(views, nodes.length - replies.length, majority);
+  const ttlMs = Math.max(1, left[majority - 1]!);
+  return seen ? { isFree, ttlMs, seen } : { isFree, ttlMs };
 }
 
 /**

@@ -70,10 +70,12 @@ function isCount(text: string | undefined): boolean {
   return /^\d{1,16}$/.test(text ?? '') && Number.isSafeInteger(Number(text));
 }
 
-/** The reply of watch.lua: what is left of the holder's lease, or -1. */
-export function readWatchReply(reply: unknown): WatchReply {
-  const ttlMs = reply as number;
-  return { isFree: ttlMs === -1, ttlMs: Math.max(0, ttlMs) };
+/** @param clientId the client that has asked */
+export function readWatchReply(reply: unknown, clientId: string): WatchReply {
+  if (reply === -1) return { isFree: true, ttlMs: 0 };
+  const [ttlMs, text] = reply as [ttlMs: number, holders: string];
+  const seen = readHolders(text, clientId);
+  return seen ? { isFree: false, ttlMs, seen } : { isFree: false, ttlMs };
 }
 
 /** Whether a script that passes locks on has done what it was asked to do. */

@@ -213,7 +213,8 @@ export class RedisLockStore implements LockStore {
   }
 
   watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
-    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], readWatchReply);
+    const read = (reply: unknown) => readWatchReply(reply, this.clientId);
+    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], read);
   }
 
   fenceOf(resource: string): string {

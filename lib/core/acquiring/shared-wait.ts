@@ -53,7 +53,7 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
   }
 
   /** The error of a call that has waited for so long, and what it waits for has not come. */
-  protected abstract inVain(waitedMs: number, attempts: number): Error;
+  protected abstract inVain(waitedMs: number, attempts: number, now: number): Error;
 
   /** @param abortedBy what the call fails with when its signal aborts */
   join(call: WaitingCall, abortedBy: () => Error): void {
@@ -116,7 +116,7 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
     log.checkSilence(now, deps.defaults.attemptTimeoutMs);
     log.notice(deps.store.trouble(name));
     if (log.last !== 'busy') return unavailable(name, log, 'wait for');
-    return this.inVain(call.waitedMs(now), log.attempts - attemptsBefore);
+    return this.inVain(call.waitedMs(now), log.attempts - attemptsBefore, now);
   }
 
   #dismiss(call: WaitingCall, error: Error): void {

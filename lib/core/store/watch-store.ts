@@ -1,3 +1,5 @@
+import type { SeenHolders } from '../api/seen-holders.js';
+
 /** A client that waits until a resource is free, without taking it and without a place in the queue. */
 export interface Watcher {
   readonly resource: string;
@@ -15,6 +17,8 @@ export interface WatchReply {
   readonly isFree: boolean;
   /** What is left of the holder's lease, in milliseconds; 0 if the resource is free. */
   readonly ttlMs: number;
+  /** The holders, if the store can tell them without another command. */
+  readonly seen?: SeenHolders;
 }
 
 /** The store has seen a watched resource free. Its watcher has to ask again to hear of it once more. */

@@ -49,10 +49,10 @@ export class LockWatch extends SharedWait<WatchReply> {
     return this.deps.store.watch({ resource: this.name, id: this.#id, mark }, PLACE_MS);
   }
 
-  protected onReply(attempt: number, { isFree, ttlMs }: WatchReply, sentAt: number): void {
+  protected onReply(attempt: number, { isFree, ttlMs, seen }: WatchReply, sentAt: number): void {
     this.#isWatching = !isFree;
     if (this.isOver) return this.#withdraw();
-    this.log.busy(ttlMs);
+    this.log.busy(ttlMs, seen, this.deps.clock.now());
     if (isFree) this.#succeed(sentAt);
     if (this.isOver || !this.isLatest(attempt)) return;
     // A call that began after the question was sent needs another one.
@@ -60,9 +60,15 @@ export class LockWatch extends SharedWait<WatchReply> {
     else this.askLater(heartbeatPause(ttlMs, PLACE_MS, this.deps.random));
   }
 
-  protected inVain(waitedMs: number, attempts: number): Error {
+  protected inVain(waitedMs: number, attempts: number, now: number): Error {
     // A question that was sent just before the call was answered for it, too.
-    return new LockTimeoutError(this.name, waitedMs, Math.max(1, attempts), this.log.holderTtlMs);
+    return new LockTimeoutError(
+      this.name,
+      waitedMs,
+      Math.max(1, attempts),
+      this.log.holderTtlMs,
+      this.log.holders(now),
+    );
   }
 
   protected override stop(): void {

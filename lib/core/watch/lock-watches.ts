@@ -35,8 +35,8 @@ export class LockWatches implements FreedListener {
     if (held) throw LockReentryError.waitingUntilFree(resource, held.mode);
     if (waitMs === 0) {
       const watcher = { resource, id: createOwnerId(store.clientId, random), mark: 0 };
-      const { isFree, ttlMs } = await lookOnce(resource, this.deps, signal, () => store.watch(watcher, 0));
-      if (!isFree) throw new LockTimeoutError(resource, 0, 1, ttlMs);
+      const { isFree, ttlMs, seen } = await lookOnce(resource, this.deps, signal, () => store.watch(watcher, 0));
+      if (!isFree) throw new LockTimeoutError(resource, 0, 1, ttlMs, seen);
       return;
     }
     await new Promise<void>((resolve, reject) => {

@@ -9,7 +9,8 @@
 --        2  a number below 1000, which the message returns
 --        3  how long the watch lasts, in milliseconds; 0 to look only, and to end it
 -- Reply  -1: the lock was free
---        TTL of the holder in milliseconds: it was not. 1 also where it is not known yet
+--        { TTL, holders }: it was not. TTL of the holder in milliseconds, 1 also where it is not known yet; the holders
+--          as seen-holders.lua writes them
 
 -- @include clock
 -- @include granting
@@ -41,5 +42,8 @@ else
   if ttl < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 end
 if isFree then return -1 end
-if not lock or lock.isPartial then return 1 end
-return math.max(1, holderTtl(KEYS[1]))
+local ttl = 1
+if lock and not lock.isPartial then ttl = math.max(1, holderTtl(KEYS[1])) end
+
+-- @inline seen-holders lockKey=KEYS[1]
+return { ttl, seen }

@@ -1206,8 +1206,33 @@ else
   if ttl < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 end
 if isFree then return -1 end
-if not lock or lock.isPartial then return 1 end
-return math.max(1, holderTtl(KEYS[1]))
+local ttl = 1
+if lock and not lock.isPartial then ttl = math.max(1, holderTtl(KEYS[1])) end
+
+local seen, count, members = '', 1, {}
+if lock and not lock.used then
+  members = { lock.owner, lock.token, ttl, 1 }
+elseif lock and not isCut then
+  -- 8 of so many fields are members, because 6 at most are not.
+  local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
+  for index = 1, #fields, 2 do
+    local permits, token, expiry = string.match(fields[index + 1], '^(%d+) (%d+) (%d+)$')
+    if permits and tonumber(expiry) > now then
+      for _, value in ipairs({ fields[index], token, expiry - now, permits }) do members[#members + 1] = value end
+    end
+  end
+  count = #members / 4
+  -- There may be more. Of readers, used says how many.
+  if #fields == 28 then count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used end
+end
+for index = 1, math.min(#members, 32), 4 do
+  local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
+  -- A token is the time of its grant, see mint.lua.
+  seen = seen .. string.format(' %s %.0f %.0f %.0f %.0f', string.sub(client or '?', 1, 200), token,
+    math.max(0, now - 1577836800000 - math.floor(token / 3200)), members[index + 2], members[index + 3])
+end
+if seen ~= '' then seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. seen end
+return { ttl, seen }
 `;
 
 /** The text of each script. */

@@ -321,6 +321,8 @@ describe('waitUntilFree', () => {
       await world.clock.advance(300);
       expect(waiting.error).toBeInstanceOf(LockTimeoutError);
       expect(waiting.error).toMatchObject({ waitedMs: 300, attempts: 1, retryAfterMs: expect.any(Number) });
+      expect(waiting.error).toMatchObject({ holderCount: 1, holders: [{ instanceId: 'a', isThisProcess: false }] });
+      expect((waiting.error as Error).message).toContain('"stock" is held by a for');
       expect(world.server.watchers.size).toBe(0);
       await lease.release();
       await expectNothingLeft();
@@ -328,7 +330,12 @@ describe('waitUntilFree', () => {
 
     it('LockTimeoutError at once where it only looks, without a watch', async () => {
       const lease = await a.locks.acquire('stock');
-      expect(await rejection(wait({ waitMs: 0 }))).toMatchObject({ code: 'LOCK_TIMEOUT', waitedMs: 0, attempts: 1 });
+      expect(await rejection(wait({ waitMs: 0 }))).toMatchObject({
+        code: 'LOCK_TIMEOUT',
+        waitedMs: 0,
+        attempts: 1,
+        holderCount: 1,
+      });
       expect(world.server.watchers.size).toBe(0);
       await lease.release();
       await expectNothingLeft();

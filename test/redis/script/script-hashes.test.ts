@@ -26,7 +26,7 @@ const EXPECTED = {
   transfer: 'f1d40d1a2161a6f1a67606d25b0e84da3a94a177 9726',
   verify: 'caa4ab4835437cf57ec419e5893252c5d10e8077 1514',
   waitForLatch: '56e53f608aed304df8aeff81cfc261d1ec5ce676 1961',
-  watch: '2c4b5be5057fe6543ad542018005385014b7f468 16884',
+  watch: '7e7728f456f451d3ba659f1b8180a09fd8b47378 18179',
 };
 
 describe('the text of every script', () => {

@@ -101,7 +101,9 @@ export function describeWatch(createSubject: () => Promise<Subject>, features = 
       const isShared = wish.mode === 'read' || wish.permits !== undefined;
       const holders = [await world.holding(world.holder, wish)];
       if (isShared) holders.push(await world.holding(b, { ...wish, ...(wish.permits && permits(1, 3)) }));
-      const { isFree, ttlMs } = await one.store.watch(one.watcher('stock', 7), LONG_MS);
+      const { isFree, ttlMs, seen } = await one.store.watch(one.watcher('stock', 7), LONG_MS);
+      expect(seen).toMatchObject({ count: holders.length });
+      expect(seen!.list.map(({ instanceId }) => instanceId).sort()).toEqual(isShared ? ['b', 'holder'] : ['holder']);
       expect(isFree).toBe(false);
       expect(ttlMs).toBeGreaterThan(LONG_MS / 2);
       expect(ttlMs).toBeLessThanOrEqual(LONG_MS);

@@ -24,7 +24,7 @@ export interface SeenHolder {
 
 /** The holders that an answer names, and how many there are. */
 export interface SeenHolders {
-  /** At most {@link MAX_SEEN_HOLDERS} of them. */
+  /** At most eight of them. */
   readonly list: readonly SeenHolder[];
   readonly count: number;
 }

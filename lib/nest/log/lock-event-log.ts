@@ -9,7 +9,7 @@ import { count } from '../../core/util/plurals.js';
 import { quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
-import { type FailedKind, NOT_RENEWED, OutageLog } from './outage-log.js';
+import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 
 /** The events that are logged. */
@@ -75,13 +75,17 @@ export class LockEventLog {
       case 'leaked':
         return this.#leaked(event);
       case 'releaseFailed':
-        return tellFailure(outage, 'releases', event, describeNextTry(event.error));
+        return outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error)));
       case 'renewalFailed':
-        return tellFailure(outage, 'renewals', event, 'It is tried again until the lease ends.');
+        return outage.failed(
+          'renewals',
+          event,
+          describeFailure(event.error, 'It is tried again until the lease ends.'),
+        );
       case 'renewalRecovered':
         return outage.over();
       case 'campaignFailed':
-        return tellFailure(outage, 'campaigns', event, 'It campaigns again.');
+        return outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.'));
       case 'elected':
         this.#logger.log(`Leads ${quoteResource(event.leadership)}.`);
         return;
@@ -230,14 +234,8 @@ function see(section: string): string {
   return `See docs/operations/logs.md#${section}.`;
 }
 
-function tellFailure(
-  outage: OutageLog,
-  kind: FailedKind,
-  { resource, error }: { readonly resource: string; readonly error: LockError },
-  next: string,
-): void {
-  const why = error.cause instanceof Error ? error.cause.message : error.message;
-  outage.failed(kind, resource, why, `${error.message}. ${next} ${see('redis-does-not-answer')}`);
+function describeFailure({ message }: LockError, next: string): string {
+  return `${message}. ${next} ${see('redis-does-not-answer')}`;
 }
 
 /** A release that Redis or a closed service refuses is not tried again. */

@@ -1,17 +1,25 @@
+import type { LockError } from '../../core/api/errors.js';
 import type { LockEventOf, LockObservers } from '../../core/api/events.js';
 import type { Clock } from '../../core/util/clock.js';
 import { isMintedByStore } from '../../core/store/fencing-token.js';
+import { LockStoreError } from '../../core/store/lock-store.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count } from '../../core/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** What fails while Redis is away: counted, and the noun of one. */
-const NOUNS = { renewals: 'renewal', releases: 'release', campaigns: 'candidacy' } as const;
+const NOUNS = { renewals: 'renewal', releases: 'release', campaigns: 'campaign' } as const;
 
 /** The kind of the lines about leases that were not renewed in time. */
 export const NOT_RENEWED = 'lost: notRenewed';
 
 export type FailedKind = keyof typeof NOUNS;
+
+/** What an event tells of a command that failed. */
+interface Failure {
+  readonly resource: string;
+  readonly error: LockError;
+}
 
 interface Outage {
   readonly since: number;
@@ -36,13 +44,18 @@ export class OutageLog {
     private readonly observers: LockObservers,
   ) {}
 
-  failed(kind: FailedKind, resource: string, why: string, line: string): void {
-    const outage = (this.#outage ??= this.#begin());
-    outage.failed[kind]++;
-    const isTold = this.lines.add(`${kind}: ${why}`, resource, line, (lines, names) => {
+  /** @param line what is written of the first failure for this reason */
+  failed(kind: FailedKind, { resource, error }: Failure, line: string): void {
+    const { cause } = error;
+    const why = cause instanceof Error ? cause.message : error.message;
+    const isRefused = cause instanceof LockStoreError && cause.failure === 'refused';
+    // A Redis that refuses has answered. It may refuse one resource for ever, and grant all others.
+    const outage = isRefused ? undefined : (this.#outage ??= this.#begin());
+    if (outage) outage.failed[kind]++;
+    const isTold = this.lines.add(`${isRefused ? 'refused ' : ''}${kind}: ${why}`, resource, line, (lines, names) => {
       return `In the last minute, ${count(lines, `more ${NOUNS[kind]}`)} failed (${why}): ${names}.`;
     });
-    outage.isTold ||= isTold;
+    if (outage) outage.isTold ||= isTold;
   }
 
   /** A lease was lost because it was not renewed. */
@@ -64,7 +77,7 @@ export class OutageLog {
     const failed = [
       renewals && count(renewals, 'renewal'),
       releases && count(releases, 'release'),
-      campaigns && count(campaigns, 'attempt') + ' of candidates',
+      campaigns && count(campaigns, 'campaign'),
     ];
     const lost = outage.lost ? `, and ${count(outage.lost, 'lease')} ${outage.lost === 1 ? 'was' : 'were'} lost` : '';
     this.write(

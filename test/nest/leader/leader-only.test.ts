@@ -177,7 +177,7 @@ describe('@LeaderOnly', () => {
     await admin().lpush('nest:{leader:mailer}', 'no lock');
     const { log } = await startMailer();
     await eventually(() => expect(log.at('warn')).toHaveLength(1));
-    expect(log.at('warn')[0]).toMatch(/^Redis could not acquire "leader:mailer": .*\. It campaigns again\./);
+    expect(log.at('warn')[0]).toMatch(/^Redis could not acquire "leader:mailer": .*\. It campaigns again\. See docs/);
   });
 
   it("passes the method's errors through, and may take an ordinary lock of the same name", async () => {

@@ -106,6 +106,14 @@ describe('the log of a lock service whose Redis is away', () => {
     expect(log.at('warn')).toHaveLength(1);
   });
 
+  it('is not said to be away where it refuses one resource, and grants others', async () => {
+    await using _job = await a.locks.acquire('job', { leaseMs: LEASE_MS });
+    a.store.fates.renew = failing('refused', 'WRONGTYPE Operation against a key');
+    await world.clock.advance(2_000);
+    await using _other = await a.locks.acquire('other');
+    expect(log.at('warn')).toEqual([expect.stringMatching(/^Redis could not renew "job": WRONGTYPE/)]);
+  });
+
   it('listens to no acquisition as long as nothing fails', async () => {
     const observed: unknown[] = [];
     const { observers } = a.locks;

@@ -11,6 +11,7 @@ import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
+import { see } from './see.js';
 
 /** The events that are logged. */
 const LOGGED_EVENTS = [
@@ -33,12 +34,6 @@ const WHY_SKIPPED = {
   late: 'later than maxClockSkewMs and waitMs allow, or older than the last claimed tick',
   early: 'further ahead than maxClockSkewMs allows',
 } as const;
-
-/** Rules of the ACL that a Redis user lacks. Without the helpful ones, locks work as well. */
-interface MissingRules {
-  readonly needed: readonly string[];
-  readonly helpful: readonly string[];
-}
 
 /** Logs what an operator should look at. Observers see every event. */
 export class LockEventLog {
@@ -177,61 +172,6 @@ export class LockEventLog {
         `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job. ${see('a-wrong-clock')}`,
     );
   }
-
-  unreachable(trouble: string): void {
-    this.#logger.warn(
-      `The application starts, but it is ${trouble}. It keeps trying to connect. Until it is connected, ` +
-        `locks fail with LockUnavailableError. ${see('the-application-starts')}`,
-    );
-  }
-
-  unreachableNodes(nodes: number, troubles: readonly string[]): void {
-    const effect =
-      troubles.length <= (nodes - 1) / 2
-        ? 'A majority can be reached, so locks work'
-        : 'Until a majority can be reached, locks fail with LockUnavailableError';
-    this.#logger.warn(
-      `The application starts, but ${troubles.length} of ${nodes} nodes cannot be reached: ${troubles.join('; ')}. ` +
-        `${effect}. ${see('the-application-starts')}`,
-    );
-  }
-
-  /** Locks in memory, in production. */
-  inMemory(): void {
-    this.#logger.warn(
-      "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every " +
-        'instance. It is meant for tests, but NODE_ENV is production. Set connection to the URL of a Redis. ' +
-        see('the-application-starts'),
-    );
-  }
-
-  /** What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs. */
-  missingRights({ needed, helpful }: MissingRules, servers: readonly string[]): void {
-    const user = `The Redis user at ${servers.join(', ')}`;
-    if (needed.length > 0) {
-      this.#logger.error(
-        `${user} lacks rights that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
-          `LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
-      );
-    }
-    if (helpful.length > 0) {
-      this.#logger.warn(
-        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock up to ` +
-          `a second late, and errors may not name the holders. ${ACL_PAGE}`,
-      );
-    }
-  }
-
-  noInbox(why: string): void {
-    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}. ${ACL_PAGE}`);
-  }
-}
-
-const ACL_PAGE = 'See docs/operations/acl.md.';
-
-/** Names the section of the page on the log that has more. */
-function see(section: string): string {
-  return `See docs/operations/logs.md#${section}.`;
 }
 
 function describeFailure({ message }: LockError, next: string): string {

@@ -19,6 +19,7 @@ import { CampaignLog } from '../leader/campaign-log.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
+import { StartLog } from '../log/start-log.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
@@ -46,10 +47,9 @@ export async function createLockService(
   name = DEFAULT_NAME,
 ): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs } = options;
-  const log = new LockEventLog(name);
-  const stores = await createStores(options, log);
+  const stores = await createStores(options, new StartLog(name));
   const client = new LockClient({ store: stores.store, defaults, onLeak });
-  log.listenTo(client.observers, client.closing, () => client.countWaiting());
+  new LockEventLog(name).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
   const isInMemory = options.connection() === IN_MEMORY;
@@ -62,19 +62,19 @@ export async function createLockService(
   return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
 }
 
-function createStores(options: ResolvedModuleOptions, log: LockEventLog): Stores | Promise<Stores> {
+function createStores(options: ResolvedModuleOptions, log: StartLog): Stores | Promise<Stores> {
   if (options.quorum) return createOnQuorum(options, options.quorum, log);
   return options.connection() === IN_MEMORY ? createInMemory(options, log) : createOnRedis(options, log);
 }
 
-function createInMemory({ instanceId }: ResolvedModuleOptions, log: LockEventLog): Stores {
+function createInMemory({ instanceId }: ResolvedModuleOptions, log: StartLog): Stores {
   if (process.env['NODE_ENV'] === 'production') log.inMemory();
   const server = new MemoryServer();
   const store = new MemoryLockStore({ instanceId, server });
   return { store, tickStore: new MemoryTickStore(server), latches: new MemoryLatchStore(store) };
 }
 
-async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog): Promise<Stores> {
+async function createOnRedis(options: ResolvedModuleOptions, log: StartLog): Promise<Stores> {
   const { keyPrefix, instanceId, defaults, durability } = options;
   const { leaseMs, restartQuarantineMs } = defaults;
   const store = new RedisLockStore({
@@ -96,7 +96,7 @@ async function createOnRedis(options: ResolvedModuleOptions, log: LockEventLog):
 async function createOnQuorum(
   { keyPrefix, instanceId, defaults }: ResolvedModuleOptions,
   { connections, names, fencing, nodeTimeoutMs }: ResolvedQuorum,
-  log: LockEventLog,
+  log: StartLog,
 ): Promise<Stores> {
   const clientId = createClientId(instanceId);
   const { leaseMs, restartQuarantineMs } = defaults;
@@ -123,7 +123,7 @@ async function createOnQuorum(
 async function connectAll(
   stores: readonly RedisLockStore[],
   patienceMs: number,
-  log: LockEventLog,
+  log: StartLog,
 ): Promise<readonly boolean[]> {
   const giveUpAt = performance.now() + patienceMs;
   const reached = await Promise.all(stores.map((store) => store.start(patienceMs)));
@@ -141,7 +141,7 @@ async function connectAll(
 }
 
 /** Logs a line for all servers that lack the same rights. */
-function logMissingRights(found: readonly MissingRights[], log: LockEventLog): void {
+function logMissingRights(found: readonly MissingRights[], log: StartLog): void {
   const serversByRules = new Map<string, MissingRights[]>();
   for (const each of found) {
     const rules = [...each.needed, '', ...each.helpful].join(' ');

@@ -1,0 +1,69 @@
+import type { Logger } from '@nestjs/common';
+import { loggerOf } from './logger-of.js';
+import { see } from './see.js';
+
+const ACL_PAGE = 'See docs/operations/acl.md.';
+
+/** Rules of the ACL that a Redis user lacks. Without the helpful ones, locks work as well. */
+interface MissingRules {
+  readonly needed: readonly string[];
+  readonly helpful: readonly string[];
+}
+
+/** Logs what is wrong when the application starts. None of it keeps it from starting. */
+export class StartLog {
+  readonly #logger: Logger;
+
+  /** @param name the name of the lock service */
+  constructor(name: string) {
+    this.#logger = loggerOf(name);
+  }
+
+  unreachable(trouble: string): void {
+    this.#logger.warn(
+      `The application starts, but it is ${trouble}. It keeps trying to connect. Until it is connected, ` +
+        `locks fail with LockUnavailableError. ${see('the-application-starts')}`,
+    );
+  }
+
+  unreachableNodes(nodes: number, troubles: readonly string[]): void {
+    const effect =
+      troubles.length <= (nodes - 1) / 2
+        ? 'A majority can be reached, so locks work'
+        : 'Until a majority can be reached, locks fail with LockUnavailableError';
+    this.#logger.warn(
+      `The application starts, but ${troubles.length} of ${nodes} nodes cannot be reached: ${troubles.join('; ')}. ` +
+        `${effect}. ${see('the-application-starts')}`,
+    );
+  }
+
+  /** Locks in memory, in production. */
+  inMemory(): void {
+    this.#logger.warn(
+      "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every " +
+        'instance. It is meant for tests, but NODE_ENV is production. Set connection to the URL of a Redis. ' +
+        see('the-application-starts'),
+    );
+  }
+
+  /** What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs. */
+  missingRights({ needed, helpful }: MissingRules, servers: readonly string[]): void {
+    const user = `The Redis user at ${servers.join(', ')}`;
+    if (needed.length > 0) {
+      this.#logger.error(
+        `${user} lacks rights that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
+          `LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
+      );
+    }
+    if (helpful.length > 0) {
+      this.#logger.warn(
+        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock up to ` +
+          `a second late, and errors may not name the holders. ${ACL_PAGE}`,
+      );
+    }
+  }
+
+  noInbox(why: string): void {
+    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}. ${ACL_PAGE}`);
+  }
+}

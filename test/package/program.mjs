@@ -1,24 +1,49 @@
 import { spawn } from 'node:child_process';
 
+const groups = new Set();
+process.once('exit', () => groups.forEach((pid) => signalGroup(pid, 'SIGKILL')));
+
+/** Starts a program in a process group of its own: npm and test runners have children, which outlive them otherwise. */
+export function startGroup(command, args, { cwd, env = {} }) {
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  if (child.pid !== undefined) {
+    groups.add(child.pid);
+    // At "close", no process of the group has the pipes any more.
+    child.on('close', () => groups.delete(child.pid));
+  }
+  return child;
+}
+
+export function signalGroup(pid, signal) {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
 /** @returns {Promise<{ code: number, output: string }>} never rejects: what takes too long is ended, and has failed */
-export function runProgram(command, args, { cwd, env = {}, timeoutMs = 300_000 }) {
+export function runProgram(command, args, { timeoutMs = 300_000, ...options }) {
   return new Promise((resolve) => {
     let output = '';
-    const child = spawn(command, args, {
-      cwd,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: timeoutMs,
-    });
-    child.stdout.on('data', (chunk) => (output += chunk));
-    child.stderr.on('data', (chunk) => (output += chunk));
-    child.on('error', (error) => resolve({ code: 1, output: error.message }));
-    child.on('close', (code, signal) => {
-      resolve({
-        code: code ?? 1,
-        output: signal ? `${output}\nended by ${signal} after ${timeoutMs / 1000} s` : output,
-      });
-    });
+    let isLate = false;
+    const child = startGroup(command, args, options);
+    const timer = setTimeout(() => {
+      isLate = true;
+      signalGroup(child.pid, 'SIGKILL');
+    }, timeoutMs);
+    const end = (code, note = '') => {
+      clearTimeout(timer);
+      resolve({ code, output: output + note });
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+    child.on('error', (error) => end(1, error.message));
+    child.on('close', (code) => end(code ?? 1, isLate ? `\nended after ${timeoutMs / 1000} s` : ''));
   });
 }
 

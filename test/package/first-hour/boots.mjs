@@ -1,7 +1,8 @@
 // What an application says at boot when something is wrong.
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { runProgram } from '../program.mjs';
 
 const BOOT_MS = 30_000;
@@ -41,6 +42,11 @@ const LOCKED_PROVIDER = "@Injectable()\nclass Orders {\n  @LockHandler('order')\
 const LEASE_LEFT =
   '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n' +
   "  async onApplicationBootstrap(): Promise<void> {\n    await this.locks.acquire('never');\n  }\n}\n";
+const WORK_FIRST =
+  '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n' +
+  '  onModuleInit(): unknown {\n    const { locks }: { locks: any } = this;\n' +
+  "    return locks.using('order', async () => {}, { waitMs: 0 });\n  }\n}\n";
+
 /** `starts` is whether the application starts all the same. */
 const BOOTS = [
   {
@@ -62,6 +68,16 @@ const BOOTS = [
     name: 'option-out-of-range',
     text: module("RedisLockModule.forRoot({ connection: 'memory:', waitMs: -1 })", ''),
     says: /InvalidLockOptionsError: waitMs must be/,
+  },
+  {
+    name: 'a-template-in-plain-quotes',
+    text: "class Orders {\n  @DistributedLock('order:${id}')\n  async pay(): Promise<void> {}\n}\nvoid Orders;\n",
+    says: /InvalidLockOptionsError: .*order:\$\{id\}.*backticks/,
+  },
+  {
+    name: 'work-before-options',
+    text: WORK_FIRST + module('inMemory', 'Orders'),
+    says: /InvalidLockOptionsError: using takes the work last, after the options/,
   },
   {
     name: 'two-jobs-of-one-name',
@@ -94,6 +110,18 @@ const BOOTS = [
     starts: true,
   },
   {
+    name: 'documented-rights',
+    text: module("RedisLockModule.forRoot({ connection: process.env.WITH_RIGHTS!, keyPrefix: 'lock' })", ''),
+    says: /RedisLockModule dependencies initialized(?![^]*(?:WARN|ERROR))/,
+    starts: true,
+  },
+  {
+    name: 'a-right-is-missing',
+    text: module("RedisLockModule.forRoot({ connection: process.env.WITHOUT_ZADD!, keyPrefix: 'lock' })", ''),
+    says: /ERROR.*lacks rights that locks need: \+zadd\. .*See docs\/operations\/acl\.md/,
+    starts: true,
+  },
+  {
     name: 'closed-with-a-lease',
     text:
       LEASE_LEFT +
@@ -110,7 +138,8 @@ export async function writeBoots({ folder }, asWritten) {
 }
 
 /** They have been compiled with the application. @returns {Promise<string>} all that they have printed */
-export async function checkBoots({ folder, env }) {
+export async function checkBoots({ name: prefix, folder, env }) {
+  const users = await makeUsers(prefix, folder, env.REDIS_URL);
   const waiting = [...BOOTS];
   const failures = [];
   let printed = '';
@@ -119,7 +148,7 @@ export async function checkBoots({ folder, env }) {
       const { name, env: special, says, starts = false } = next;
       const { code, output } = await runProgram(process.execPath, [`dist/boots/${name}.js`], {
         cwd: folder,
-        env: { ...env, ...special, NO_COLOR: '1' },
+        env: { ...env, ...users, ...special, NO_COLOR: '1' },
         timeoutMs: BOOT_MS,
       });
       printed += output;
@@ -130,4 +159,22 @@ export async function checkBoots({ folder, env }) {
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   assert.equal(failures.length, 0, failures.join('\n\n'));
   return printed;
+}
+
+/** Makes a user as the page on the ACL says, and one that lacks a right. @returns {Promise<object>} their URLs */
+async function makeUsers(prefix, folder, redisUrl) {
+  const page = await readFile(join(folder, 'node_modules/nestjs-redis-lock/docs/operations/acl.md'), 'utf8');
+  const [, documented] = /^user locks (on >secret .*)$/m.exec(page);
+  const rights = documented.split(' ');
+  const users = { WITH_RIGHTS: rights, WITHOUT_ZADD: rights.filter((right) => right !== '+zadd') };
+  const redis = new Redis(redisUrl);
+  const { host } = new URL(redisUrl);
+  const urls = Object.entries(users).map(async ([user, given]) => {
+    // +info: asked by ioredis, to learn whether Redis is loading its data.
+    await redis.call('ACL', 'SETUSER', `${prefix}-${user}`, ...given, '+info');
+    return [user, `redis://${prefix}-${user}:secret@${host}`];
+  });
+  return Promise.all(urls)
+    .then(Object.fromEntries)
+    .finally(() => redis.disconnect());
 }

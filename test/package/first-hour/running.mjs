@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-const groups = new Set();
-process.once('exit', () => groups.forEach((pid) => signalGroup(pid, 'SIGKILL')));
+import { signalGroup, startGroup } from '../program.mjs';
 
 /** A program with its children in a group of its own, as in a terminal: Ctrl-C reaches all of them. */
 export class Running {
@@ -10,19 +7,11 @@ export class Running {
   #pid;
   #ended;
 
-  constructor(command, args, { cwd, env = {} }) {
-    const child = spawn(command, args, {
-      cwd,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
+  constructor(command, args, options) {
+    const child = startGroup(command, args, options);
     this.#pid = child.pid;
-    groups.add(child.pid);
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
-    // At "close", no process of the group has the pipes any more.
     this.#ended = new Promise((resolve) => child.on('error', resolve).on('close', resolve));
-    void this.#ended.then(() => groups.delete(child.pid));
   }
 
   /** Waits until it prints this. */
@@ -46,13 +35,5 @@ export class Running {
 
   kill() {
     signalGroup(this.#pid, 'SIGKILL');
-  }
-}
-
-function signalGroup(pid, signal) {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
   }
 }

@@ -1,6 +1,6 @@
 // What a user of a year calls, beside what README shows.
 import { Test, type TestingModule } from '@nestjs/testing';
-import { LockNotHeldError, RedisLockService } from 'nestjs-redis-lock';
+import { LockBusyError, LockNotHeldError, LockTimeoutError, RedisLockService } from 'nestjs-redis-lock';
 import { AppModule } from './../src/app.module.js';
 
 describe('RedisLockService (e2e)', () => {
@@ -60,5 +60,51 @@ describe('RedisLockService (e2e)', () => {
     const next = await locks.acquire('partner-api', { waitMs: 5_000 });
     expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
     await next.release();
+  });
+
+  it('errors name the holder', async () => {
+    const lease = await locks.acquire('report');
+    const failure = (waitMs: number) => locks.acquire('report', { waitMs }).catch((error: unknown) => error);
+    const busy = await failure(0);
+    const timeout = await failure(300);
+    await lease.release();
+    if (!(busy instanceof LockBusyError && timeout instanceof LockTimeoutError)) throw timeout;
+    expect(busy.message).toMatch(/^"report" is held by another call of this process .*Set waitMs to wait for it/);
+    expect(timeout.message).toMatch(/^"report" is held by another call of this process .*; waited \d+ ms/);
+    expect(busy.holders).toEqual([expect.objectContaining({ fencingToken: lease.fencingToken, mode: 'exclusive' })]);
+  });
+
+  if (process.env.REDIS_URL !== 'memory:') {
+    it('errors name the process of the holder', async () => {
+      const other = await Test.createTestingModule({ imports: [AppModule] }).compile();
+      await other.init();
+      try {
+        const lease = await locks.acquire('report');
+        const acquiring = other.get(RedisLockService).acquire('report', { waitMs: 0 });
+        const busy = await acquiring.catch((error: unknown) => error);
+        await lease.release();
+        expect(String(busy)).toMatch(/"report" is held by \S+:\d+:\w+ for \d+ m?s .*Set waitMs to wait for it/);
+      } finally {
+        await other.close();
+      }
+    });
+  }
+
+  it('releasePermits releases some of several permits', async () => {
+    const semaphore = locks.semaphore('exports', { permits: 3 });
+    const lease = await semaphore.acquire({ count: 3 });
+    expect(await semaphore.tryAcquire()).toBe(null);
+    await lease.releasePermits(2);
+    const other = await semaphore.acquire({ count: 2, waitMs: 1_000 });
+    await Promise.all([lease.release(), other.release()]);
+  });
+
+  it('waitUntilFree waits for the release, and takes nothing', async () => {
+    const lease = await locks.acquire('report');
+    await expect(locks.waitUntilFree('report', { waitMs: 100 })).rejects.toBeInstanceOf(LockTimeoutError);
+    const free = locks.waitUntilFree('report', { waitMs: 5_000 });
+    await lease.release();
+    await free;
+    expect((await locks.inspect('report')).holders).toEqual([]);
   });
 });

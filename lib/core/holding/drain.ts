@@ -2,6 +2,9 @@ import type { LockObservers } from '../api/events.js';
 import type { Clock } from '../util/clock.js';
 import type { ActiveHolds } from './active-holds.js';
 
+/** The real one: tests may replace the global function later. */
+const { setImmediate } = globalThis;
+
 /** A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign. */
 const UNNOTICED_MS = 250;
 
@@ -15,6 +18,8 @@ interface DrainDeps {
 export async function drain({ active, clock, observers }: DrainDeps, drainMs: number): Promise<void> {
   const startedAt = clock.now();
   const held = (): string[] => active.list().map(({ owner }) => owner.resource);
+  // Leaders step down at this moment. One that is idle loses nothing, even if there is no time for work to end.
+  if (active.size > 0) await new Promise((resolve) => setImmediate(resolve));
   await active.whenEmpty(clock, Math.min(UNNOTICED_MS, drainMs));
   if (active.size === 0 || drainMs === 0) return;
   if (drainMs > UNNOTICED_MS) {

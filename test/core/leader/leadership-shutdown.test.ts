@@ -19,12 +19,12 @@ describe('when the application of a candidate shuts down', () => {
     b = world.instance('b');
   });
 
-  it('an idle leader steps down at once, and the next one leads', async () => {
+  it.each([10_000, 0])('an idle leader steps down at once, and the next one leads: drainMs %d', async (drainMs) => {
     const reasons: unknown[] = [];
     const leader = a.locks.campaign('mailer', { onDemoted: ({ reason }) => reasons.push(reason) });
     const next = stand(b);
     await settle();
-    const shutdown = track(a.locks.shutdown(10_000));
+    const shutdown = track(a.locks.shutdown(drainMs));
     expect(leader.isLeader()).toBe(false);
     await settle();
     expect([shutdown.state, next.isLeader()]).toEqual(['fulfilled', true]);

@@ -3,6 +3,7 @@ import {
   type CallPlan,
   type Incident,
   LONGEST_LEASE_MS,
+  LONGEST_MIN_HOLD_MS,
   type SimulationPlan,
 } from '../../support/simulation/contention-plan.js';
 import { ContentionSimulation } from '../../support/simulation/contention-simulation.js';
@@ -70,12 +71,17 @@ const call: fc.Arbitrary<CallPlan> = fc
     transfer,
     isForgotten: fc.boolean(),
     maxHoldMs: rarely(fc.integer({ min: 50, max: 500 })),
+    minHoldMs: rarely(fc.integer({ min: 1, max: LONGEST_MIN_HOLD_MS })),
   })
-  .map(({ wanted: { resources, permits }, maxHoldMs, ...plan }) => ({
+  .map(({ wanted: { resources, permits }, maxHoldMs, minHoldMs, ...plan }) => ({
     ...plan,
     resources,
     permits,
-    options: maxHoldMs === undefined ? plan.options : { ...plan.options, maxHoldMs },
+    options: {
+      ...plan.options,
+      ...(maxHoldMs !== undefined && { maxHoldMs }),
+      ...(minHoldMs !== undefined && { minHoldMs: Math.min(minHoldMs, maxHoldMs ?? Infinity, plan.options.leaseMs!) }),
+    },
   }));
 
 const incident: fc.Arbitrary<Incident> = fc.record({
@@ -112,14 +118,15 @@ const rush: fc.Arbitrary<readonly CallPlan[]> = fc
         mode: often<'read' | 'write'>('read', 'write'),
         isDowngraded: fc.boolean(),
         transfer,
+        minHoldMs: rarely(fc.integer({ min: 1, max: 50 })),
       }),
       { minLength: 8, maxLength: 20, size: 'max' },
     ),
   })
   .map(({ first, kind, isSharable, areReaders, crowd }) =>
-    crowd.map(({ at, waitMs, mode, ...rest }) => {
-      const { maxHoldMs: _, ...unlimited } = first.options;
-      const terms = isSharable ? { ...unlimited, watchdog: true, cohort: 31 } : first.options;
+    crowd.map(({ at, waitMs, mode, minHoldMs = 0, ...rest }) => {
+      const { maxHoldMs: _, minHoldMs: __, ...unlimited } = first.options;
+      const terms = isSharable ? { ...unlimited, minHoldMs, watchdog: true, cohort: 31 } : first.options;
       const options = { ...terms, waitMs, mode: areReaders ? mode : terms.mode! };
       return { ...first, ...rest, kind, at: first.at + at, options };
     }),
@@ -203,11 +210,15 @@ describe('processes that contend on a bad network', () => {
     ['delays and reorders them', 'lossless'],
   ])('that %s exclude each other, end every call in time, and leave nothing behind', async (_, kind) => {
     let leases = 0;
+    let kept = 0;
     const property = fc.asyncProperty(plan(kind), async (one) => {
       const history = await new ContentionSimulation(one).run();
       leases += history.leases;
+      kept += history.kept;
     });
     await fc.assert(property, RUNS);
-    expect(leases).toBeGreaterThan(10 * RUNS.numRuns); // or it has proved nothing
+    // Or it has proved nothing.
+    expect(leases).toBeGreaterThan(10 * RUNS.numRuns);
+    expect(kept).toBeGreaterThan(RUNS.numRuns);
   });
 });

@@ -7,6 +7,7 @@ import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
 import type { LockWorld } from '../world/lock-world.js';
+import { KeptMinimums } from './kept-minimums.js';
 import { SimulatedCall } from './simulated-call.js';
 import { TokenOrder } from './growing-tokens.js';
 import { isExcluding, ValidLeases } from './valid-leases.js';
@@ -20,6 +21,7 @@ export class ContentionHistory {
   readonly calls: SimulatedCall[] = [];
   readonly holds = new Set<Hold>();
   readonly #tokens = new TokenOrder();
+  readonly #minimums = new KeptMinimums();
   /** When the first lease of a store lease began, by its tick. */
   readonly #storeLeases = new Map<number, number>();
   /** The ticks of what an operator has ended: those who hold it learn that later, and are wrong meanwhile. */
@@ -43,6 +45,11 @@ export class ContentionHistory {
     for (const instance of instances) {
       instance.locks.observers.add((event) => this.#noted(() => this.#hear(instance, event)));
     }
+  }
+
+  /** How many leases with a minimum were released. */
+  get kept(): number {
+    return this.#minimums.kept;
   }
 
   /** How many were granted. */
@@ -105,6 +112,7 @@ export class ContentionHistory {
     const first = this.world.server.locks.get(resource)?.members()[0];
     if (!first) return;
     this.#forced.add(fencingTickOf(first.fencingToken));
+    this.#minimums.forced(fencingTickOf(first.fencingToken));
     void this.#operator.forceRelease(resource, first.fencingToken);
   }
 
@@ -186,11 +194,13 @@ export class ContentionHistory {
   }
 
   #hear(instance: SimulatedInstance, event: LockEvent): void {
+    if (event.type === 'released') this.#released(event.fencingToken);
     if (event.type !== 'acquired') return;
     const { resource, mode, fencingToken } = event;
     const tick = fencingTickOf(fencingToken);
     // Not again when it is adopted, by another clock.
     if (!this.#storeLeases.has(tick)) this.#storeLeases.set(tick, instance.clock.now());
+    this.#minimums.granted({ resource, mode, fencingToken });
     if (this.#forced.has(tick)) return;
     for (const hold of this.holds) {
       const isOther = hold.owner.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
@@ -198,6 +208,17 @@ export class ContentionHistory {
       assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
     }
     this.#tokens.granted(resource, mode, fencingToken);
+  }
+
+  #released(fencingToken: number): void {
+    if (this.#forced.has(fencingTickOf(fencingToken))) return;
+    for (const { plan, leases } of this.calls) {
+      const { minHoldMs = 0 } = plan.options;
+      const lease = minHoldMs > 0 ? leases.find((each) => each.fencingToken === fencingToken) : undefined;
+      // Of several shares of a semaphore, any number may be free.
+      if (!lease || lease.mode === 'semaphore') continue;
+      return this.#minimums.released({ resource: lease.resource, mode: lease.hold.mode, fencingToken }, minHoldMs);
+    }
   }
 
   #checkTerms({ kind, permits, options }: CallPlan, hold: Hold): void {

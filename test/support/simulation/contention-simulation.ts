@@ -4,7 +4,14 @@ import type { Lease, LockedWork } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { ContentionHistory } from './contention-history.js';
-import { type CallPlan, type Incident, LONGEST_LEASE_MS, SEMAPHORE, type SimulationPlan } from './contention-plan.js';
+import {
+  type CallPlan,
+  type Incident,
+  LONGEST_LEASE_MS,
+  LONGEST_MIN_HOLD_MS,
+  SEMAPHORE,
+  type SimulationPlan,
+} from './contention-plan.js';
 import { type Instance, LockWorld } from '../world/lock-world.js';
 import { SeededRandom } from '../world/seeded-random.js';
 import type { SimulatedCall } from './simulated-call.js';
@@ -57,7 +64,7 @@ export class ContentionSimulation {
     const { kind, delayMs } = this.plan.network;
     while (this.history.isGoingOn && clock.now() - begin < lastAt + PATIENCE_MS[kind]) await clock.advance(100);
     this.history.checkEnded();
-    await clock.advance(3 * delayMs);
+    await clock.advance(3 * delayMs + LONGEST_MIN_HOLD_MS);
     if (kind === 'lossless') this.history.checkNothingIsLeftByTheLiving();
     // Timers that are set for nothing any more, late commands, and whatever they leave behind, which expires.
     await clock.advance(12 * LONGEST_LEASE_MS);

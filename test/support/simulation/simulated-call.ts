@@ -62,9 +62,11 @@ export class SimulatedCall {
 
   /** How much longer than it may it has waited already. */
   get overdueMs(): number {
-    const { resources } = this.plan;
+    const { resources, kind } = this.plan;
     const { attemptTimeoutMs = 1_000 } = this.plan.options;
-    const limit = this.#waitMs === 0 ? attemptTimeoutMs * resources.length : this.#waitMs;
+    // One that adopts, and is told that there is nothing to adopt, looks up why.
+    const commands = resources.length + (kind === 'adopt' ? 1 : 0);
+    const limit = this.#waitMs === 0 ? attemptTimeoutMs * commands : this.#waitMs;
     return this.instance.clock.now() - this.beganAt - limit - this.cleanUpMs;
   }
 

@@ -101,5 +101,5 @@ async function runAll(redisUrl: string): Promise<{ outputs: string[]; errors: st
     return before;
   });
   // What the shell says of the instance that the reader kills.
-  return { outputs, errors: errors.replace(/^.*: \d+ Killed .*\n/m, '') };
+  return { outputs, errors: errors.replace(/^.*: +\d+ Killed .*\n/m, '') };
 }

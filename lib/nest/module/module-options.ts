@@ -112,12 +112,12 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
 /** The locks are on one Redis, Sentinel or Cluster, or in this process. */
 export interface OptionsWithConnection extends RedisLockModuleSettings {
   connection: RedisConnectionOption;
-  quorum?: undefined;
+  quorum?: never;
 }
 
 /** The locks are on several independent primaries. */
 export interface OptionsWithQuorum extends RedisLockModuleSettings {
-  connection?: undefined;
+  connection?: never;
   quorum: readonly RedisConnectionOption[];
 }
 

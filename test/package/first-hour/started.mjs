@@ -5,6 +5,7 @@ import { NEST } from './generate.mjs';
 import { Running } from './running.mjs';
 
 const START_MS = 60_000;
+const LISTEN_MS = 10_000;
 const END_MS = 8_000;
 
 /** `nest start`, requests, Ctrl-C. */
@@ -16,11 +17,27 @@ export async function checkStarted({ folder, env }, builder) {
   });
   try {
     await application.prints(/Nest application successfully started/, START_MS);
-    await checkRequests(`http://127.0.0.1:${port}/orders`);
+    const url = `http://127.0.0.1:${port}/orders`;
+    await listens(url);
+    await checkRequests(url);
     await application.interrupt(END_MS);
     assert.doesNotMatch(application.output, /ERROR|WARN/, application.output);
   } finally {
     application.kill();
+  }
+}
+
+/** Nest prints that it has started before it listens. */
+async function listens(url) {
+  const deadline = Date.now() + LISTEN_MS;
+  while (
+    !(await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  ) {
+    assert.ok(Date.now() < deadline, `nothing listens at ${url}`);
+    await sleep(20);
   }
 }
 

@@ -10,7 +10,7 @@ import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { LockUnavailableError } from './api/errors.js';
-import { unlessBusy } from './acquiring/acquire-errors.js';
+import { nullIfBusy } from './acquiring/acquire-errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -194,7 +194,11 @@ export class LockClient {
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease | null> {
     const names = checkResources(resource, 'tryAcquire');
-    return unlessBusy(this.#leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin));
+    try {
+      return await this.#leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);
+    } catch (error) {
+      return nullIfBusy(error);
+    }
   }
 
   async tryUsing<T>(

@@ -55,17 +55,13 @@ export function isBusy(error: unknown): error is LockBusyError | LockTimeoutErro
 }
 
 /**
- * Resolves to `null` where the call to acquire ended because the resource is busy.
+ * Returns `null` for the error of a call to acquire that ended because the resource is busy.
  *
- * @throws every other error of the call
+ * @throws every other error
  */
-export async function unlessBusy<L>(lease: Promise<L>): Promise<L | null> {
-  try {
-    return await lease;
-  } catch (error) {
-    if (isBusy(error)) return null;
-    throw error;
-  }
+export function nullIfBusy(error: unknown): null {
+  if (isBusy(error)) return null;
+  throw error;
 }
 
 /** The resource is in use as something else than the caller takes it for. */

@@ -1,5 +1,5 @@
 import type { CompositeLease } from '../lease/composite-lease.js';
-import { mismatched, unlessBusy } from '../acquiring/acquire-errors.js';
+import { mismatched, nullIfBusy } from '../acquiring/acquire-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { Origin } from '../util/call-site.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
@@ -29,8 +29,8 @@ export interface SemaphoreDeps {
  * await exports.using(() => exportOrders());
  * ```
  *
- * Every permit has its own lease: the permits of a process that dies are free again when their leases end. First come, first
- * served: a caller that wants many permits is not overtaken by callers that want few.
+ * Every permit has its own lease: the permits of a process that dies are free again when their leases end. First come,
+ * first served: a caller that wants many permits is not overtaken by callers that want few.
  */
 export class Semaphore {
   #total: number;
@@ -67,12 +67,13 @@ export class Semaphore {
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
-  async tryAcquire(options?: PermitOptions): Promise<Lease | null> {
+  tryAcquire(options?: PermitOptions): Promise<Lease | null> {
     return this.#tryAcquire(options, this.deps.origin(this.tryAcquire));
   }
 
   /**
-   * Calls the work under the permits, and releases them afterwards. What the work returns or throws passes through untouched.
+   * Calls the work under the permits, and releases them afterwards. What the work returns or throws passes through
+   * untouched.
    *
    * @throws the errors of {@link acquire}; then the work was not called
    */
@@ -84,8 +85,8 @@ export class Semaphore {
   }
 
   /**
-   * Like {@link using}, but does not call the work when there are too few permits: then it resolves to `{ ran: false }`,
-   * else to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
+   * Like {@link using}, but does not call the work when there are too few permits: then it resolves to
+   * `{ ran: false }`, else to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
    *
    * @throws the errors of {@link tryAcquire}; then the work was not called
    */
@@ -112,9 +113,9 @@ export class Semaphore {
   }
 
   /**
-   * Sets how many permits there are, for every caller, whatever it states: for as long as a permit is held, and for this object
-   * always. With more permits, waiters get them at once. With fewer, no holder loses one, and the next callers wait until enough
-   * are free.
+   * Sets how many permits there are, for every caller, whatever it states: for as long as a permit is held, and for
+   * this object always. With more permits, waiters get them at once. With fewer, no holder loses one, and the next
+   * callers wait until enough are free.
    *
    * @throws LockModeMismatchError when the resource is in use as a lock
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
@@ -141,8 +142,12 @@ export class Semaphore {
     return this.deps.acquire(this.resource, waitMs === undefined ? resolved : { ...resolved, waitMs }, origin);
   }
 
-  #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | CompositeLease | null> {
-    return unlessBusy(this.#acquire(options, origin, options?.waitMs ?? 0));
+  async #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | CompositeLease | null> {
+    try {
+      return await this.#acquire(options, origin, options?.waitMs ?? 0);
+    } catch (error) {
+      return nullIfBusy(error);
+    }
   }
 
   #request(count: number): PermitRequest {

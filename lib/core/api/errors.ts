@@ -140,11 +140,11 @@ export class LockQueueFullError extends LockError {
     readonly retryAfterMs: number,
     seen: SeenHolders = NO_HOLDERS,
   ) {
-    const [one, several] = where === 'process' ? ['call', 'calls'] : ['process', 'processes'];
-    const waiting = maxWaiters === 1 ? `1 ${one}` : `${maxWaiters} ${several}`;
+    const isOne = maxWaiters === 1;
+    const processes = isOne ? '1 process' : `${maxWaiters} processes`;
+    const waiting = where === 'process' ? `${count(maxWaiters, 'call')} of this process` : processes;
     super(
-      `The queue for ${quoteResource(resource)} is full: ${waiting}${where === 'process' ? ' of this process' : ''} ` +
-        `${maxWaiters === 1 ? 'is' : 'are'} already waiting (maxWaiters)` +
+      `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting (maxWaiters)` +
         `${isKnown(seen) ? `, and it is held by ${describeHolders(seen)}` : ''}. ` +
         `Do less under the lock, accept less work, or raise maxWaiters.`,
       resource,

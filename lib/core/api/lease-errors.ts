@@ -1,7 +1,7 @@
 import { LockError, quoteResource } from './errors.js';
 import { formatDuration } from '../util/durations.js';
 import { brand } from '../util/brand.js';
-import { quote } from '../util/quoted.js';
+import { quote, quoteSome } from '../util/quoted.js';
 import { LEADER_PREFIX } from './resource.js';
 
 /** Why a lease ended before it was released. */
@@ -35,9 +35,9 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   adopted: 'another call has adopted it and holds it. Let the first delivery do the work',
 };
 
-/** Of a lease that has leaked, where the module renews such leases no longer. */
+/** Of a lease that has leaked, where the module no longer renews such leases. */
 export const LEAKED =
-  "it was not released and no code refers to it any longer, so it was renewed no more (onLeak: 'expire'). " +
+  "it was not released and no code refers to it any longer, so it was no longer renewed (onLeak: 'expire'). " +
   'Release it in a finally, or use using()';
 
 /** What is known of a lease that was not renewed in time. Times in milliseconds. */
@@ -60,7 +60,8 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
   if (stoodStillMs >= leaseMs / 4) {
     return (
       `no renewal was confirmed before its deadline, because this process stood still for at least ` +
-      `${formatDuration(stoodStillMs)}. Do not block the event loop for so long, give the process more CPU, or raise ${lease}`
+      `${formatDuration(stoodStillMs)}. Do not block the event loop for so long, give the process more CPU, or raise ` +
+      lease
     );
   }
   if (unansweredMs === undefined) return LOSS_EXPLAINED.notRenewed;
@@ -91,8 +92,8 @@ export class LeaseLostError extends LockError {
 
 /**
  * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
- * wants to write, too few permits are left, or it waits until the resource is free. Or the call would transfer or downgrade a lease that outer entries
- * still use.
+ * wants to write, too few permits are left, or it waits until the resource is free. Or the call would transfer or
+ * downgrade a lease that outer entries still use.
  *
  * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
  * the start.
@@ -110,8 +111,8 @@ export class LockReentryError extends LockError {
 
   static waitingUntilFree(resource: string, held: string): LockReentryError {
     return new LockReentryError(
-      `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever. Release ` +
-        `it before waitUntilFree().`,
+      `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever. ` +
+        `Release it before waitUntilFree().`,
       resource,
     );
   }
@@ -181,9 +182,7 @@ export class LockNotHeldError extends LockError {
 }
 
 function describeHeld(held: readonly string[]): string {
-  if (held.length === 0) return 'no lock';
-  const more = held.length - SHOWN_AT_MOST;
-  return quoteResource(held.slice(0, SHOWN_AT_MOST)) + (more > 0 ? ` and ${more} more` : '');
+  return held.length === 0 ? 'no lock' : quoteSome(held, SHOWN_AT_MOST);
 }
 
 /** Why an instance does not lead, where its lease was not lost. */

@@ -1,12 +1,13 @@
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
 import { NO_HOLDERS } from '../api/seen-holders.js';
+import { formatDuration } from '../util/durations.js';
 import type { LatchState, LatchSpec } from '../store/latch-store.js';
 
 /** The latch is in use with another count than the caller states. */
 export function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMismatchError {
   return new LockModeMismatchError(
     `The latch ${quoteResource(name)} already exists with count ${state.count}, not ${count}. Nothing was changed. State the same ` +
-      `count everywhere, use another name, or wait until the latch expires (in ${Math.round(state.ttlMs)} ms).`,
+      `count everywhere, use another name, or wait until the latch expires (in ${formatDuration(state.ttlMs)}).`,
     name,
   );
 }
@@ -25,7 +26,7 @@ export function notOpened(
     attempts,
     ttlMs,
     NO_HOLDERS,
-    `The latch ${quoteResource(name)} did not open within ${Math.round(waitedMs)} ms: ${remaining} of ${count} count-downs are ` +
-      `missing. Raise waitMs, or find out which process has not counted down.`,
+    `The latch ${quoteResource(name)} did not open within ${formatDuration(waitedMs)}: ${remaining} of ${count} count-downs ` +
+      `${remaining === 1 ? 'is' : 'are'} missing. Raise waitMs, or find out which process has not counted down.`,
   );
 }

@@ -2,3 +2,8 @@
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+/** The same, in the past: `1 lease was`, `2 leases were`. */
+export function countWas(number: number, noun: string): string {
+  return `${count(number, noun)} ${number === 1 ? 'was' : 'were'}`;
+}

@@ -5,7 +5,7 @@ import { nameHolders } from '../../core/api/seen-holders.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
-import { count } from '../../core/util/plurals.js';
+import { count, countWas } from '../../core/util/plurals.js';
 import { quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
@@ -123,9 +123,7 @@ export class LockEventLog {
       reason === 'notRenewed' ? NOT_RENEWED : `lost: ${reason}`,
       resource,
       `${error.message} Its signal has aborted. ${see('a-lease-is-lost')}`,
-      (lines, names) => {
-        return `In the last minute, ${count(lines, 'more lease')} were lost (${reason}): ${names}.`;
-      },
+      (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} lost (${reason}): ${names}.`,
     );
   }
 
@@ -169,7 +167,8 @@ export class LockEventLog {
     const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
     this.#logger.warn(
       `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs allows, so ` +
-        `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job. ${see('a-wrong-clock')}`,
+        `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job. ` +
+        see('a-wrong-clock'),
     );
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/util/clock.js';
 import { isMintedByStore } from '../../core/store/fencing-token.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { formatDuration } from '../../core/util/durations.js';
-import { count } from '../../core/util/plurals.js';
+import { count, countWas } from '../../core/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** What fails while Redis is away: counted, and the noun of one. */
@@ -79,7 +79,7 @@ export class OutageLog {
       releases && count(releases, 'release'),
       campaigns && count(campaigns, 'campaign'),
     ];
-    const lost = outage.lost ? `, and ${count(outage.lost, 'lease')} ${outage.lost === 1 ? 'was' : 'were'} lost` : '';
+    const lost = outage.lost ? `, and ${countWas(outage.lost, 'lease')} lost` : '';
     this.write(
       `Redis answers again after ${formatDuration(this.clock.now() - outage.since)}. ` +
         `Meanwhile ${failed.filter(Boolean).join(' and ')} failed${lost}.`,

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/util/clock.js';
-import { count } from '../../core/util/plurals.js';
+import { countWas } from '../../core/util/plurals.js';
 import { quoteSome } from '../../core/util/quoted.js';
 
 /** How long further lines of one kind are only counted. */
@@ -94,5 +94,5 @@ function reset(repeated: Repeated): void {
 }
 
 function theRest(lines: number, names: string): string {
-  return `${count(lines, 'more line')} of other kinds were left out, about ${names}.`;
+  return `${countWas(lines, 'more line')} left out, about ${names}.`;
 }

@@ -46,7 +46,9 @@ export class StartLog {
     );
   }
 
-  /** What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs. */
+  /**
+   * What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs.
+   */
   missingRights({ needed, helpful }: MissingRules, servers: readonly string[]): void {
     const user = `The Redis user at ${servers.join(', ')}`;
     if (needed.length > 0) {

@@ -21,7 +21,7 @@ describe('observers', () => {
     await world.clock.advance(2_000);
     expect(lease.isHeld()).toBe(true);
     await lease.release();
-    expect(events.map(({ type }) => type)).toEqual(['acquired', 'renewalFailed', 'released']);
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'renewalFailed', 'renewalRecovered', 'released']);
     expect(world.server.isEmpty).toBe(true);
   });
 

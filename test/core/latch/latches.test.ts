@@ -168,7 +168,7 @@ describe('a latch', () => {
       await world.clock.advance(1);
       expect(waiting.error).toBeInstanceOf(LockTimeoutError);
       expect(waiting.error).toMatchObject({ waitedMs: 3_000, lastAttempt: 'busy', resource: 'import' });
-      expect(String(waiting.error)).toMatch('did not open within 3000 ms: 2 of 3 count-downs are missing');
+      expect(String(waiting.error)).toMatch('did not open within 3 s: 2 of 3 count-downs are missing');
       await expectNothingLeft();
     });
 

@@ -68,6 +68,16 @@ describe('the log of a lock service whose Redis is away', () => {
     );
   });
 
+  it('speaks of one more lease in the singular', async () => {
+    await using _one = await a.locks.acquire('job:1', { leaseMs: LEASE_MS });
+    await using _two = await a.locks.acquire('job:2', { leaseMs: LEASE_MS });
+    a.store.all(away);
+    await world.clock.advance(LEASE_MS);
+    closing.abort();
+    expect(log.at('warn').at(-1)).toBe('In the last minute, 1 more lease was lost (notRenewed): "job:2".');
+    a.store.all(answered);
+  });
+
   it('does not count those leases once more after the line at its end', async () => {
     await holdTwenty();
     a.store.all(away);

@@ -61,9 +61,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Like {@link acquire}, but resolves to `null` when a resource is busy: locked, not free within `waitMs`, or its queue
-   * is full. Waits only with `waitMs` in the options of this call: its default is 0 here, and that of the module does
-   * not count. The wait is that of {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
+   * Like {@link acquire}, but resolves to `null` when a resource is busy: locked, not free within `waitMs`, or its
+   * queue is full. Waits only with `waitMs` in the options of this call: its default is 0 here, and that of the module
+   * does not count. The wait is that of {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -228,8 +228,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Adopts a lease as {@link adopt} does, does the work under it, and then releases it as {@link using} does. The work and
-   * all that it calls hold the lease: {@link current} returns it, and methods with `mode: 'reentrant'` enter it.
+   * Adopts a lease as {@link adopt} does, does the work under it, and then releases it as {@link using} does. The work
+   * and all that it calls hold the lease: {@link current} returns it, and methods with `mode: 'reentrant'` enter it.
    *
    * @param text what `transfer()` returned
    * @throws LeaseLostError when the lease has ended, or was adopted before; then the work is not called

@@ -4,8 +4,8 @@ const STORAGE_KEY = Symbol.for('nestjs-redis-lock:service-classes:1');
 const shared = globalThis as { [STORAGE_KEY]?: Set<Type> };
 
 /**
- * The `RedisLockService` of each copy of this package that the process has loaded. Nest injects by class, and a CommonJS
- * library in an ES module application has a class of its own.
+ * The `RedisLockService` of each copy of this package that the process has loaded. Nest injects by class, and a
+ * CommonJS library in an ES module application has a class of its own.
  */
 const serviceClasses = (shared[STORAGE_KEY] ??= new Set());
 

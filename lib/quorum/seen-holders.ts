@@ -51,7 +51,9 @@ function thatFit(holders: SeenHolder[][]): SeenHolder[][] {
   return best.length === 1 ? best : [];
 }
 
-/** The lease began with the last vote of the first majority, and ends when so many votes have ended that none is left. */
+/**
+ * The lease began with the last vote of the first majority, and ends when so many votes have ended that none is left.
+ */
 function asOneHolder(seen: readonly SeenHolder[], majority: number): SeenHolder {
   const last = Math.min(majority, seen.length) - 1;
   const descending = (values: number[]): number => values.sort((a, b) => b - a)[last]!;

@@ -87,9 +87,8 @@ export interface InboxListener {
 }
 
 /**
- * The channel on which this instance learns of its grants, and of what it waits for without taking it: latches that open,
- * resources that are free. There is one subscription, made at
- * start-up, whatever the instance waits for.
+ * The channel on which this instance learns of its grants, and of what it waits for without taking it: latches that
+ * open, resources that are free. There is one subscription, made at start-up, whatever the instance waits for.
  */
 export class Inbox {
   /** Resolves when it was open for the first time. */

@@ -6,7 +6,9 @@ import type { Runtime } from '../store/runtime.js';
 /** The observers are told of a call that has waited for so long. */
 export const LONG_WAIT_MS = 5_000;
 
-/** Whether calls for this resource are expected to wait: candidates of a leadership wait for as long as another leads. */
+/**
+ * Whether calls for this resource are expected to wait: candidates of a leadership wait for as long as another leads.
+ */
 export function isExpectedToWait(resource: string): boolean {
   return resource.startsWith(LEADER_PREFIX);
 }

@@ -13,7 +13,9 @@ import { withTimeout } from '../store/ask.js';
  */
 export const PLACE_MS = 10_000;
 
-/** A message makes this process ask at most this often: any client with access to the channels can send more of them. */
+/**
+ * A message makes this process ask at most this often: any client with access to the channels can send more of them.
+ */
 const LOOK_EVERY_MS = 100;
 
 /** What waiting for something that is not taken needs. */
@@ -24,9 +26,9 @@ export type WaitDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults' 
 export type WaitingCall = PendingCall<void, WaitLimits>;
 
 /**
- * All calls of this process that wait for the same, and take nothing: for a latch to open, or for a resource to be free.
- * They ask the store together, so a thousand calls cost Redis no more than one. Each question renews the place of this
- * process among those that are told, and finds a message lost.
+ * All calls of this process that wait for the same, and take nothing: for a latch to open, or for a resource to be
+ * free. They ask the store together, so a thousand calls cost Redis no more than one. Each question renews the place of
+ * this process among those that are told, and finds a message lost.
  */
 export abstract class SharedWait<Reply> extends Asker<Reply> {
   protected readonly calls = new Set<WaitingCall>();

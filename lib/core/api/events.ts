@@ -53,7 +53,9 @@ export type LockEvent =
   | { type: 'releaseFailed'; resource: string; fencingToken: number; error: LockError }
   /** A renewal was not confirmed. It is tried again until the lease ends. */
   | { type: 'renewalFailed'; resource: string; fencingToken: number; error: LockError }
-  /** A renewal was confirmed after `failures` in a row had failed. `failedForMs` counts from when the first was sent. */
+  /**
+   * A renewal was confirmed after `failures` in a row had failed. `failedForMs` counts from when the first was sent.
+   */
   | { type: 'renewalRecovered'; resource: string; fencingToken: number; failures: number; failedForMs: number }
   /**
    * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not

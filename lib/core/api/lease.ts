@@ -72,8 +72,8 @@ export interface Lease extends AsyncDisposable {
    */
   downgrade(): Promise<void>;
   /**
-   * Releases some of several permits of a semaphore, and keeps the rest under this lease. Waiting calls that now fit are
-   * granted at once.
+   * Releases some of several permits of a semaphore, and keeps the rest under this lease. Waiting calls that now fit
+   * are granted at once.
    *
    * @param count 1 to one less than the lease has; `release()` releases all of them
    * @throws InvalidLockOptionsError for another count, before `minHoldMs` is over, and when its mode is not `semaphore`

@@ -64,8 +64,8 @@ export interface LockOptions {
   maxHoldMs?: number;
   /**
    * How long the resource stays taken at least, counted from the grant by the clock of Redis. A lease can be released
-   * earlier: its holder goes on at once, and other callers get the resource when this time is over. A lease that is lost
-   * ends as always, also before this time is over. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   * earlier: its holder goes on at once, and other callers get the resource when this time is over. A lease that is
+   * lost ends as always, also before this time is over. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0

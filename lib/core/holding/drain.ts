@@ -5,7 +5,9 @@ import type { ActiveHolds } from './active-holds.js';
 /** The real one: tests may replace the global function later. */
 const { setImmediate } = globalThis;
 
-/** A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign. */
+/**
+ * A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign.
+ */
 const UNNOTICED_MS = 250;
 
 interface DrainDeps {

@@ -272,8 +272,8 @@ export class StoreLease {
 }
 
 /**
- * Until when a lease may be trusted: counted from the moment its command was *sent*, so that the time on the wire is never
- * given away, less an allowance for the drift between this process's clock and the clock of Redis (1 % + 2 ms).
+ * Until when a lease may be trusted: counted from the moment its command was *sent*, so that the time on the wire is
+ * never given away, less an allowance for the drift between this process's clock and the clock of Redis (1 % + 2 ms).
  *
  * @see https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ (validity time and clock drift)
  */

@@ -155,7 +155,9 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return result;
   }
 
-  /** After the demotion: waits for the work, as long as no other instance may lead meanwhile, and releases the lease. */
+  /**
+   * After the demotion: waits for the work, as long as no other instance may lead meanwhile, and releases the lease.
+   */
   async end(): Promise<void> {
     const allDone = Promise.all([this.#work.whenDone(), this.callbacksDone()]);
     await Promise.race([allDone, this.#forfeited.promise]);

@@ -103,8 +103,8 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
 }
 
 /**
- * Releases some permits of a semaphore. One at a time: see {@link Hold.inOrder}. The command names how many are left, so
- * it releases none twice, however often it is executed.
+ * Releases some permits of a semaphore. One at a time: see {@link Hold.inOrder}. The command names how many are left,
+ * so it releases none twice, however often it is executed.
  *
  * @returns false if the lock is lost
  * @throws LockUnavailableError when the store does not answer. The permits may then be free already, or soon: until

@@ -115,8 +115,8 @@ export function failurePause({ failures }: AttemptLog, random: Random): number {
 }
 
 /**
- * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or timed
- * out. The reply to an attempt may come while a later one is under way.
+ * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or
+ * timed out. The reply to an attempt may come while a later one is under way.
  *
  * The subclass says what is sent, what a reply means, and when the alarm rings.
  */

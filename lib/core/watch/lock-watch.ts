@@ -8,8 +8,8 @@ import { PLACE_MS, SharedWait, type WaitDeps, type WaitingCall } from '../acquir
 export type WatchDeps = WaitDeps & { readonly store: LockStore };
 
 /**
- * All calls of this process that wait until one resource is free. A call ends when the resource was free at a moment after
- * the call began: by an answer to a question that was sent after that, or by a message about such a question.
+ * All calls of this process that wait until one resource is free. A call ends when the resource was free at a moment
+ * after the call began: by an answer to a question that was sent after that, or by a message about such a question.
  */
 export class LockWatch extends SharedWait<WatchReply> {
   readonly #id: string;

@@ -34,8 +34,8 @@ type Given =
  *
  * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
  *
- * The compiler does not check `onBusy` against the method: what it returns is the response of the request, and a call of
- * the method itself never returns it.
+ * The compiler does not check `onBusy` against the method: what it returns is the response of the request, and a call
+ * of the method itself never returns it.
  *
  * The key function runs before the pipes and sees what the client sent: `/orders/7` and `/orders/07` are two keys, even
  * with ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key`
@@ -47,8 +47,8 @@ type Given =
  * ```
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
- *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class is
- *   no controller, or it is a field resolver of GraphQL
+ *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class
+ *   is no controller, or it is a field resolver of GraphQL
  */
 export function LockHandler(given: Given): MethodDecorator {
   return (target, propertyKey, descriptor) => {

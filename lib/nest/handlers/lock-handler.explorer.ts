@@ -21,8 +21,8 @@ const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
- * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held. Warns
- * where that is not certain. One explorer for each lock service.
+ * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held.
+ * Warns where that is not certain. One explorer for each lock service.
  */
 export class LockHandlerExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');

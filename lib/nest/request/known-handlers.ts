@@ -18,8 +18,8 @@ export const OF_OTHER_PACKAGES = [
 export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
 
 /**
- * What decorators leave on a class or a method that make no handler of it: those of Nest itself, and those whose methods
- * are called without interceptors. Any other key may belong to a package that runs interceptors.
+ * What decorators leave on a class or a method that make no handler of it: those of Nest itself, and those whose
+ * methods are called without interceptors. Any other key may belong to a package that runs interceptors.
  */
 const NO_HANDLERS = new Set([
   ...ON_CONTROLLERS,

@@ -125,7 +125,10 @@ const BOOTS = [
     name: 'closed-with-a-lease',
     text:
       LEASE_LEFT +
-      module('RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, shutdown: { drainMs: 300 } })', 'Orders'),
+      module(
+        'RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, keyPrefix: process.env.KEY_PREFIX!, shutdown: { drainMs: 300 } })',
+        'Orders',
+      ),
     says: /Closing: waiting up to 300 ms \(shutdown\.drainMs\) for .*"never".*\n[^]*"never"/,
     starts: true,
   },

@@ -7,14 +7,20 @@ import { PLACE_MS, SharedWait, type WaitDeps, type WaitingCall } from '../acquir
 
 export type WatchDeps = WaitDeps & { readonly store: LockStore };
 
+/** A question to the store: as which watcher it was sent, and when. */
+interface Question {
+  readonly id: string;
+  readonly sentAt: number;
+}
+
 /**
  * All calls of this process that wait until one resource is free. A call ends when the resource was free at a moment
  * after the call began: by an answer to a question that was sent after that, or by a message about such a question.
  */
 export class LockWatch extends SharedWait<WatchReply> {
-  readonly #id: string;
-  /** When each of the last questions was sent, by its mark. */
-  readonly #sentAt: number[] = [];
+  #id: string;
+  /** The last questions, by their marks. */
+  readonly #questions: Question[] = [];
   #asked = 0;
   /** Whether the store still has this process among the watchers, as far as is known. */
   #isWatching = false;
@@ -36,16 +42,19 @@ export class LockWatch extends SharedWait<WatchReply> {
 
   /** The message proves that the resource was free, unless it says nothing of when this process asked. */
   freed({ mark, isFor }: FreedMessage): void {
-    if (!isFor(this.#id)) return;
-    const sentAt = mark === undefined ? undefined : this.#sentAt[mark];
+    const question = mark === undefined ? undefined : this.#questions[mark];
+    if (!isFor(question?.id ?? this.#id)) return;
     this.#isWatching = false;
-    if (sentAt !== undefined) this.#succeed(sentAt);
+    if (question) this.#succeed(question.sentAt);
     if (!this.isOver) this.look();
   }
 
   protected send(sentAt: number): Promise<WatchReply> {
     const mark = this.#asked++ % MARKS;
-    this.#sentAt[mark] = sentAt;
+    // No mark comes twice with one id: otherwise a copy of an old message would count for a new question. The watch of
+    // the old id ends by itself.
+    if (mark === 0 && this.#asked > 1) this.#id = createOwnerId(this.deps.store.clientId, this.deps.random);
+    this.#questions[mark] = { id: this.#id, sentAt };
     return this.deps.store.watch({ resource: this.name, id: this.#id, mark }, PLACE_MS);
   }
 

@@ -202,6 +202,29 @@ describe('waitUntilFree', () => {
     });
   });
 
+  it('is not ended by an old message, however many questions later it is sent again', async () => {
+    const lease = await a.locks.acquire('stock');
+    b.store.isDeaf = true;
+    const first = track(wait({ waitMs: Infinity }));
+    await settle();
+    await lease.release();
+    await a.locks.acquire('stock');
+    const [old] = b.store.freedMessages;
+    b.store.isDeaf = false;
+    await world.clock.advance(1);
+    const second = track(wait({ waitMs: Infinity }));
+    b.store.deliverFreed(old!);
+    await settle();
+    // An hour is more questions than there are marks.
+    for (let minute = 0; minute < 60; minute++) {
+      await world.clock.advance(60_000);
+      b.store.deliverFreed(old!);
+      await settle();
+    }
+    expect(b.store.sent('watch').length).toBeGreaterThan(2_000);
+    expect([first.state, second.state]).toEqual(['fulfilled', 'pending']);
+  });
+
   it('finds out that the holder has died when the lease is over, also where it ends in a moment', async () => {
     await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
     const waiting = track(wait());

@@ -172,13 +172,15 @@ export class StoreLease {
     );
   }
 
+  /** A caller that has entered it asks for a longer minimum. */
+  raiseMinHold(minHoldMs: number): void {
+    this.minHoldMs = Math.max(this.minHoldMs, minHoldMs);
+  }
+
   /** For how long the resource stays taken if it is released now; `undefined` if the release frees it. */
   retention(): Retention | undefined {
-    const { minHoldMs } = this;
-    if (minHoldMs === 0) return undefined;
-    // The grant was earlier than this process learned of it. The allowance for the drift of the clocks is on top.
-    const leftMs = Math.ceil(this.beganAt + leaseFor(minHoldMs) - this.clock.now());
-    return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
+    // The grant was earlier than this process learned of it.
+    return retentionSince(this.beganAt, this.minHoldMs, this.clock.now());
   }
 
   /** A new lease begins on it, with a larger token. */
@@ -279,6 +281,18 @@ export class StoreLease {
  */
 export function validUntil(sentAt: number, leaseMs: number): number {
   return sentAt + leaseMs - (leaseMs * 0.01 + 2);
+}
+
+/**
+ * For how long a resource stays taken that is released now; `undefined` if the release frees it.
+ *
+ * @param since not before the grant
+ */
+export function retentionSince(since: number, minHoldMs: number, now: number): Retention | undefined {
+  if (minHoldMs === 0) return undefined;
+  // With the allowance for the drift of the clocks on top.
+  const leftMs = Math.ceil(since + leaseFor(minHoldMs) - now);
+  return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
 }
 
 /** The lease to ask for where it is to be trusted for `validMs`. */

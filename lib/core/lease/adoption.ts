@@ -17,7 +17,7 @@ import {
 import { type OptionsOf, OptionTable } from '../api/option-table.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
-import { StoreLease, validUntil } from '../holding/store-lease.js';
+import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
 /** What `locks.adopt()` takes. Options that are left out have the default of the module. */
@@ -95,6 +95,8 @@ export class Adoption {
     let isOver = false;
     let lease: SingleLease | undefined;
     const isWanted = () => !isOver || (lease?.isHeld() ?? false);
+    // Also if this call gives up: the minimum is that of the process which was granted the lease.
+    orphanReleases.retain(next, { retention: () => retentionSince(startedAt, minHoldMs, clock.now()) });
     try {
       for (;;) {
         if (closing.aborted) throw new LockShutdownError(resource);

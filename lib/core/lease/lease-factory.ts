@@ -109,15 +109,17 @@ export class LeaseFactory {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
         // Its token is the largest of them. So the next holder of a part needs a token from Redis, which is larger
         // still.
-        const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0 };
+        // It has no minimum until its caller gets all of them.
+        const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
         const lease = this.#acquireOne(name, part);
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
+      for (const { hold } of leases) hold.storeLease.raiseMinHold(options.minHoldMs);
       const lease = new CompositeLease(leases);
       return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
-      await Promise.allSettled(leases.toReversed().map((lease) => lease.discard()));
+      await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }
   }
@@ -156,18 +158,21 @@ export class LeaseFactory {
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
     const { storeLease } = hold;
-    if (options.minHoldMs > storeLease.minHoldMs) storeLease.minHoldMs = options.minHoldMs;
     const lease = new SingleLease(hold, this.deps, options.mode);
+    const entered = (): SingleLease => {
+      storeLease.raiseMinHold(options.minHoldMs);
+      return lease;
+    };
     if (hold.mode === 'read') {
       // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
       await hold.inOrder(() => Promise.resolve());
-      if (hold.isHeld()) return lease;
+      if (hold.isHeld()) return entered();
       await lease.end().catch(() => {});
       throw hold.lossError();
     }
     const answer = await hold.inOrder(() => sendDepth(hold, this.deps, options.attemptTimeoutMs));
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-    if (answer.outcome === 'answered' && hold.isHeld()) return lease;
+    if (answer.outcome === 'answered' && hold.isHeld()) return entered();
     await lease.end().catch(() => {});
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
       throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);

@@ -245,13 +245,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this;
   }
 
-  /** Releases a lease that its caller never gets: the whole call has failed, so there is no minimum. */
-  discard(): Promise<void> {
-    const { hold } = this;
-    if (hold.depth === 1) hold.storeLease.minHoldMs = 0;
-    return this.end();
-  }
-
   /** Releases it, in any async context. */
   end(): Promise<void> {
     if (this.#ending) return this.#ended(this.#ending);

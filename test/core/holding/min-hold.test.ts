@@ -4,6 +4,7 @@ import { gate, track } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import {
+  brokenAfter,
   failing,
   grantLost,
   lostOnTheWay,
@@ -252,6 +253,19 @@ describe('a lease with minHoldMs', () => {
     expect(a.store.sent('retain')).toEqual([]);
   });
 
+  it('leaves no longer minimum to a lease that was entered again in vain', async () => {
+    const reentrant = { mode: 'reentrant' } as const;
+    await b.locks.acquire('there');
+    await a.locks.using('stock', reentrant, async () => {
+      const several = a.locks.acquire(['stock', 'there'], { ...reentrant, ...MIN, waitMs: 0 });
+      await expect(several).rejects.toThrow('there');
+      a.store.next('setDepth', failing('refused'));
+      await expect(a.locks.acquire('stock', { ...reentrant, ...MIN })).rejects.toThrow('refused');
+    });
+    expect(releases(a)).toEqual(['release']);
+    expect(isFree()).toBe(true);
+  });
+
   it('is kept, each part of it, where it is of several resources', async () => {
     await a.locks.using(['stock', 'there'], MIN, async () => {});
     expect(a.store.sent('retain').map(({ resource }) => resource)).toEqual(['there', 'stock']);
@@ -268,6 +282,34 @@ describe('a lease with minHoldMs', () => {
       expect(isFree()).toBe(false);
       await world.clock.advance(1);
       expect(isFree()).toBe(true);
+    });
+
+    it.each<[string, Parameters<typeof a.store.next>[1]]>([
+      ['while the answer is on its way', replyLost],
+      ['and the command is not answered', brokenAfter],
+    ])('is kept where the call that adopts it gives up %s', async (_, fate) => {
+      const text = await (await a.locks.acquire('stock', MIN)).transfer();
+      b.store.fates.transfer = fate;
+      const adopting = track(b.locks.adopt(text, { waitMs: 300 }));
+      await world.clock.advance(1_000);
+      expect(adopting.state).toBe('rejected');
+      await world.clock.advance(3_999);
+      expect(isFree()).toBe(false);
+      await world.clock.advance(1);
+      expect(isFree()).toBe(true);
+    });
+
+    it('is kept where the process that adopts it shuts down meanwhile', async () => {
+      const text = await (await a.locks.acquire('stock', MIN)).transfer();
+      const ready = gate();
+      b.store.next('transfer', repliedWhen(ready.opened));
+      const adopting = track(b.locks.adopt(text));
+      await settle();
+      void b.locks.shutdown(0);
+      ready.open();
+      await world.clock.advance(1_000);
+      expect(adopting.state).toBe('rejected');
+      expect(isFree()).toBe(false);
     });
 
     it('is kept for as long as the process says that adopts it', async () => {

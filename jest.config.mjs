@@ -4,7 +4,7 @@ import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs'
 /** Rooms whose tests start servers. All other tests of lib/ need none. */
 const WITH_SERVERS = [
   'test/quorum/servers',
-  'test/redis/{faults,leases,processes,queue,topologies,wire}',
+  'test/redis/{faults,leases,processes,queue,rights,topologies,wire}',
   'test/scripts/servers',
   'test/support/network',
 ];

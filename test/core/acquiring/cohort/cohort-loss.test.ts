@@ -1,8 +1,8 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
-import { gate, track, type Tracked } from '../../support/expect/tracked.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, repliedWhen } from '../../../support/world/scripted-store.js';
+import { gate, track, type Tracked } from '../../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
 const DEADLINE_MS = LEASE_MS - 32;

@@ -1,7 +1,7 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { gate, track } from '../../support/expect/tracked.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { gate, track } from '../../../support/expect/tracked.js';
 
 describe('passing a lease on inside the process', () => {
   let world: LockWorld;

@@ -1,7 +1,7 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { LockStoreError } from '../../../../lib/core/store/lock-store.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import {
   executedWhen,
   failing,
@@ -9,8 +9,8 @@ import {
   lostOnTheWay,
   repliedWhen,
   replyLost,
-} from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+} from '../../../support/world/scripted-store.js';
+import { gate, track } from '../../../support/expect/tracked.js';
 
 describe('a rotation: release, and acquire for the next in line, in one command', () => {
   let world: LockWorld;

@@ -9,7 +9,6 @@ import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
-import { LockUnavailableError } from './api/errors.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
@@ -101,20 +100,7 @@ export class LockClient {
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
     const runtime: Runtime = { store, clock, random, alarms, observers, orphanReleases, closing, defaults };
-    const watchdog = new Watchdog(
-      store,
-      clock,
-      ({ storeLease, fencingToken }, cause) => {
-        const { resource } = storeLease.owner;
-        const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
-        observers.emit({ type: 'renewalFailed', resource, fencingToken, error });
-      },
-      ({ storeLease, fencingToken }, { failures, since }) => {
-        const { resource } = storeLease.owner;
-        const failedForMs = clock.now() - since;
-        observers.emit({ type: 'renewalRecovered', resource, fencingToken, failures, failedForMs });
-      },
-    );
+    const watchdog = new Watchdog(store, clock, observers);
     const context = new LockContext();
     const active = new ActiveHolds();
     const localQueues = new LocalQueues(runtime);

@@ -218,18 +218,15 @@ export class LocalQueue implements WaiterListener {
   }
 
   full(now: number): void {
-    const { call } = this.#waiter!;
-    this.#dismissFirst(call, queueFull(this, call.options, 'redis', now));
+    this.#dismissFirst(queueFull(this, this.#waiter!.call.options, 'redis', now));
   }
 
   mismatched(found: FoundInUse): void {
-    const { call } = this.#waiter!;
-    this.#dismissFirst(call, mismatched(this.resource, call.options, found));
+    this.#dismissFirst(mismatched(this.resource, this.#waiter!.call.options, found));
   }
 
   refused(): void {
-    const { call } = this.#waiter!;
-    this.#dismissFirst(call, unavailable(this.resource, this.log));
+    this.#dismissFirst(unavailable(this.resource, this.log));
   }
 
   #waiterFor(call: PendingCall): StoreWaiter {
@@ -281,17 +278,18 @@ export class LocalQueue implements WaiterListener {
       return;
     }
     const next = this.#waiting.first;
-    if (!next || !waiter.suits(next)) return this.#dismissFirst(call, error);
+    if (!next || !waiter.suits(next)) return this.#dismissFirst(error);
     this.#waiting.delete(next);
     waiter.continueFor(next);
     call.fail(error);
   }
 
-  /** The call fails, and its waiter ends with it. */
-  #dismissFirst(call: PendingCall, error: Error): void {
-    this.#waiter!.withdraw();
+  /** The call of the waiter fails, and the waiter ends with it. */
+  #dismissFirst(error: Error): void {
+    const waiter = this.#waiter!;
+    waiter.withdraw();
     this.#waiter = undefined;
-    call.fail(error);
+    waiter.call.fail(error);
     this.#goOn();
   }
 

@@ -1,7 +1,9 @@
 import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
-import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
-import type { Holder, RenewalTrouble, StoreLease } from './store-lease.js';
+import { LockUnavailableError } from '../api/errors.js';
+import type { LockObservers } from '../api/events.js';
+import { asStoreError, type LockStore } from '../store/lock-store.js';
+import type { Holder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
@@ -34,8 +36,7 @@ export class Watchdog {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-    private readonly onRenewalFailed: (holder: Holder, error: LockStoreError) => void,
-    private readonly onRenewedAgain: (holder: Holder, trouble: RenewalTrouble) => void,
+    private readonly observers: LockObservers,
   ) {}
 
   /** How many leases it watches. */
@@ -127,8 +128,8 @@ export class Watchdog {
         if (!isOwner) storeLease.takenOver();
         else if (storeLease.trouble) this.#renewedAgain(storeLease);
       },
-      (error: unknown) => {
-        const cause = asStoreError(error);
+      (reason: unknown) => {
+        const cause = asStoreError(reason);
         const { since = sentAt, failures = 0 } = storeLease.trouble ?? {};
         storeLease.trouble = { since, failures: failures + 1, cause };
         const present = storeLease.holders.find((each) => each.isHeld());
@@ -136,15 +137,26 @@ export class Watchdog {
         const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
         storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
         this.watch(present);
-        this.onRenewalFailed(present, cause);
+        const { resource } = storeLease.owner;
+        const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
+        this.observers.emit({ type: 'renewalFailed', resource, fencingToken: present.fencingToken, error });
       },
     );
   }
 
   #renewedAgain(storeLease: StoreLease): void {
-    const trouble = storeLease.trouble!;
+    const { failures, since } = storeLease.trouble!;
     storeLease.trouble = undefined;
     const present = storeLease.holders.find((each) => each.isHeld());
-    if (present) this.onRenewedAgain(present, trouble);
+    if (!present) return;
+    const { resource } = storeLease.owner;
+    const failedForMs = this.clock.now() - since;
+    this.observers.emit({
+      type: 'renewalRecovered',
+      resource,
+      fencingToken: present.fencingToken,
+      failures,
+      failedForMs,
+    });
   }
 }

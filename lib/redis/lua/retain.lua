@@ -59,10 +59,12 @@ end
 -- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
 -- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
 local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
-if isQueue and sentAt then
+-- Another program may have written the queue. The lock is kept all the same.
+local waiting = isQueue and sentAt and string.match(first or '', '^(.*)/')
+if waiting then
   local terms = 'kept ' .. left .. ' ' .. sentAt
   local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(first, '^(.*)/'),
+  redis.pcall('PUBLISH', prefix .. 'inbox:' .. waiting,
     redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
 end
 return 1

@@ -523,7 +523,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   end
 
   local seen, count, members = '', 1, {}
-  if lock and not lock.used then
+  if lock and lock.owner then
     members = { lock.owner, lock.token, ttl, 1 }
   elseif lock and not isCut then
     -- 8 of so many fields are members, because 6 at most are not.
@@ -536,7 +536,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
     count = #members / 4
     -- There may be more. Of readers, used says how many.
-    if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used end
+    if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count end
   end
   for index = 1, math.min(#members, 32), 4 do
     local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
@@ -1088,10 +1088,12 @@ end
 -- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
 -- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
 local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
-if isQueue and sentAt then
+-- Another program may have written the queue. The lock is kept all the same.
+local waiting = isQueue and sentAt and string.match(first or '', '^(.*)/')
+if waiting then
   local terms = 'kept ' .. left .. ' ' .. sentAt
   local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(first, '^(.*)/'),
+  redis.pcall('PUBLISH', prefix .. 'inbox:' .. waiting,
     redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
 end
 return 1
@@ -1210,7 +1212,7 @@ local ttl = 1
 if lock and not lock.isPartial then ttl = math.max(1, holderTtl(KEYS[1])) end
 
 local seen, count, members = '', 1, {}
-if lock and not lock.used then
+if lock and lock.owner then
   members = { lock.owner, lock.token, ttl, 1 }
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
@@ -1223,7 +1225,7 @@ elseif lock and not isCut then
   end
   count = #members / 4
   -- There may be more. Of readers, used says how many.
-  if #fields == 28 then count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used end
+  if #fields == 28 then count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count end
 end
 for index = 1, math.min(#members, 32), 4 do
   local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0

@@ -112,6 +112,17 @@ describe('a lease with minHoldMs, on a real Redis', () => {
     expect(await semaphore.available()).toBe(1);
   });
 
+  it.each([
+    ['has no client', ['1', 'nobody']],
+    ['is alone', []],
+  ])('is kept where another program has written a queue whose first waiter %s', async (_, owner) => {
+    const { locks } = await start();
+    const lease = await locks.acquire('x', { minHoldMs: 60_000 });
+    await admin().zadd('lock:{x}:waiters', '1', ' 1 exclusive 9000000000000 0', ...owner);
+    await lease.release();
+    expect(await admin().pttl('lock:{x}')).toBeGreaterThan(50_000);
+  });
+
   it('is seen by a caller that only waits until the resource is free', async () => {
     const [a, b] = [await start(), await start()];
     await (await a.locks.acquire('x', { minHoldMs: 700, leaseMs: 60_000 })).release();

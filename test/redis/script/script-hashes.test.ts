@@ -3,7 +3,7 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
-  acquire: 'db1472f61b4e198664074d893756b10bd824ba87 24790',
+  acquire: '4541dc2b1515d64f32d9b8b187b381fdc2d42d88 24796',
   claimTick: 'cf0a7e446a14d5dbc8713c827ae386675968d08b 11228',
   countDown: '0ad9fe491e6a591fbcbfa1fd5c569155e1c499c7 2670',
   downgrade: '88d73b148eb744e059f176194aeceed808d4caeb 16335',
@@ -18,15 +18,15 @@ const EXPECTED = {
   raiseToken: 'a5e71fde6cffd74c0f73b02c9d7abdb5941b1cd6 2205',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',
   release: '8c2f0ed0f7f18947c0c32edb03492381435cd421 16304',
-  retain: '1cba665285ef34edebc200fff54b61eb5b4035e9 17823',
+  retain: '6410260964221b51beed21b31ce1bcf1c9e7d7f7 17943',
   renew: '929f67676a9b104d95633bd8eeb53a4867f62d82 9151',
   resize: '5d67e926e94b1cb4f1768e416bd3658b1ca0290f 15354',
-  rotate: 'cc47730a20fd262dc5bc90f0b7b6e53c485adc14 24660',
+  rotate: 'a0c582cd5d9f438b952deb83922c9f4729454267 24666',
   setDepth: 'c405257f09c90189d06f693db8a34261e4e3595d 1716',
   transfer: 'f1d40d1a2161a6f1a67606d25b0e84da3a94a177 9726',
   verify: 'caa4ab4835437cf57ec419e5893252c5d10e8077 1514',
   waitForLatch: '56e53f608aed304df8aeff81cfc261d1ec5ce676 1961',
-  watch: '7e7728f456f451d3ba659f1b8180a09fd8b47378 18179',
+  watch: 'e8f1eb765c128b64dde3be833a4b7bdee957f9ec 18185',
 };
 
 describe('the text of every script', () => {

@@ -7,7 +7,7 @@
 -- something else, the text is empty or short, and nothing else is different.
 
 local seen, count, members = '', 1, {}
-if lock and not lock.used then
+if lock and lock.owner then
   members = { lock.owner, lock.token, ttl, 1 }
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
@@ -20,7 +20,7 @@ elseif lock and not isCut then
   end
   count = #members / 4
   -- There may be more. Of readers, used says how many.
-  if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used end
+  if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count end
 end
 for index = 1, math.min(#members, 32), 4 do
   local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0

@@ -20,7 +20,7 @@ describe('the holders that a quorum sees', () => {
     });
   });
 
-  it('are not those of a minority, and nobody where the votes are split', () => {
+  it('are not those of a minority, and none where the votes are split', () => {
     expect(mergeSeen([seen(holder('a', 32)), seen(holder('a', 32)), seen(holder('b', 64))], 0, 2)!.list).toMatchObject([
       { instanceId: 'a' },
     ]);

@@ -9,9 +9,9 @@ export type LockEvent =
   /** A lease begins. */
   | { type: 'acquired'; resource: string; mode: LockMode; fencingToken: number; waitedMs: number; attempts: number }
   /**
-   * A call has waited for 5 s, and waits on. It is told once for each call, and not of the candidates of a leadership.
-   * `holders` are up to 8 of the holders, as the last answer named them; `holderCount` tells how many there are, 0 if
-   * that is not known.
+   * A call has waited for 5 s, and waits on. There is one such event for each call, and none for the candidates of a
+   * leadership. `holders` has up to 8 of the holders, as the last answer named them. `holderCount` says how many there
+   * are; 0 if that is not known.
    */
   | {
       type: 'waiting';

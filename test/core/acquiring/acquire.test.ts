@@ -191,7 +191,7 @@ describe('acquiring', () => {
       expect(eventsOf(b, 'notAcquired')).toMatchObject([{ error: { code: 'LOCK_BUSY' } }]);
     });
 
-    it('gives null where the queue is full', async () => {
+    it('resolves to null where the queue is full', async () => {
       await a.locks.acquire('stock');
       track(b.locks.acquire('stock'));
       expect(await b.locks.tryAcquire('stock', { waitMs: 1_000, maxWaiters: 1 })).toBeNull();

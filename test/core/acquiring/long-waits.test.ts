@@ -130,7 +130,7 @@ describe('a call that waits for long', () => {
     expect(b.locks.countWaiting()).toBe(0);
   });
 
-  it('costs a call that is granted before no timer more', async () => {
+  it('adds no timer to a call that is granted earlier', async () => {
     const lease = await a.locks.acquire('stock');
     const next = a.locks.acquire('stock');
     expect(a.locks.stats().alarms).toBe(1);

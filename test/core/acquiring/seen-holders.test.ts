@@ -124,7 +124,7 @@ describe('the holders in an error', () => {
     expect((waiting.error as Error).message).toMatch(/^"y" is held by a for 1 s; waited 1 s/);
   });
 
-  it('of a full queue are those whom it waits for', async () => {
+  it('of a full queue are those that its calls wait for', async () => {
     await a.locks.acquire('stock');
     const first = b.locks.acquire('stock', { maxWaiters: 1 });
     await settle();

@@ -63,7 +63,7 @@ describe('waitUntilFree', () => {
     await expectNothingLeft();
   });
 
-  it('delays nobody: it has no place, and the next one gets the resource as if it were not there', async () => {
+  it('delays no caller: it has no place, and the next one gets the resource as if it were not there', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(wait({ waitMs: 3_000 }));
     const next = track(a.locks.acquire('stock', { cohort: 0 }));
@@ -108,7 +108,7 @@ describe('waitUntilFree', () => {
     expect(waiting.state).toBe('fulfilled');
   });
 
-  it('ends for all of them by one message, where a resource is let go and taken again at once', async () => {
+  it('ends for all of them by one message, where a resource is released and taken again at once', async () => {
     const lease = await a.locks.acquire('stock');
     const waits = [track(wait()), track(wait({}, a))];
     await settle();

@@ -133,7 +133,7 @@ class WatchSimulation {
       run();
       await clock.advance(0);
     }
-    // All is well again, and in the end the resource is let go: no call waits for ever.
+    // All is well again, and in the end the resource is released: no call waits for ever.
     await clock.advance(60_000);
   }
 

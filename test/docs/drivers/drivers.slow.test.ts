@@ -144,7 +144,7 @@ async function generatePrismaClient(folder: string, model: string): Promise<void
   await run(process.execPath, [program, 'generate', '--schema', schema], { cwd: folder, env, timeout: 60_000 });
 }
 
-/** Compiles all files of the folder, and gives what the compiler says. */
+/** Compiles all files of the folder, and returns what the compiler says. */
 function compile(folder: string): string[] {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile.bind(ts.sys));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);

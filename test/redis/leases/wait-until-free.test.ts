@@ -28,7 +28,7 @@ describe('waitUntilFree on Redis', () => {
   const wait = ({ locks }: LockInstance, options: object = LONG) => locks.watches.waitUntilFree('a', options);
   const untilWatching = (count: number) => eventually(async () => expect(await admin().zcard(QUEUE)).toBe(count));
 
-  it('a release that nobody watches runs three commands, and sends the names of three keys', async () => {
+  it('a release that no process watches runs three commands, and sends the names of three keys', async () => {
     const { locks } = await start();
     await (await locks.acquire('a')).release();
     const lease = await locks.acquire('a');
@@ -161,7 +161,7 @@ describe('waitUntilFree on Redis', () => {
     spy.disconnect();
   });
 
-  it('tells a crowd in bounded steps, and leaves nobody waiting', async () => {
+  it('tells a crowd in bounded steps, and leaves no process waiting', async () => {
     const [holder, other] = [await start(), await start()];
     const told = new Set<string>();
     const lease = await holder.locks.acquire('a');
@@ -232,7 +232,7 @@ describe('waitUntilFree on Redis', () => {
   it.each([
     ['of the queue', QUEUE],
     ['of the lock', 'lock:{a}'],
-  ])("refuses where somebody else's key stands in the place %s, and changes nothing", async (_what, key) => {
+  ])('refuses where a key of another program stands in the place %s, and changes nothing', async (_what, key) => {
     const { locks } = await start();
     for (const isHeld of [false, true]) {
       await admin().flushall();

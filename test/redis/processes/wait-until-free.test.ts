@@ -25,7 +25,7 @@ describe('processes that wait until a resource is free', () => {
     expect(await admin().exists('lock:{import}', 'lock:{import}:waiters')).toBe(0);
   });
 
-  it('go on although they were stopped when the resource was let go', async () => {
+  it('go on although they were stopped when the resource was released', async () => {
     const [holder, stopped, awake] = (await startProcesses(3)) as [LockProcess, LockProcess, LockProcess];
     await holder.ask('acquire', 'import');
     const waiting = track(stopped.ask('waitUntilFree', 'import', WAIT_MS));
@@ -39,7 +39,7 @@ describe('processes that wait until a resource is free', () => {
     await eventually(() => expect(waiting.state).toBe('fulfilled'));
   });
 
-  it('delay nobody when they are killed, and nothing of them stays', async () => {
+  it('delay no other process when they are killed, and leave nothing', async () => {
     const [holder, killed, awake] = (await startProcesses(3)) as [LockProcess, LockProcess, LockProcess];
     await holder.ask('acquire', 'import');
     killed.ask('waitUntilFree', 'import', WAIT_MS).catch(() => undefined);

@@ -220,7 +220,7 @@ export function describeSemaphoreSize(createSubject: () => Promise<Subject>): vo
       expect(await stateOf()).toEqual([[1], 2]);
     });
 
-    it('grants nobody where fewer are left than are held, after a resize', async () => {
+    it('grants no waiter where fewer are left than are held, after a resize', async () => {
       const owner = await world.holding(world.holder, ALL);
       await holder.resize('stock', 1);
       const waiter = await world.queued(a, permits(1, 1));

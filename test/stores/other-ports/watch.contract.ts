@@ -178,7 +178,7 @@ export function describeWatch(createSubject: () => Promise<Subject>, features = 
     expect(await subject.isEmpty()).toBe(true);
   });
 
-  it('is told when the lease has ended, by the next one who comes', async () => {
+  it('is told when the lease has ended, by the next caller', async () => {
     const owner = await world.held();
     await one.begin(5);
     await world.leaseEnds(owner);

@@ -57,7 +57,7 @@ export class LockModel {
   readonly gone = new Set<string>();
   /** The grants by message, in order. Whoever reads them empties it. */
   readonly told: OwnedGrant[] = [];
-  /** The messages that a resource was free. Whoever reads them empties it. */
+  /** The messages that a resource was free. Reading them empties the list. */
   readonly toldFree: ModelWatcher[] = [];
   holders: Holder[] = [];
   waiters: Waiter[] = [];

@@ -103,8 +103,8 @@ export class LockReentryError extends LockError {
 
   static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
     return new LockReentryError(
-      `This async context already holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever ` +
-        `(mode ${wanted}). Use mode: 'reentrant' for both, or do not lock it again further down.`,
+      `This async context already holds ${quoteResource(resource)} (mode ${held}), so this call (mode ${wanted}) ` +
+        `would wait for itself for ever. Use mode: 'reentrant' for both, or do not lock it again further down.`,
       resource,
     );
   }

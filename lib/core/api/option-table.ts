@@ -2,6 +2,7 @@ import {
   checkBoolean,
   checkFunction,
   checkInteger,
+  checkIntegerOrInfinity,
   checkIsObject,
   checkOneOf,
   checkSignal,
@@ -56,9 +57,7 @@ export function patience(): Option<number> {
 
 /** How many of something, `min` or more, or `Infinity`. */
 export function countOrInfinity(min: number, unit: string): Option<number> {
-  return new Option<number>((option, value) => {
-    if (value !== Infinity) checkInteger(option, value, min, Number.MAX_SAFE_INTEGER, unit);
-  }, undefined);
+  return new Option<number>((option, value) => checkIntegerOrInfinity(option, value, min, unit), undefined);
 }
 
 export function flag(): Option<boolean> {

@@ -15,11 +15,25 @@ const LONGEST_NAME = 40;
 
 /** Checks an integer option in a range, both ends included. */
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
-  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
+  if (isIntegerBetween(value, min, max)) return;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
   throw new InvalidLockOptionsError(
-    `${option} must be an integer from ${min} to ${max} (${unit}), not ${describeValue(value)}.`,
+    `${option} must be an integer ${range} (${unit}), not ${describeValue(value)}.`,
     option,
   );
+}
+
+/** Checks an integer option that may be `Infinity`. */
+export function checkIntegerOrInfinity(option: string, value: unknown, min: number, unit: string): void {
+  if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be an integer of ${min} or more (${unit}) or Infinity, not ${describeValue(value)}.`,
+    option,
+  );
+}
+
+function isIntegerBetween(value: unknown, min: number, max: number): boolean {
+  return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
 export function checkBoolean(option: string, value: unknown): void {
@@ -77,9 +91,10 @@ export function checkIsObject(where: string, options: unknown): asserts options 
 /** The error for an unknown option. It suggests the option that was probably meant. */
 export function unknownOption(where: string, name: string, known: readonly string[]): InvalidLockOptionsError {
   const near = nearest(name, known);
+  const isPlural = where.endsWith(' options');
   return new InvalidLockOptionsError(
-    `${where} does not know the option ${describeValue(name)}. ` +
-      (near ? `Did you mean ${near}?` : `It knows: ${known.join(', ')}.`),
+    `${where} ${isPlural ? 'do' : 'does'} not know the option ${describeValue(name)}. ` +
+      (near ? `Did you mean ${near}?` : `${isPlural ? 'They know' : 'It knows'}: ${known.join(', ')}.`),
     name,
   );
 }

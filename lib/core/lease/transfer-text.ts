@@ -36,7 +36,7 @@ export function decodeLeases(text: unknown): LeaseTransfer[] {
     }
   }
   throw new InvalidLockOptionsError(
-    'The text passed to adopt() is not a text that transfer() returned. Pass it whole and unchanged.',
+    'The text to adopt is not one that transfer() returned. Pass it whole and unchanged.',
     'text',
   );
 }

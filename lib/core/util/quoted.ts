@@ -10,10 +10,11 @@ export function quote(text: string, longest = 80): string {
   return escapeUnsafe(JSON.stringify(cut));
 }
 
-/** Names a list for a message or a log: the first few of it, and how many more there are. */
+/** Names a list for a message or a log: the first few of it, each once, and how many more there are. */
 export function quoteSome(texts: readonly string[], most = 5): string {
-  const named = texts.slice(0, most).map((text) => quote(text));
-  return named.join(', ') + (texts.length > most ? ` and ${texts.length - most} more` : '');
+  const distinct = [...new Set(texts)];
+  const named = distinct.slice(0, most).map((text) => quote(text));
+  return named.join(', ') + (distinct.length > most ? ` and ${distinct.length - most} more` : '');
 }
 
 /** Escapes the unsafe characters of a text that is already quoted. */

@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { formatDuration } from '../../core/util/durations.js';
 import { loggerOf } from './logger-of.js';
 import { see } from './see.js';
 
@@ -35,6 +36,12 @@ export class StartLog {
       `The application starts, but ${troubles.length} of ${nodes} nodes cannot be reached: ${troubles.join('; ')}. ` +
         `${effect}. ${see('the-application-starts')}`,
     );
+  }
+
+  /** What could not be reached at the start, is connected now. */
+  connected(servers: number, afterMs: number): void {
+    const what = servers === 1 ? 'Redis' : `all ${servers} nodes`;
+    this.#logger.log(`Connected to ${what}, ${formatDuration(afterMs)} after the start.`);
   }
 
   /** Locks in memory, in production. */

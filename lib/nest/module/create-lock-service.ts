@@ -87,7 +87,10 @@ async function createOnRedis(options: ResolvedModuleOptions, log: StartLog): Pro
     inBackground: true,
   });
   const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
-  if (!isReached) log.unreachable(store.describeTrouble());
+  if (!isReached) {
+    log.unreachable(store.describeTrouble());
+    logWhenConnected([store], log);
+  }
   const keepAlive = () => store.keepAlive();
   return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store), keepAlive };
 }
@@ -109,7 +112,10 @@ async function createOnQuorum(
   const tickNodes = stores.map((node) => new RedisTickStore(node));
   const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
   const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
-  if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
+  if (troubles.length > 0) {
+    log.unreachableNodes(stores.length, troubles);
+    logWhenConnected(stores, log);
+  }
   const tickStore = new QuorumTickStore(store, tickNodes, clock, random);
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
   return { store, tickStore, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
@@ -138,6 +144,14 @@ async function connectAll(
   const refusal = stores.find((store) => store.inboxRefusal)?.inboxRefusal;
   if (refusal) log.noInbox(refusal);
   return reached;
+}
+
+/** Logs that the trouble of the start is over. */
+function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
+  const since = SYSTEM_CLOCK.now();
+  void Promise.all(stores.map((store) => store.whenStarted())).then(() =>
+    log.connected(stores.length, SYSTEM_CLOCK.now() - since),
+  );
 }
 
 /** Logs a line for all servers that lack the same rights. */

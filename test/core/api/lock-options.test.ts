@@ -13,11 +13,12 @@ function complaint(options: unknown): InvalidLockOptionsError {
 }
 
 const LEASE = 'an integer from 50 to 86400000';
-const WAIT = 'an integer from 0 to 9007199254740991';
-const HOLD = 'an integer from 50 to 9007199254740991';
+const WAIT = 'an integer of 0 or more (milliseconds) or Infinity';
+const COHORT_TIME = 'an integer of 0 or more (milliseconds), not';
+const HOLD = 'an integer of 50 or more (milliseconds)';
 const ATTEMPT = 'an integer from 10 to 60000';
 const COHORT = 'an integer from 0 to 31';
-const WAITERS = 'an integer from 1 to 9007199254740991';
+const WAITERS = 'an integer of 1 or more (waiters)';
 
 describe('lock options', () => {
   it.each<[keyof LockOptions, unknown, string, string]>([
@@ -43,9 +44,9 @@ describe('lock options', () => {
     ['cohort', 1.5, COHORT, '1.5'],
     ['cohort', Infinity, COHORT, 'Infinity'],
     ['cohort', true, COHORT, 'true'],
-    ['cohortMs', -1, WAIT, '-1'],
-    ['cohortMs', Infinity, WAIT, 'Infinity'],
-    ['cohortMs', '10', WAIT, '"10"'],
+    ['cohortMs', -1, COHORT_TIME, '-1'],
+    ['cohortMs', Infinity, COHORT_TIME, 'Infinity'],
+    ['cohortMs', '10', COHORT_TIME, '"10"'],
     ['maxWaiters', 0, WAITERS, '0'],
     ['maxWaiters', -1, WAITERS, '-1'],
     ['maxWaiters', Infinity, WAITERS, 'Infinity'],
@@ -75,12 +76,12 @@ describe('lock options', () => {
     ['maxWaiter', 'maxWaiters'],
   ])('do not know %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(
-      `lock options does not know the option "${wrong}". Did you mean ${right}?`,
+      `lock options do not know the option "${wrong}". Did you mean ${right}?`,
     );
   });
 
   it('list what they know where nothing is near', () => {
-    expect(complaint({ somethingElse: 1 }).message).toContain('It knows: mode, leaseMs, waitMs, watchdog');
+    expect(complaint({ somethingElse: 1 }).message).toContain('They know: mode, leaseMs, waitMs, watchdog');
   });
 
   it.each([[null], ['leaseMs'], [5], [[]]])('are no %p', (options) => {
@@ -106,7 +107,7 @@ describe('lock options', () => {
   it('cut a name that is no name, and do not look for what it may have meant', () => {
     const { message } = complaint({ [`leaseMs${'s'.repeat(20_000)}`]: 1 });
     expect(message.length).toBeLessThan(400);
-    expect(message).toContain('It knows: mode');
+    expect(message).toContain('They know: mode');
   });
 
   it.each<[LockOptions]>([

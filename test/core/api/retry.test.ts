@@ -20,7 +20,10 @@ describe('fixedInterval', () => {
     [{}, /fixedInterval\.intervalMs must be an integer from 1 to 86400000 \(milliseconds\), not undefined/],
     [{ intervalMs: 0 }, /from 1 to 86400000.*not 0/],
     [{ intervalMs: 1.5 }, /not 1\.5/],
-    [{ intervalMs: 10, maxAttempts: 0 }, /fixedInterval\.maxAttempts must be an integer from 1 .* \(attempts\), not 0/],
+    [
+      { intervalMs: 10, maxAttempts: 0 },
+      /fixedInterval\.maxAttempts must be an integer of 1 or more \(attempts\) or Infinity, not 0/,
+    ],
     [{ interval: 10 }, /Did you mean intervalMs\?/],
   ])('refuses %p', (options, why) => {
     expect(() => fixedInterval(options as never)).toThrow(why);

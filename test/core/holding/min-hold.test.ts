@@ -352,6 +352,6 @@ describe('a lease with minHoldMs', () => {
   });
 
   it('is no option of a leadership', () => {
-    expect(() => a.locks.campaign('leader', MIN as object)).toThrow('does not know the option "minHoldMs"');
+    expect(() => a.locks.campaign('leader', MIN as object)).toThrow('do not know the option "minHoldMs"');
   });
 });

@@ -89,7 +89,9 @@ describe('when the application closes', () => {
 
   it('says what it waits for, and how that ended', async () => {
     const { app, locks, log } = await startJobs(20_000);
-    const leases = await Promise.all(Array.from({ length: 7 }, (_, index) => locks.acquire(`order:${index}`)));
+    const readers = Array.from({ length: 2 }, () => locks.acquire('order:0', { mode: 'read' }));
+    const others = Array.from({ length: 6 }, (_, index) => locks.acquire(`order:${index + 1}`));
+    const leases = await Promise.all([...readers, ...others]);
     const closing = app.close();
     const lines = () => log.lines.filter(({ context }) => context === 'RedisLock');
     await eventually(() => expect(lines()).toHaveLength(1));
@@ -99,7 +101,7 @@ describe('when the application closes', () => {
       {
         level: 'log',
         message:
-          'Closing: waiting up to 20 s (shutdown.drainMs) for 7 leases: ' +
+          'Closing: waiting up to 20 s (shutdown.drainMs) for 8 leases: ' +
           '"order:0", "order:1", "order:2", "order:3", "order:4" and 2 more.',
       },
       { level: 'log', message: expect.stringMatching(/^Closing: all leases were released after [\d.]+ m?s\.$/) },

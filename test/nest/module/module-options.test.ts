@@ -12,7 +12,7 @@ const bad: [string, unknown, string][] = [
   ['leaseMs', NaN, 'not NaN.'],
   ['leaseMs', Infinity, 'not Infinity.'],
   ['leaseMs', '30000', 'not "30000".'],
-  ['waitMs', -1, 'waitMs must be an integer from 0 to 9007199254740991 (milliseconds), not -1.'],
+  ['waitMs', -1, 'waitMs must be an integer of 0 or more (milliseconds) or Infinity, not -1.'],
   ['watchdog', 'yes', 'watchdog must be true or false, not "yes".'],
   ['attemptTimeoutMs', 9, 'attemptTimeoutMs must be an integer from 10 to 60000 (milliseconds), not 9.'],
   ['keyPrefix', '', 'keyPrefix must be 1 to 100 characters without braces or white space, not "".'],

@@ -147,6 +147,11 @@ describe('an application on Redis', () => {
     expect(error.message).toContain('Redis could not acquire "quick": not connected to Redis at 127.0.0.1');
     await own.restart();
     await eventually(async () => expect(await reports.quick()).toBe('quickly'));
+    await eventually(() =>
+      expect(log.at('log').filter((line) => line.startsWith('Connected'))).toEqual([
+        expect.stringMatching(/^Connected to Redis, [\d.]+ m?s after the start\.$/),
+      ]),
+    );
     await app.close();
     await own.stop();
   });

@@ -157,22 +157,17 @@ export class LeaseFactory {
     this.#checkReentry(hold, options);
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
-    const { storeLease } = hold;
     const lease = new SingleLease(hold, this.deps, options.mode);
-    const entered = (): SingleLease => {
-      storeLease.raiseMinHold(options.minHoldMs);
-      return lease;
-    };
     if (hold.mode === 'read') {
       // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
       await hold.inOrder(() => Promise.resolve());
-      if (hold.isHeld()) return entered();
+      if (hold.isHeld()) return enteredWith(options, lease);
       await lease.end().catch(() => {});
       throw hold.lossError();
     }
     const answer = await hold.inOrder(() => sendDepth(hold, this.deps, options.attemptTimeoutMs));
     if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-    if (answer.outcome === 'answered' && hold.isHeld()) return entered();
+    if (answer.outcome === 'answered' && hold.isHeld()) return enteredWith(options, lease);
     await lease.end().catch(() => {});
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
       throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
@@ -195,4 +190,10 @@ export class LeaseFactory {
 function mayEnter(held: LockMode, wanted: LockMode): boolean {
   if (held === 'write') return wanted === 'write' || wanted === 'read';
   return held === wanted && (held === 'reentrant' || held === 'read');
+}
+
+/** Only from now on does its minimum count: an entry that fails leaves none. */
+function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
+  lease.hold.storeLease.raiseMinHold(minHoldMs);
+  return lease;
 }

@@ -255,10 +255,12 @@ export class LockClient {
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
     const decoded = decodeLeases(text);
-    const { minHoldMs } = options;
-    const parts = minHoldMs === undefined ? decoded : decoded.map((part) => ({ ...part, minHoldMs }));
+    const parts = decoded.map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
-    const lease = await this.#adoption.adopt(parts, fillLockOptions({ ...options, leaseMs }, this.#deps.defaults));
+    // The terms are checked for the part that stays taken longest.
+    const minHoldMs = parts.reduce((longest, part) => Math.max(longest, part.minHoldMs), 0);
+    const filled = fillLockOptions({ ...options, leaseMs, minHoldMs }, this.#deps.defaults);
+    const lease = await this.#adoption.adopt(parts, filled);
     return origin ? this.#deps.leaks.track(lease, origin) : lease;
   }
 

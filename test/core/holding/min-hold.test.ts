@@ -312,6 +312,16 @@ describe('a lease with minHoldMs', () => {
       expect(isFree()).toBe(false);
     });
 
+    it.each([
+      [{ maxHoldMs: 1_000 }, 'minHoldMs must be at most maxHoldMs (1000), not 5000'],
+      [{ watchdog: false, leaseMs: 1_000 }, 'minHoldMs must be at most leaseMs (1000) where watchdog is false'],
+    ])('is not adopted where it could not be kept: %j', async (options, message) => {
+      const text = await (await a.locks.acquire('stock', MIN)).transfer();
+      await expect(b.locks.adopt(text, options)).rejects.toThrow(message);
+      await expect(b.locks.adopt(text, { ...options, minHoldMs: 500 })).resolves.toBeDefined();
+      expect(b.store.commands).toHaveLength(1);
+    });
+
     it('is kept for as long as the process says that adopts it', async () => {
       const text = await (await a.locks.acquire('stock', MIN)).transfer();
       await (await b.locks.adopt(text, { minHoldMs: 0 })).release();

@@ -30,6 +30,7 @@ class SlowNode {
       return new Promise(() => {});
     },
     listen: (listener: GrantListener) => (this.#listener = listener),
+    listenForFreed: () => {},
     close: async () => {},
   } as unknown as LockStore;
 

@@ -102,11 +102,15 @@ export class Candidate {
     return true;
   }
 
-  /** A node announces when it will be free. The lock may be free when a majority is. */
-  onRetained(index: number, { leftMs, isFor }: RetentionNotice): void {
+  /**
+   * A node announces when it will be free. The lock may be free when a majority is. Where it was asked anew since, its
+   * answer says more, and the message may be a copy of an old one.
+   */
+  onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: RetentionNotice): void {
     const { clock, majority, retained } = this.deps;
     const atNode = this.atNodes[index]!;
-    if (this.#state !== 'collecting' || !this.#queueing || !isFor(atNode.owner.id)) return;
+    if (this.#state !== 'collecting' || !this.#queueing || askedAt < Math.floor(this.#queueing.sentAt)) return;
+    if (!isFor(atNode.owner.id)) return;
     const now = clock.now();
     atNode.freeAt = now + leftMs;
     const ends = this.atNodes.map(({ vote, freeAt }) => (vote ? now : freeAt)).filter((end) => end !== undefined);

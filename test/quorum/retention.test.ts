@@ -1,5 +1,6 @@
 import type { LockOwner } from '../../lib/core/store/lock-store.js';
 import { track } from '../support/expect/tracked.js';
+import { settle } from '../support/world/fake-clock.js';
 import { QuorumWorld, type QuorumClient } from '../support/world/quorum-world.js';
 
 const MIN = { minHoldMs: 500 };
@@ -88,5 +89,19 @@ describe('a lease with minHoldMs, on a quorum', () => {
     world.servers[1]!.tellRetained('stock', 0);
     await world.clock.advance(50);
     expect(two.links[0]!.sent).toBe(sent + 1);
+  });
+
+  it('sends no waiter to ask by messages that were true before it asked anew', async () => {
+    await world.until(one.locks.acquire('stock'));
+    track(two.locks.acquire('stock', { waitMs: Infinity }));
+    await world.clock.advance(50);
+    for (const distance of world.distances) distance.latencyMs = () => 2_500;
+    for (const server of world.servers) server.tellRetained('stock', 0);
+    await settle();
+    for (const distance of world.distances) distance.latencyMs = () => 1;
+    await world.clock.advance(2_495);
+    const { sent } = two.links[0]!;
+    await world.clock.advance(10);
+    expect(two.links[0]!.sent).toBe(sent);
   });
 });

@@ -1,5 +1,4 @@
 import { Interval } from '@nestjs/schedule';
-import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   JOB_OPTIONS,
@@ -12,7 +11,7 @@ import {
 /** The options of `@SingletonInterval`. */
 export type SingletonIntervalOptions = SingletonJobOptions;
 
-const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
+const RANGE = ['intervalMs', 100, 2 ** 31 - 1] as const;
 /** How early a timer may fire after the last one, in milliseconds, and as a share of the interval if that is less. */
 const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
@@ -36,12 +35,9 @@ export function SingletonInterval<N extends string | number>(
   nameOrMs: N,
   ...rest: TimedJobArguments<N, SingletonIntervalOptions>
 ): JobMethodDecorator {
-  const { ms, options: given } = readTimedJob(nameOrMs, rest);
-  checkInteger('intervalMs', ms, 100, LONGEST_INTERVAL_MS);
-  const intervalMs = ms as number;
-  const options = given as SingletonIntervalOptions;
-  const keepMs = Math.floor(intervalMs - Math.min(TIMER_SLACK.ms, intervalMs * TIMER_SLACK.share));
-  const schedule = options?.name === undefined ? Interval(intervalMs) : Interval(options.name, intervalMs);
+  const { ms, options } = readTimedJob<SingletonIntervalOptions>(nameOrMs, rest, RANGE);
+  const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
+  const schedule = options?.name === undefined ? Interval(ms) : Interval(options.name, ms);
   return singletonMethod(
     (where) => resolveJobOptions(options, where, JOB_OPTIONS),
     schedule,

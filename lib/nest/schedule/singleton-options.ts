@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkText, describeValue } from '../../core/api/validation.js';
+import { checkInteger, checkText, describeValue } from '../../core/api/validation.js';
 import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
@@ -106,16 +106,21 @@ export type TimedJobArguments<N extends string | number, O extends SingletonJobO
  * Reads the arguments of a job with a time in milliseconds. Options that are no object are refused later, when the
  * method is known for the message.
  *
- * @throws InvalidLockOptionsError when the name is stated twice
+ * @param range what the time is called in a message, the shortest and the longest one
+ * @throws InvalidLockOptionsError when the time is out of range, or the name is stated twice
  */
-export function readTimedJob(
+export function readTimedJob<O extends SingletonJobOptions>(
   nameOrMs: string | number,
   rest: readonly unknown[],
-): { readonly ms: unknown; readonly options: unknown } {
-  const [ms, options = {}] = typeof nameOrMs === 'string' ? rest : [nameOrMs, ...rest];
-  if (typeof nameOrMs !== 'string' || options === null || typeof options !== 'object') return { ms, options };
-  const { name } = options as SingletonJobOptions;
-  if (name === undefined) return { ms, options: { ...options, name: nameOrMs } };
+  range: readonly [option: string, min: number, max: number],
+): { readonly ms: number; readonly options: O } {
+  const [given, options = {}] = typeof nameOrMs === 'string' ? rest : [nameOrMs, ...rest];
+  const [option, min, max] = range;
+  checkInteger(option, given, min, max);
+  const job = { ms: given as number, options: options as O };
+  if (typeof nameOrMs !== 'string' || options === null || typeof options !== 'object') return job;
+  const { name } = job.options;
+  if (name === undefined) return { ...job, options: { ...job.options, name: nameOrMs } };
   throw new InvalidLockOptionsError(
     `The name of a job is stated twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
       'Leave it out of the options.',

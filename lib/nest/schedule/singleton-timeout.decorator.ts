@@ -1,6 +1,5 @@
 import { Timeout } from '@nestjs/schedule';
 import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { checkInteger } from '../../core/api/validation.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   JOB_OPTIONS,
@@ -22,7 +21,7 @@ export interface SingletonTimeoutOptions extends SingletonJobOptions {
   onceWithinMs?: number;
 }
 
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+const RANGE = ['timeoutMs', 0, 2 ** 31 - 1] as const;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const TIMEOUT_OPTIONS = new OptionTable({
@@ -49,12 +48,9 @@ export function SingletonTimeout<N extends string | number>(
   nameOrMs: N,
   ...rest: TimedJobArguments<N, SingletonTimeoutOptions>
 ): JobMethodDecorator {
-  const { ms, options: given } = readTimedJob(nameOrMs, rest);
-  checkInteger('timeoutMs', ms, 0, LONGEST_TIMEOUT_MS);
-  const timeoutMs = ms as number;
-  const options = given as SingletonTimeoutOptions;
+  const { ms, options } = readTimedJob<SingletonTimeoutOptions>(nameOrMs, rest, RANGE);
   const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
-  const schedule = options?.name === undefined ? Timeout(timeoutMs) : Timeout(options.name, timeoutMs);
+  const schedule = options?.name === undefined ? Timeout(ms) : Timeout(options.name, ms);
   return singletonMethod(
     (where) => resolveJobOptions(options, where, TIMEOUT_OPTIONS),
     schedule,

@@ -12,8 +12,8 @@
 --        5  the largest number of waiters the contender accepts
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
 --          again; its lease starts anew
---        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders as
---          seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again
+--        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
+--          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again
 --        { 'mismatch', TTL, mode, permits }: the resource is in use in another mode, or with another number of
 --          permits
 

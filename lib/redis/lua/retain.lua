@@ -1,6 +1,7 @@
--- Releases like release.lua, but what the owner holds stays taken until its minimum is over, counted from the grant: the
--- fencing token tells when that was. No owner holds it then. The field or the text of the owner goes on under an id that
--- nobody can have made, so no late command of the old owner changes anything, and inspect still shows the instance.
+-- Releases like release.lua, but what the owner holds stays taken until its minimum is over, counted from the grant:
+-- the fencing token tells when that was. No owner holds it then. The field or the text of the owner goes on under an id
+-- that no process can have made, so no late command of the old owner changes anything, and inspect still shows the
+-- instance.
 --
 -- KEYS   1  lock
 --        2  queue

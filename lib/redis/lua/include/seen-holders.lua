@@ -1,10 +1,10 @@
--- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text: "mode count", and then "client token
--- heldMs ttlMs permits" of each, at most 8. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of
--- the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
+-- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text: "mode count", and then "client
+-- token heldMs ttlMs permits" of each, at most 8. '' where no holder is known. Needs clock.lua; lock; and ttl, what is
+-- left of the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
 --
--- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at random:
--- a look at all of them would have no bound. Without the right to HRANDFIELD, and where another program has written
--- something else, the text is empty or short, and nothing else is different.
+-- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at
+-- random: a look at all of them would have no bound. Without the right to HRANDFIELD, and where another program has
+-- written something else, the text is empty or short, and nothing else is different.
 
 local seen, count, members = '', 1, {}
 if lock and lock.owner then

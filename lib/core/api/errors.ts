@@ -144,8 +144,8 @@ export class LockQueueFullError extends LockError {
     const processes = isOne ? '1 process' : `${maxWaiters} processes`;
     const waiting = where === 'process' ? `${count(maxWaiters, 'call')} of this process` : processes;
     super(
-      `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting (maxWaiters)` +
-        `${isKnown(seen) ? `, and it is held by ${describeHolders(seen)}` : ''}. ` +
+      `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
+        `(maxWaiters)${isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : ''}. ` +
         `Do less under the lock, accept less work, or raise maxWaiters.`,
       resource,
     );

@@ -26,7 +26,7 @@ export function notOpened(
     attempts,
     ttlMs,
     NO_HOLDERS,
-    `The latch ${quoteResource(name)} did not open within ${formatDuration(waitedMs)}: ${remaining} of ${count} count-downs ` +
-      `${remaining === 1 ? 'is' : 'are'} missing. Raise waitMs, or find out which process has not counted down.`,
+    `The latch ${quoteResource(name)} did not open within ${formatDuration(waitedMs)}: ${remaining} of ${count} ` +
+      `count-downs ${remaining === 1 ? 'is' : 'are'} missing. Raise waitMs, or find out which process has not counted down.`,
   );
 }

@@ -174,8 +174,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const { storeLease } = this.hold;
     if (!storeLease.retention()) return;
     throw new InvalidLockOptionsError(
-      `This lease keeps all its permits until its minHoldMs (${storeLease.minHoldMs}) is over. Call releasePermits later, ` +
-        'or acquire the permits in two leases.',
+      `This lease keeps all its permits until its minHoldMs (${storeLease.minHoldMs}) is over. Call releasePermits ` +
+        'later, or acquire the permits in two leases.',
       'minHoldMs',
     );
   }

@@ -28,8 +28,8 @@ export const WAIT_UNTIL_FREE_OPTIONS = new OptionTable({
 export function checkWatched(resource: unknown): string {
   if (!Array.isArray(resource)) return checkResource(resource, 'waitUntilFree');
   throw new InvalidLockOptionsError(
-    'waitUntilFree() takes one resource, not an array: several resources are free at different moments. To see each of them ' +
-      'free once, pass one call for each to Promise.all(). To have all of them at once, acquire them.',
+    'waitUntilFree() takes one resource, not an array: several resources are free at different moments. To see ' +
+      'each of them free once, pass one call for each to Promise.all(). To have all of them at once, acquire them.',
     'resource',
   );
 }

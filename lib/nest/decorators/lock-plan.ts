@@ -228,7 +228,8 @@ export function readKey<A extends readonly unknown[]>(
 export function checkIsFilledIn(option: string, text: string, where: string, remedy = 'Write it in backticks.'): void {
   if (!text.includes('${')) return;
   throw new InvalidLockOptionsError(
-    `The ${option} of ${where} is ${describeValue(text)}. In plain quotes, \${...} is not replaced by a value. ${remedy}`,
+    `The ${option} of ${where} is ${describeValue(text)}. In plain quotes, \${...} is not replaced by a value. ` +
+      remedy,
     option,
   );
 }

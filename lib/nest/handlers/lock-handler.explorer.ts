@@ -62,16 +62,16 @@ export class LockHandlerExplorer implements OnModuleInit {
     if (hasMetadataOf(method, ON_CONTROLLERS)) {
       throw neverRuns(
         where,
-        'the method is a route or a message pattern, but its class is a provider. Add the class to the controllers of ' +
-          'its module',
+        'the method is a route or a message pattern, but its class is a provider. Add the class to the controllers ' +
+          'of its module',
       );
     }
     if (!mayBeHandler(prototype.constructor, method)) {
       throw neverRuns(
         where,
         'no decorator makes the method a route or a message pattern of a controller, a message of a gateway, a query ' +
-          'or a mutation, and Nest runs interceptors only for these. Add that decorator, or use @DistributedLock, which ' +
-          'locks every call of the method',
+          'or a mutation, and Nest runs interceptors only for these. Add that decorator, or use @DistributedLock, ' +
+          'which locks every call of the method',
       );
     }
     this.#warnedOf.add(where);

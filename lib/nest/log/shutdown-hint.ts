@@ -15,8 +15,8 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
   const look = (): void => {
     if (closing.aborted || process.listenerCount('SIGTERM') > 0) return;
     logger.log(
-      `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay taken ` +
-        `for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
+      `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
+        `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
         `See docs/guide/development.md.`,
     );
   };

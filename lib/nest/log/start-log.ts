@@ -66,8 +66,8 @@ export class StartLog {
     }
     if (helpful.length > 0) {
       this.#logger.warn(
-        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock up to ` +
-          `a second late, and errors may not name the holders. ${ACL_PAGE}`,
+        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
+          `up to a second late, and errors may not name the holders. ${ACL_PAGE}`,
       );
     }
   }

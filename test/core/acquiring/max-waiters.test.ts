@@ -100,7 +100,7 @@ describe('maxWaiters', () => {
         retryAfterMs: 2_900,
       });
       expect((late.error as Error).message).toContain(
-        '1 process is already waiting (maxWaiters), and it is held by a for 100 ms',
+        '1 process is already waiting (maxWaiters), and the resource is held by a for 100 ms',
       );
       expect(world.server.listWaiters('stock')).toEqual(['b']);
       expect(c.store.commands.map(({ verb }) => verb)).toEqual(['acquire']); // nothing to withdraw

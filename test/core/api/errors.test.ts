@@ -110,7 +110,7 @@ describe('errors', () => {
       );
       expect(full('process', 2, seen(holder('a')))).toBe(
         'The queue for "order:7" is full: 2 calls of this process are already waiting (maxWaiters), ' +
-          'and it is held by a for 42 s',
+          'and the resource is held by a for 42 s',
       );
       expect(full('redis', 3)).toBe('The queue for "order:7" is full: 3 processes are already waiting (maxWaiters)');
     });

@@ -1,5 +1,6 @@
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
-import { type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { fencingTickOf } from '../core/store/fencing-token.js';
 import { instanceOf } from '../core/store/owner-id.js';
 import type { WatchReply } from '../core/store/watch-store.js';
 import type {
@@ -21,6 +22,9 @@ export function requestOf({ mode, permits }: LockOwner): string {
 export function stamp({ sentAt }: Queueing): number {
   return Math.floor(sentAt);
 }
+
+/** When the ticks of the fencing tokens begin: 2020-01-01, see mint.lua. */
+const TOKENS_BEGIN = 1_577_836_800_000;
 
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
@@ -49,25 +53,31 @@ export function readRotateReply(reply: unknown, clientId: string): RotateReply {
 
 /** Reads what seen-holders.lua writes. Another program may have written the lock, so nothing is trusted. */
 function readHolders(text: string, clientId: string): SeenHolders | undefined {
-  const [mode, count, ...fields] = text.split(' ');
+  const [head, ...lines] = text.split('\n');
+  const [, mode, count, now] = /^(\w{1,9}) (\d{1,15}) (\d{13})$/.exec(head!) ?? [];
   if (!isLockMode(mode)) return undefined;
-  const list = records(fields, 5).flatMap(([client, ...numbers]): SeenHolder[] => {
-    const [fencingToken, heldMs, ttlMs, permits] = numbers.map(Number) as [number, number, number, number];
-    if (client === '?' || fencingToken === 0 || !numbers.every(isCount)) return [];
-    const instanceId = instanceOf(`${client}/`);
-    const holder = { instanceId, isThisProcess: client === clientId, mode, fencingToken, ttlMs, heldMs };
-    return [mode === 'semaphore' ? { ...holder, permits } : holder];
-  });
+  const list = lines.flatMap((line) => readHolder(line, mode, Number(now), clientId));
+  if (list.length === 0) return undefined;
   list.sort((a, b) => a.fencingToken - b.fencingToken);
-  return list.length === 0 ? undefined : { list, count: isCount(count) ? Number(count) : list.length };
+  // Where there are not more than were named, those whose lease is over do not count.
+  return { list: list.slice(0, MAX_SEEN_HOLDERS), count: Number(count) > lines.length ? Number(count) : list.length };
+}
+
+/** @returns nothing for a line that is wrong, or for a lease that is over */
+function readHolder(line: string, mode: LockMode, now: number, clientId: string): SeenHolder[] {
+  const [, client, ...numbers] = /^(\S{1,200}) (\d{1,7}) (\d{1,16}) (\d{13,16})$/.exec(line) ?? [];
+  if (client === undefined) return [];
+  const [permits, fencingToken, end] = numbers.map(Number) as [number, number, number];
+  if (end <= now || fencingToken === 0 || !Number.isSafeInteger(fencingToken)) return [];
+  // A token is the time of its grant, see mint.lua.
+  const heldMs = Math.max(0, now - TOKENS_BEGIN - Math.floor(fencingTickOf(fencingToken) / 100));
+  const instanceId = instanceOf(`${client}/`);
+  const holder = { instanceId, isThisProcess: client === clientId, mode, fencingToken, ttlMs: end - now, heldMs };
+  return [mode === 'semaphore' ? { ...holder, permits } : holder];
 }
 
 function isLockMode(text: string | undefined): text is LockMode {
   return LOCK_MODES.includes(text as LockMode);
-}
-
-function isCount(text: string | undefined): boolean {
-  return /^\d{1,16}$/.test(text ?? '') && Number.isSafeInteger(Number(text));
 }
 
 /** @param clientId the client that has asked */

@@ -522,29 +522,30 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     return { 'mismatch', ttl, lock.mode, lock.total or 1 }
   end
 
-  local seen, count, members = '', 1, {}
+  local seen, named, count = '', {}, 1
   if lock and lock.owner then
-    members = { lock.owner, lock.token, ttl, 1 }
+    local client = string.match(lock.owner, '^(%S+)/')
+    if client then
+      -- A token that was minted here is a number, and Lua prints 14 digits of those.
+      local token = string.format('%.0f', tonumber(lock.token) or 0)
+      named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+    end
   elseif lock and not isCut then
     -- 8 of so many fields are members, because 6 at most are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
-      local permits, token, expiry = string.match(fields[index + 1], '^(%d+) (%d+) (%d+)$')
-      if permits and tonumber(expiry) > now then
-        for _, value in ipairs({ fields[index], token, expiry - now, permits }) do members[#members + 1] = value end
-      end
+      local client = string.match(fields[index], '^(%S+)/')
+      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
     end
-    count = #members / 4
+    count = #named
     -- There may be more. Of readers, used says how many.
-    if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count end
+    if #fields == 28 then
+      count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
+    end
   end
-  for index = 1, math.min(#members, 32), 4 do
-    local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
-    -- A token is the time of its grant, see mint.lua.
-    seen = seen .. string.format(' %s %.0f %.0f %.0f %.0f', string.sub(client or '?', 1, 200), token,
-      math.max(0, now - 1577836800000 - math.floor(token / 3200)), members[index + 2], members[index + 3])
+  if named[1] then
+    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
   end
-  if seen ~= '' then seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. seen end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
     return { 'full', ttl, seen }
@@ -1211,29 +1212,30 @@ if isFree then return -1 end
 local ttl = 1
 if lock and not lock.isPartial then ttl = math.max(1, holderTtl(KEYS[1])) end
 
-local seen, count, members = '', 1, {}
+local seen, named, count = '', {}, 1
 if lock and lock.owner then
-  members = { lock.owner, lock.token, ttl, 1 }
+  local client = string.match(lock.owner, '^(%S+)/')
+  if client then
+    -- A token that was minted here is a number, and Lua prints 14 digits of those.
+    local token = string.format('%.0f', tonumber(lock.token) or 0)
+    named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+  end
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
-    local permits, token, expiry = string.match(fields[index + 1], '^(%d+) (%d+) (%d+)$')
-    if permits and tonumber(expiry) > now then
-      for _, value in ipairs({ fields[index], token, expiry - now, permits }) do members[#members + 1] = value end
-    end
+    local client = string.match(fields[index], '^(%S+)/')
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
   end
-  count = #members / 4
+  count = #named
   -- There may be more. Of readers, used says how many.
-  if #fields == 28 then count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count end
+  if #fields == 28 then
+    count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count
+  end
 end
-for index = 1, math.min(#members, 32), 4 do
-  local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
-  -- A token is the time of its grant, see mint.lua.
-  seen = seen .. string.format(' %s %.0f %.0f %.0f %.0f', string.sub(client or '?', 1, 200), token,
-    math.max(0, now - 1577836800000 - math.floor(token / 3200)), members[index + 2], members[index + 3])
+if named[1] then
+  seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
 end
-if seen ~= '' then seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. seen end
 return { ttl, seen }
 `;
 

@@ -98,7 +98,7 @@ describe('what Redis says of the holders', () => {
     await ask(other, { mode: 'exclusive' });
     const answer = (await bytes()) - before - 2 * nothing;
     const { clientId } = holder.store;
-    const seen = `exclusive 1 ${clientId} 0000000000000000 42 10000 1`;
+    const seen = `exclusive 1 1700000000000\n${clientId} 1 0000000000000000 1700000000000`;
     // *3 "queued" :10000 and the text.
     expect(answer).toBeLessThanOrEqual('*3\r\n$6\r\nqueued\r\n:10000\r\n'.length + `$00\r\n${seen}\r\n`.length + 10);
     expect(answer).toBeGreaterThan(seen.length);

@@ -1,31 +1,34 @@
--- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text: "mode count", and then "client
--- token heldMs ttlMs permits" of each, at most 8. '' where no holder is known. Needs clock.lua; lock; and ttl, what is
--- left of the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
+-- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text. Its first line is "mode count
+-- now", and each line after it a holder: "client permits token end". count is how many holders there are at least, and
+-- end the time at which the lease ends. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of
+-- the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
 --
 -- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at
--- random: a look at all of them would have no bound. Without the right to HRANDFIELD, and where another program has
--- written something else, the text is empty or short, and nothing else is different.
+-- random: a look at all of them would have no bound. Without the right to HRANDFIELD the text is empty, and nothing
+-- else is different. What another program has written is cut here, and checked by the reader: that costs Redis
+-- nothing.
 
-local seen, count, members = '', 1, {}
+local seen, named, count = '', {}, 1
 if lock and lock.owner then
-  members = { lock.owner, lock.token, ttl, 1 }
+  local client = string.match(lock.owner, '^(%S+)/')
+  if client then
+    -- A token that was minted here is a number, and Lua prints 14 digits of those.
+    local token = string.format('%.0f', tonumber(lock.token) or 0)
+    named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+  end
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
-    local permits, token, expiry = string.match(fields[index + 1], '^(%d+) (%d+) (%d+)$')
-    if permits and tonumber(expiry) > now then
-      for _, value in ipairs({ fields[index], token, expiry - now, permits }) do members[#members + 1] = value end
-    end
+    local client = string.match(fields[index], '^(%S+)/')
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
   end
-  count = #members / 4
+  count = #named
   -- There may be more. Of readers, used says how many.
-  if #fields == 28 then count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count end
+  if #fields == 28 then
+    count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
+  end
 end
-for index = 1, math.min(#members, 32), 4 do
-  local client, token = string.match(members[index], '^(%S+)/'), tonumber(members[index + 1]) or 0
-  -- A token is the time of its grant, see mint.lua.
-  seen = seen .. string.format(' %s %.0f %.0f %.0f %.0f', string.sub(client or '?', 1, 200), token,
-    math.max(0, now - 1577836800000 - math.floor(token / 3200)), members[index + 2], members[index + 3])
+if named[1] then
+  seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\n' .. table.concat(named, '\n')
 end
-if seen ~= '' then seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. seen end

@@ -69,6 +69,7 @@ describe("the operators' view", () => {
     const asked = [track(list()), track(force('stock', 32)), track(operator.locks.inspect('stock'))];
     await world.clock.advance(1_000);
     for (const { error } of asked) expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+    expect(asked[0]!.error).toMatchObject({ message: expect.stringMatching(/^Redis could not list locks: /) });
   });
 
   describe('ends a lease by force', () => {

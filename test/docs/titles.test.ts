@@ -12,6 +12,7 @@ const WORDS: Record<string, string> = {
   alerts: 'docs/operations/monitoring.md',
   warnings: 'docs/operations/logs.md',
   Jest: 'docs/guide/testing.md',
+  Vitest: 'docs/guide/testing.md',
   mocks: 'docs/guide/testing.md',
   'fake timers': 'docs/guide/testing.md',
   GraphQL: 'docs/guide/request-handlers.md',

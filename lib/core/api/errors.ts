@@ -194,7 +194,8 @@ export class LockUnavailableError extends LockError {
     cause: unknown,
   ) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    super(`Redis could not ${operation} ${quoteResource(resource)}: ${why}`, resource, { cause });
+    const what = resource === '' ? 'locks' : quoteResource(resource);
+    super(`Redis could not ${operation} ${what}: ${why}`, resource, { cause });
   }
 }
 

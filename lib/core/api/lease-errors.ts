@@ -166,7 +166,7 @@ export class LockNotHeldError extends LockError {
   override readonly code = 'LOCK_NOT_HELD';
 
   constructor(
-    /** The resource that was asked for; `undefined`: any. */
+    /** The resource that was asked for; `undefined`: any lock. Then `resource` of the error is empty. */
     resource: string | undefined,
     /** The resources that the async context holds, the innermost first. */
     readonly held: readonly string[],

@@ -61,7 +61,7 @@ export class SingletonJobExplorer implements OnModuleInit {
     const scheduler = new Scheduler(this.#discovery);
     if (methodsByJob.size > 0 && !scheduler.isImported) {
       this.#logger.warn(
-        `ScheduleModule is not imported, so ${describeJobs([...methodsByJob.keys()])} will never run by schedule. ` +
+        `ScheduleModule is not imported, so ${describeJobs([...methodsByJob.keys()])} will never be scheduled. ` +
           `Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.`,
       );
     }
@@ -71,7 +71,7 @@ export class SingletonJobExplorer implements OnModuleInit {
       if (by) switchedOff.set(by, [...(switchedOff.get(by) ?? []), job]);
     }
     for (const [by, jobs] of switchedOff) {
-      this.#logger.log(`ScheduleModule has ${by}: false, so ${describeJobs(jobs)} will not run by schedule here.`);
+      this.#logger.log(`ScheduleModule has ${by}: false, so ${describeJobs(jobs)} will not be scheduled here.`);
     }
   }
 

@@ -32,14 +32,14 @@ describe('singleton jobs that the scheduler does not run', () => {
         level: 'warn',
         context: 'RedisLockModule',
         message:
-          'ScheduleModule is not imported, so 3 singleton jobs "Reports.yearly", "often", "once" will never run by ' +
-          'schedule. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
+          'ScheduleModule is not imported, so 3 singleton jobs "Reports.yearly", "often", "once" will never be ' +
+          'scheduled. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
       },
       {
         level: 'warn',
         context: 'RedisLockModule',
         message:
-          'ScheduleModule is not imported, so the singleton job "nightly" will never run by schedule. Import ' +
+          'ScheduleModule is not imported, so the singleton job "nightly" will never be scheduled. Import ' +
           'ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
       },
     ]);
@@ -52,7 +52,7 @@ describe('singleton jobs that the scheduler does not run', () => {
     const { log } = await start({ imports: [...imports, Elsewhere], providers: [Reports, Nightly] });
     const without = await start({ imports });
     expect([...log.at('warn'), ...without.log.at('warn')]).toEqual([]);
-    expect(log.at('log').filter((line) => line.includes('will not run'))).toEqual([]);
+    expect(log.at('log').filter((line) => line.includes('will not be scheduled'))).toEqual([]);
   });
 
   it.each<[ScheduleModuleOptions, string[]]>([
@@ -66,7 +66,7 @@ describe('singleton jobs that the scheduler does not run', () => {
   ])('are said where it is meant: ScheduleModule with %j', async (options, expected) => {
     const { log } = await start({ imports: [ScheduleModule.forRoot(options), inMemory()], providers: [Reports] });
     const lines = log.at('log').filter((line) => line.startsWith('ScheduleModule has'));
-    expect(lines).toEqual(expected.map((text) => `ScheduleModule has ${text} will not run by schedule here.`));
+    expect(lines).toEqual(expected.map((text) => `ScheduleModule has ${text} will not be scheduled here.`));
     expect(log.at('warn')).toEqual([]);
   });
 });

@@ -70,7 +70,7 @@ export class LockHandlerExplorer implements OnModuleInit {
       throw neverRuns(
         where,
         'no decorator makes the method a route or a message pattern of a controller, a message of a gateway, a query ' +
-          'or a mutation, and Nest runs interceptors only for these. Add that decorator, or use @DistributedLock, ' +
+          'or a mutation, and Nest runs interceptors only for these. Add such a decorator, or use @DistributedLock, ' +
           'which locks every call of the method',
       );
     }

@@ -27,7 +27,7 @@ export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOpt
 export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
-      throw invalidConnection('a string that is not a redis:// or rediss:// URL');
+      throw invalidConnection('another string');
     }
     return fromUrl(connection.replace(/^valkey/, 'redis'));
   }
@@ -102,8 +102,8 @@ function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cl
 /** The message does not contain the value, which may have a password in it. */
 function invalidConnection(what: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `connection must be a URL such as redis://localhost:6379, ioredis options, the nodes of a cluster, or an ioredis ` +
-      `client, not ${what}.`,
+    `connection must be a URL such as redis://localhost:6379, the path of a socket, ioredis options, the nodes of a ` +
+      `cluster, or an ioredis client, not ${what}.`,
     'connection',
   );
 }

@@ -1,6 +1,6 @@
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
 import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
-import { fencingTickOf } from '../core/store/fencing-token.js';
+import { mintedAt } from '../core/store/fencing-token.js';
 import { instanceOf } from '../core/store/owner-id.js';
 import type { WatchReply } from '../core/store/watch-store.js';
 import type {
@@ -22,9 +22,6 @@ export function requestOf({ mode, permits }: LockOwner): string {
 export function stamp({ sentAt }: Queueing): number {
   return Math.floor(sentAt);
 }
-
-/** When the ticks of the fencing tokens begin: 2020-01-01, see mint.lua. */
-const TOKENS_BEGIN = 1_577_836_800_000;
 
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
@@ -69,8 +66,7 @@ function readHolder(line: string, mode: LockMode, now: number, clientId: string)
   if (client === undefined) return [];
   const [permits, fencingToken, end] = numbers.map(Number) as [number, number, number];
   if (end <= now || fencingToken === 0 || !Number.isSafeInteger(fencingToken)) return [];
-  // A token is the time of its grant, see mint.lua.
-  const heldMs = Math.max(0, now - TOKENS_BEGIN - Math.floor(fencingTickOf(fencingToken) / 100));
+  const heldMs = Math.max(0, Math.ceil(now - mintedAt(fencingToken)));
   const instanceId = instanceOf(`${client}/`);
   const holder = { instanceId, isThisProcess: client === clientId, mode, fencingToken, ttlMs: end - now, heldMs };
   return [mode === 'semaphore' ? { ...holder, permits } : holder];

@@ -182,7 +182,7 @@ describe('@LockHandler, when the application starts', () => {
     expect(error.message).toBe(
       `${where} has @LockHandler, which would never run: no decorator makes the method a route or a message pattern of ` +
         `a controller, a message of a gateway, a query or a mutation, and Nest runs interceptors only for these. Add ` +
-        `that decorator, or use @DistributedLock, which locks every call of the method.`,
+        `such a decorator, or use @DistributedLock, which locks every call of the method.`,
     );
   });
 

@@ -10,6 +10,7 @@ import { checkBoots, writeBoots } from './boots.mjs';
 import { generateApplication } from './generate.mjs';
 import { installLibrary } from './library.mjs';
 import { checkMistakes } from './mistakes.mjs';
+import { checkNight } from './night.mjs';
 import { checkStarted } from './started.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
@@ -29,6 +30,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'nest start': () => checkStarted(application, 'tsc'),
     'nest start, swc': () => checkStarted(application, 'swc'),
     'boot errors': () => checkBoots(application).then((printed) => checkPagesIn(printed, application)),
+    'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),

@@ -26,6 +26,12 @@ export class Running {
     }
   }
 
+  /** Waits until everything has ended by itself. */
+  async ends(timeoutMs) {
+    const ended = await Promise.race([this.#ended.then(() => true), sleep(timeoutMs, false, { ref: false })]);
+    if (!ended) throw new Error(`It has not ended after ${timeoutMs} ms:\n${this.output}`);
+  }
+
   /** Presses Ctrl-C, and waits until everything has ended by itself. */
   async interrupt(timeoutMs) {
     signalGroup(this.#pid, 'SIGINT');

@@ -1,0 +1,64 @@
+// What the log and the errors say when a process dies, when Redis is away, and when a process stands still.
+import assert from 'node:assert/strict';
+import { startRedisServer } from '../../../scripts/redis-server.mjs';
+import { Running } from './running.mjs';
+
+const STEP_MS = 40_000;
+
+/** The program has been compiled with the application. @returns {Promise<string>} all that was printed */
+export async function checkNight(application) {
+  const printed = await Promise.all([afterKill(application), duringOutage(application), afterStandstill(application)]);
+  return printed.join('\n');
+}
+
+/** Another process waits for a lock whose holder was killed, for longer than five seconds, and in vain. */
+async function afterKill(application) {
+  const holder = startScene(application, 'holds', { INSTANCE_ID: 'api-3' });
+  await holder.prints(/^holds$/m, STEP_MS);
+  holder.kill();
+  const waiter = startScene(application, 'waits');
+  await waiter.prints(
+    /"order:7" is held by api-3 for [\d.]+ s; waited 6 s \(asked \d+ times\)\. Raise waitMs/,
+    STEP_MS,
+  );
+  assert.match(waiter.output, /WARN.*Waiting for "order:7": held by api-3, 5\d s left\. See docs\//, waiter.output);
+  assert.match(waiter.output, /LOG.*Campaigns for 2 leaderships, and leads all of them: "nightly", "mail"/);
+  await waiter.ends(STEP_MS);
+  return waiter.output;
+}
+
+/** Twenty leases are lost: a line when it begins, a line for the losses, and a line when it is over. */
+async function duringOutage(application) {
+  const redis = await startRedisServer();
+  try {
+    const holder = startScene(application, 'outage', { REDIS_URL: redis.url });
+    await holder.prints(/^holds$/m, STEP_MS);
+    await redis.kill();
+    await holder.prints(/^lost$/m, STEP_MS);
+    await redis.start();
+    await holder.ends(STEP_MS);
+    const warnings = holder.output.split('\n').filter((line) => /WARN|ERROR/.test(line));
+    assert.equal(warnings.length, 3, holder.output);
+    const [began, lost, over] = warnings;
+    assert.match(began, /Redis could not renew "job:\d+": .*It is tried again until the lease ends\. See docs\//);
+    assert.match(lost, /The lease of "job:\d+" is no longer held: Redis confirmed no renewal for .*leaseMs \(2000\)/);
+    assert.match(over, /Redis answers again after .* Meanwhile \d+ renewals failed, and 20 leases were lost\./);
+    return holder.output;
+  } finally {
+    await redis.stop();
+  }
+}
+
+async function afterStandstill(application) {
+  const holder = startScene(application, 'standsStill');
+  await holder.ends(STEP_MS);
+  assert.match(holder.output, /this process stood still for at least \d(\.\d)? s\. .*raise leaseMs \(1000\)/);
+  return holder.output;
+}
+
+function startScene({ folder, env }, scene, special = {}) {
+  // A killed holder leaves a lock behind, which must not be in the way of the other steps.
+  const KEY_PREFIX = `${env.KEY_PREFIX}-night`;
+  const options = { cwd: folder, env: { ...env, KEY_PREFIX, ...special, NO_COLOR: '1' } };
+  return new Running(process.execPath, ['dist/night.js', scene], options);
+}

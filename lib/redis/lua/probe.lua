@@ -18,10 +18,12 @@ local function isAllowed(what, ...)
   if not string.find(said, 'NOPERM', 1, true) and not string.find(said, 'The user executing', 1, true) then return true end
   table.insert(refusals, what)
   table.insert(refusals, said)
-  return false
+  return false, string.find(said, ' key', 1, true) ~= nil
 end
 
-local isText = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
+-- Redis looks at the command first. Where it refuses the key, it refuses it to every command, so none can write.
+local isText, isKeyRefused = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
+local isSafe = isText or isKeyRefused
 isAllowed('fence', 'EXISTS', fence)
 
 local arguments = {
@@ -30,8 +32,8 @@ local arguments = {
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
   info = {'server'},
-  -- These would write, if there were no text.
-  hset = isText and {key, '', ''}, incr = isText and {key},
+  -- These would write, if there were no text and the key were allowed.
+  hset = isSafe and {key, '', ''}, incr = isSafe and {key},
 }
 local function try(command)
   local form = arguments[command]

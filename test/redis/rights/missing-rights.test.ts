@@ -59,6 +59,11 @@ describe('the probe for missing rights', () => {
     expect(await probeAs(left)).toEqual({ needed: ['+evalsha', '+get', '+hscan'], helpful: ['+publish'] });
   });
 
+  it('names commands that write, too, where the keys are missing', async () => {
+    const left = RIGHTS.filter((right) => !['~lock:*', '+hset', '+incr'].includes(right));
+    expect(await probeAs(left)).toEqual({ needed: ['+hset', '+incr', '~lock:*'], helpful: [] });
+  });
+
   it.each([
     ['INFO', { isQuarantined: true }, '+info'],
     ['WAIT', { isDurable: true }, '+wait'],

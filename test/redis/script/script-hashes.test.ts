@@ -13,7 +13,7 @@ const EXPECTED = {
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
   inspect: '1bad819182b33cb7a1d40f66f3b744a7c4e57d0c 3974',
   lowerPermits: 'c5a69ade81b6b124bd4e58c7e87a6ffb7277761d 15920',
-  probe: 'e4dbe9cf72ccf3402cc60747ebc9fe31765d77d9 1759',
+  probe: 'a4c955dff140d976fc58ac2cd8e8e288aaaac413 1993',
   quarantine: '6d5074039e189864d1822ae51adc584b39f025bd 466',
   raiseToken: 'a5e71fde6cffd74c0f73b02c9d7abdb5941b1cd6 2205',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',

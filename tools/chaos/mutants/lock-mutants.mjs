@@ -78,7 +78,7 @@ export const LOCK_MUTANTS = [
     name: 'no-heartbeat',
     what: 'a waiter relies on the message that it is granted, and never asks again',
     file: 'core/acquiring/store-waiter.js',
-    find: 'this.askLater(heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random));',
+    find: 'this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);',
     replace: 'this.askLater(Infinity);',
     scenario: 'deaf',
     caughtBy: ['liveness'],

@@ -1,41 +1,28 @@
 import fc from 'fast-check';
 import { type LatchInstance, LatchWorld } from '../../support/world/latch-world.js';
-import { brokenAfter, type Fate, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 import { track, type Tracked } from '../../support/expect/tracked.js';
 import { runs } from '../../support/simulation/runs.js';
+import {
+  at,
+  beginWait,
+  FATES,
+  on,
+  plannedWaits,
+  type SimulatedWait,
+  SLACK_MS,
+  TROUBLE_MS,
+} from '../../support/simulation/simulated-wait.js';
 
 const RUNS = runs(600);
 
-/** Trouble happens up to then. */
-const TROUBLE_MS = 4_000;
-/** A time-out and the pause after it, or a heartbeat. */
-const SLACK_MS = 1_000 + 625 + 1_250;
 const COUNT = 3;
-
-const at = fc.nat(TROUBLE_MS);
-const on = fc.nat(2);
-const FATES: Record<string, Fate> = {
-  replyLost,
-  lostOnTheWay,
-  brokenAfter,
-  notExecuted: failing('notExecuted'),
-  unknown: failing('unknown'),
-};
 
 const plan = fc.record({
   ttlMs: fc.constantFrom(1_000, 2_500, 60_000, 60_000),
   counts: fc.array(fc.record({ at, on, id: fc.option(fc.constantFrom('x', 'y', 'z'), { nil: undefined }) }), {
     maxLength: 6,
   }),
-  waits: fc.array(
-    fc.record({
-      at,
-      on,
-      waitMs: fc.constantFrom(0, 50, 800, 3_000, Infinity),
-      abortMs: fc.option(fc.nat(2_000), { nil: undefined }),
-    }),
-    { minLength: 1, maxLength: 10 },
-  ),
+  waits: plannedWaits,
   trouble: fc.array(
     fc.record({
       at,
@@ -49,18 +36,10 @@ const plan = fc.record({
 });
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 
-interface Wait {
-  readonly from: number;
-  readonly waitMs: number;
-  readonly isAborted: boolean;
-  endedAt: number | undefined;
-  readonly call: Tracked<void>;
-}
-
 class LatchSimulation {
   readonly world = new LatchWorld();
   readonly instances: LatchInstance[] = ['a', 'b', 'c'].map((name) => this.world.instance(name));
-  readonly waits: Wait[] = [];
+  readonly waits: SimulatedWait[] = [];
   readonly counted: Tracked<number>[] = [];
   /** When the latch was seen to be open, on the server. */
   readonly open: number[] = [];
@@ -118,21 +97,8 @@ class LatchSimulation {
     return this.instances[on]!.latches.latch('import', COUNT, { ttlMs: this.plan.ttlMs });
   }
 
-  #wait({ on, waitMs, abortMs }: Plan['waits'][number]): void {
-    const { clock } = this.world;
-    const controller = new AbortController();
-    if (abortMs !== undefined) clock.setTimer(() => controller.abort(), abortMs);
-    const promise = this.#latch(on).wait({ waitMs, signal: controller.signal });
-    const wait: Wait = {
-      from: clock.now(),
-      waitMs,
-      isAborted: abortMs !== undefined,
-      endedAt: undefined,
-      call: track(promise),
-    };
-    const end = () => (wait.endedAt = clock.now());
-    promise.then(end, end);
-    this.waits.push(wait);
+  #wait(planned: Plan['waits'][number]): void {
+    this.waits.push(beginWait(planned, this.world.clock, (options) => this.#latch(planned.on).wait(options)));
   }
 }
 

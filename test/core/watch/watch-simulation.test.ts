@@ -3,25 +3,19 @@ import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { track, type Tracked } from '../../support/expect/tracked.js';
 import { runs } from '../../support/simulation/runs.js';
+import {
+  at,
+  beginWait,
+  FATES,
+  on,
+  plannedWaits,
+  type SimulatedWait,
+  SLACK_MS,
+} from '../../support/simulation/simulated-wait.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { brokenAfter, type Fate, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import type { Fate } from '../../support/world/scripted-store.js';
 
 const RUNS = runs(600);
-
-/** Trouble happens up to then. */
-const TROUBLE_MS = 4_000;
-/** A time-out and the pause after it, or a heartbeat. */
-const SLACK_MS = 1_000 + 625 + 1_250;
-
-const at = fc.nat(TROUBLE_MS);
-const on = fc.nat(2);
-const FATES: Record<string, Fate> = {
-  replyLost,
-  lostOnTheWay,
-  brokenAfter,
-  notExecuted: failing('notExecuted'),
-  unknown: failing('unknown'),
-};
 
 const plan = fc.record({
   holds: fc.array(
@@ -37,15 +31,7 @@ const plan = fc.record({
   ),
   /** Those who die with what they hold. */
   deaths: fc.array(fc.record({ at, leaseMs: fc.integer({ min: 50, max: 2_000 }) }), { maxLength: 3 }),
-  waits: fc.array(
-    fc.record({
-      at,
-      on,
-      waitMs: fc.constantFrom(0, 50, 800, 3_000, Infinity),
-      abortMs: fc.option(fc.nat(2_000), { nil: undefined }),
-    }),
-    { minLength: 1, maxLength: 10 },
-  ),
+  waits: plannedWaits,
   trouble: fc.array(
     fc.record({
       at,
@@ -59,18 +45,10 @@ const plan = fc.record({
 });
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
 
-interface Wait {
-  readonly from: number;
-  readonly waitMs: number;
-  readonly isAborted: boolean;
-  endedAt: number | undefined;
-  readonly call: Tracked<void>;
-}
-
 class WatchSimulation {
   readonly world = new LockWorld();
   readonly instances: Instance[] = ['a', 'b', 'c'].map((name) => this.world.instance(name));
-  readonly waits: Wait[] = [];
+  readonly waits: SimulatedWait[] = [];
   readonly held: Tracked<void>[] = [];
   /** When the resource was seen to be free, before or after a step of the server. */
   readonly free: number[] = [];
@@ -158,22 +136,9 @@ class WatchSimulation {
     this.#events.push({ at, run });
   }
 
-  #wait({ on, waitMs, abortMs }: Plan['waits'][number]): void {
-    const { clock } = this.world;
-    const controller = new AbortController();
-    if (abortMs !== undefined) clock.setTimer(() => controller.abort(), abortMs);
-    const { watches } = this.instances[on]!.locks;
-    const promise = watches.waitUntilFree('stock', { waitMs, signal: controller.signal });
-    const wait: Wait = {
-      from: clock.now(),
-      waitMs,
-      isAborted: abortMs !== undefined,
-      endedAt: undefined,
-      call: track(promise),
-    };
-    const end = () => (wait.endedAt = clock.now());
-    promise.then(end, end);
-    this.waits.push(wait);
+  #wait(planned: Plan['waits'][number]): void {
+    const { watches } = this.instances[planned.on]!.locks;
+    this.waits.push(beginWait(planned, this.world.clock, (options) => watches.waitUntilFree('stock', options)));
   }
 }
 

@@ -3,7 +3,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { LEADER_PREFIX } from '../api/resource.js';
 import type { Runtime } from '../store/runtime.js';
 
-/** The observers are told of a call that has waited for so long. */
+/** The observers are told of a call that has waited for this long. */
 export const LONG_WAIT_MS = 5_000;
 
 /**

@@ -54,7 +54,7 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
     return this.deps.defaults.attemptTimeoutMs;
   }
 
-  /** The error of a call that has waited for so long, and what it waits for has not come. */
+  /** The error of a call that has waited for this long in vain. */
   protected abstract inVain(waitedMs: number, attempts: number, now: number): Error;
 
   /** @param abortedBy what the call fails with when its signal aborts */

@@ -9,7 +9,7 @@ import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';
-import { timeOf } from './on-redis.js';
+import { passOnServer, timeOf } from './on-redis.js';
 import { LONG_MS, type Subject } from './subject.js';
 
 /** A quorum of so many servers, fresh for every test. */
@@ -53,7 +53,7 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
         }
       },
       now: () => timeOf(admins[0]!),
-      pass: (ms) => sleep(ms),
+      pass: passOnServer,
       async expireLatch() {
         throw new Error('there are no latches on a quorum');
       },

@@ -50,6 +50,11 @@ export default {
       globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',
     },
     project('docs', testsIn('test/docs'), `!${testsIn('test/docs/site')}`),
+    // What only some applications have beside the lock module: installed from lock files of their own.
+    {
+      ...project('stacks', testsIn('test/stacks')),
+      globalSetup: '<rootDir>/test/stacks/install.mjs',
+    },
     // Builds the site, and opens it in a browser.
     {
       ...project('site', testsIn('test/docs/site')),

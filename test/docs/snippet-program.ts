@@ -13,11 +13,16 @@ declare global {
   const count: number;
 }
 `;
+/** The note of a block that is a file of a stack: `<!-- file: test/stacks/events/orders.ts -->`. */
+export const FILE = 'file: ';
+
 const FOLDER = join(ROOT, 'test/docs/snippets'); // It exists in memory only.
 
 export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONTRIBUTING.md')
   .flatMap(blocksOf)
-  .filter(({ language, note }) => language === 'ts' && !note?.startsWith('driver: ')); // test/docs/drivers has those
+  .filter(({ language }) => language === 'ts')
+  .filter(({ note }) => !note?.startsWith('driver: ')) // test/docs/drivers has those
+  .filter(({ note }) => !note?.startsWith(FILE)); // test/stacks has those, and compiles and runs them
 
 const files = new Map(snippets.map((block, index) => [join(FOLDER, `snippet-${index}.ts`), block]));
 

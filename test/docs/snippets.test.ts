@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { useRedis } from '../support/redis/redis-server.js';
-import { type Block, readGuide, ROOT } from './guides.js';
-import { compileSnippet, complaintsAbout, createSnippetProgram, snippets } from './snippet-program.js';
+import { type Block, blocksOf, GUIDES, readGuide, ROOT } from './guides.js';
+import { compileSnippet, complaintsAbout, createSnippetProgram, FILE, snippets } from './snippet-program.js';
 
 /**
  * `<!-- run -->` runs the snippet after it. `<!-- run: ./programs/name.ts -->` starts the AppModule that the snippet exports,
@@ -55,6 +55,15 @@ describe('the snippets of the guides', () => {
     for (const { note, code } of tested) {
       const withoutImports = code.replace(/^(?:import .*\n)+\n/, '');
       expect(readGuide(note!.replace('test: ', ''))).toContain(withoutImports);
+    }
+  });
+
+  it('are the file of a stack that they name, which its tests compile and run', () => {
+    const blocks = GUIDES.flatMap(blocksOf).filter(({ note }) => note?.startsWith(FILE));
+    for (const { where, note, code } of blocks) {
+      const file = note!.slice(FILE.length);
+      expect(file).toMatch(/^test\/stacks\//);
+      expect({ where, code: `${code}\n` }).toEqual({ where, code: readGuide(file) });
     }
   });
 

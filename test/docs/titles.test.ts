@@ -1,6 +1,7 @@
+import { dirname, join } from 'node:path';
 import { GUIDES, readGuide } from './guides.js';
 
-const pages = GUIDES.filter((path) => /^docs\/(guide|operations|reference)\//.test(path));
+const pages = GUIDES.filter((path) => /^docs\/(guide|migration|operations|reference)\//.test(path));
 
 /** What readers look for, and the page whose headings have to have it. */
 const WORDS: Record<string, string> = {
@@ -40,7 +41,19 @@ it('every page of the guides has a title of its own', () => {
   expect(new Set(titles).size).toBe(titles.length);
 });
 
-it('the README names every page of the guides', () => {
+/** Pages that list many others, so that the README does not. */
+const LISTS = ['docs/guide/integrations.md', 'docs/migration/README.md'];
+
+it('the README names every page of the guides, or the page that lists it', () => {
   const readme = readGuide('README.md');
-  expect(pages.filter((page) => !readme.includes(`(${page}`))).toEqual([]);
+  const listed = LISTS.flatMap((list) =>
+    [...readGuide(list).matchAll(/\]\(([\w-]+\.md)/g)].map(([, name]) => join(dirname(list), name!)),
+  );
+  expect(pages.filter((page) => !readme.includes(`(${page}`) && !listed.includes(page))).toEqual([]);
+  expect(LISTS.filter((list) => !readme.includes(`(${list}`))).toEqual([]);
+});
+
+it('a page about one library has at most 80 lines', () => {
+  const lines = (page: string) => readGuide(page).trimEnd().split('\n').length;
+  expect(pages.filter((page) => /\/with-[\w-]+\.md$/.test(page) && lines(page) > 80)).toEqual([]);
 });

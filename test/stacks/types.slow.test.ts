@@ -1,0 +1,13 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../../scripts/setup.mjs';
+
+it('the stacks compile, as strictly as the library', async () => {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const args = [compiler, '--noEmit', '--project', import.meta.dirname];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    env: { ...process.env, NODE_OPTIONS: '' },
+  }).catch((error: { stdout: string }) => error);
+  expect(stdout).toBe('');
+}, 240_000);

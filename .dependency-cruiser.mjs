@@ -61,6 +61,11 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'The stores stand on one Redis, and implement the ports of core.',
   },
+  migration: {
+    rooms: [...STORE, 'redis', 'redis/connection', 'redis/script'],
+    packages: ['ioredis'],
+    why: 'The locks of other libraries implement a port of core, and know no feature that takes them.',
+  },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },

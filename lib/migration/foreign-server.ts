@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import type { ForeignContext } from '../core/api/foreign-lock.js';
+import { closedStore } from '../core/store/lock-store.js';
+import type { Connection, Subscriber } from '../redis/connection/connection.js';
+import type { RedisConnectionOption } from '../redis/connection/connection-options.js';
+import { createConnection } from '../redis/create-connection.js';
+import type { Script } from '../redis/script/script.js';
+
+/** How long a command waits for the first connection. */
+const FIRST_CONNECTION_MS = 1_000;
+/** No pause before a reconnect is longer than a third of it. */
+const RECONNECT_WITHIN_MS = 3_000;
+
+/** A script for the keys of another library. */
+export function foreignScript(name: string, lua: string): Script {
+  return { name, lua, sha: createHash('sha1').update(lua).digest('hex') };
+}
+
+/** Our own connections to one Redis of the other library: to its server, database and key prefix. */
+export class ForeignServer {
+  readonly #connection: Connection;
+  readonly #connected: Promise<void>;
+  #wasConnected = false;
+  #isClosed = false;
+
+  /** @param client is duplicated, and never changed or closed */
+  constructor(client: RedisConnectionOption, { instanceId }: Pick<ForeignContext, 'instanceId'>) {
+    const settings = { instanceId, leaseMs: RECONNECT_WITHIN_MS, inBackground: true };
+    this.#connection = createConnection({ connection: client, ...settings });
+    this.#connected = new Promise((resolve) => {
+      this.#connection.onConnected(() => {
+        this.#wasConnected = true;
+        resolve();
+      });
+    });
+    this.#connection.connect();
+  }
+
+  /** Listens for messages. Channels have no key prefix. */
+  get subscriber(): Subscriber {
+    return this.#connection.subscriber;
+  }
+
+  /** The name of a key as Redis has it, with the prefix of the client. */
+  key(name: string): string {
+    return this.#connection.outerKeyPrefix + name;
+  }
+
+  /**
+   * Resolves as soon as there has been a connection, or after a second. A command that is sent without a connection is
+   * refused at once, as not executed.
+   */
+  async connected(signal?: AbortSignal): Promise<void> {
+    if (this.#wasConnected || signal?.aborted) return;
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', settle);
+        resolve();
+      };
+      const timer = setTimeout(settle, FIRST_CONNECTION_MS);
+      signal?.addEventListener('abort', settle, { once: true });
+      void this.#connected.then(settle);
+    });
+  }
+
+  /**
+   * Runs a script.
+   *
+   * @param keys as {@link key} returns them
+   * @throws LockStoreError
+   */
+  run<T>(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    read: (reply: unknown) => T,
+  ): Promise<T> {
+    if (this.#isClosed) return Promise.reject(closedStore());
+    return this.#connection.route({ script, keys, args, read });
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.#connection.close();
+  }
+}

@@ -232,6 +232,50 @@ export class BusyResults<T> {
     return 1;
   }
 
+  @DistributedLock({
+    key: (order: Order) => order.id,
+    onBusy: (_busy, order) => {
+      expectTypeOf(order).toEqualTypeOf<Order>();
+      return order.lines;
+    },
+  })
+  async parametersOfTheKey(_order: Order, _note: string): Promise<number> {
+    return 1;
+  }
+
+  @DistributedLock({ key: 'x', onBusy: (_busy, id: string, at?: Date) => [id, at] as const })
+  async parametersOfItsOwn(_id: string, _at?: Date): Promise<readonly [string, Date?]> {
+    return [''];
+  }
+
+  @DistributedLock({ key: (id: string) => id, onBusy: (_busy, _id: string, at: Date) => at })
+  async moreThanTheKey(_id: string, _at: Date): Promise<Date> {
+    return new Date();
+  }
+
+  // @ts-expect-error the method has a Date
+  @DistributedLock({ key: 'x', onBusy: (_busy, id: string) => id })
+  async anotherParameter(_at: Date): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error the method has one parameter
+  @DistributedLock({ key: (id: string) => id, onBusy: (_busy, id, at: Date) => `${id} ${at.toISOString()}` })
+  async tooManyParameters(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error the parameter may be missing
+  @DistributedLock({ key: 'x', onBusy: (_busy, id: string) => id })
+  async mayBeMissing(_id?: string): Promise<string> {
+    return '';
+  }
+
+  @DistributedLock({ key: 'x', onBusy: (_busy, entity: unknown) => entity })
+  async parametersOfTheClass(entity: T): Promise<unknown> {
+    return entity;
+  }
+
   // @ts-expect-error a busy call returns undefined
   @DistributedLock({ key: 'x', onBusy: 'skip' })
   async skips(): Promise<number> {

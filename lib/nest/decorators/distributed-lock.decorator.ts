@@ -1,12 +1,12 @@
-import { type KeyAlone, type LockDecoratorOptions, type OnBusy, readLockPlan } from './lock-plan.js';
+import { type AnyOnBusy, type KeyAlone, type LockDecoratorOptions, type OnBusy, readLockPlan } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. `B`: the value of `onBusy`. */
-export type DistributedLockOptions<A extends readonly unknown[] = [], B extends OnBusy = OnBusy> = LockDecoratorOptions<
-  A,
-  B
->;
+export type DistributedLockOptions<
+  A extends readonly unknown[] = [],
+  B extends AnyOnBusy = OnBusy<A>,
+> = LockDecoratorOptions<A, B>;
 
 /**
  * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.
@@ -30,8 +30,11 @@ export type DistributedLockOptions<A extends readonly unknown[] = [], B extends 
  */
 export function DistributedLock<
   A extends readonly unknown[] = [],
-  S extends OnBusy = never,
+  S extends AnyOnBusy = never,
   const R extends AnyResult = never,
->(given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R>>): LockedMethodDecorator<A, BusyResult<S, R>> {
+  O extends readonly unknown[] = A,
+>(
+  given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R, O>>,
+): LockedMethodDecorator<A, BusyResult<S, R>, O> {
   return lockMethod((where) => readLockPlan(given, where));
 }

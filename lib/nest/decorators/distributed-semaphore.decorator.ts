@@ -1,4 +1,4 @@
-import type { OnBusy } from './lock-plan.js';
+import type { AnyOnBusy, OnBusy } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
@@ -6,7 +6,7 @@ import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-d
 /** What `@DistributedSemaphore` takes. `A`: the parameters of the method. `B`: the value of `onBusy`. */
 export type DistributedSemaphoreOptions<
   A extends readonly unknown[] = [],
-  B extends OnBusy = OnBusy,
+  B extends AnyOnBusy = OnBusy<A>,
 > = SemaphoreDecoratorOptions<A, B>;
 
 /**
@@ -29,8 +29,9 @@ export type DistributedSemaphoreOptions<
  */
 export function DistributedSemaphore<
   A extends readonly unknown[] = [],
-  S extends OnBusy = never,
+  S extends AnyOnBusy = never,
   const R extends AnyResult = never,
->(options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R>>): LockedMethodDecorator<A, BusyResult<S, R>> {
+  O extends readonly unknown[] = A,
+>(options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R, O>>): LockedMethodDecorator<A, BusyResult<S, R>, O> {
   return lockMethod((where) => readSemaphorePlan(options, where));
 }

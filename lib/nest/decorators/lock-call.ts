@@ -2,13 +2,15 @@ import { isAbortedBy } from '../../core/util/signals.js';
 import { isBusy } from '../../core/acquiring/acquire-errors.js';
 import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { Lease, LockedWork } from '../../core/api/lease.js';
-import type { LockPlan } from './lock-plan.js';
+import type { BusyError, LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
 /**
  * Does the work under the lock of a plan. The result or error of the work passes through untouched, even a busy error
  * of its own.
  *
+ * @param self `this` of the function `onBusy`
+ * @param args what it is called with after the error
  * @param signal ends the wait for the lock
  */
 export async function runLocked<T>(
@@ -16,6 +18,8 @@ export async function runLocked<T>(
   plan: Pick<LockPlan<never>, 'onBusy' | 'onLost' | 'using'>,
   resources: readonly string[],
   work: LockedWork<T>,
+  self: unknown,
+  args: readonly unknown[],
   signal?: AbortSignal,
 ): Promise<T> {
   let began = false;
@@ -28,7 +32,9 @@ export async function runLocked<T>(
   } catch (error) {
     if (began || plan.onBusy === 'throw') throw error;
     if (!isBusy(error)) throw error;
-    return (plan.onBusy === 'skip' ? undefined : await plan.onBusy(error)) as T;
+    if (plan.onBusy === 'skip') return undefined as T;
+    const onBusy = plan.onBusy as (this: unknown, busy: BusyError, ...args: readonly unknown[]) => T | Promise<T>;
+    return await onBusy.call(self, error, ...args);
   }
 }
 

@@ -16,22 +16,26 @@ import type { Access } from '../request/intercepted-call.js';
 /** Why a call did not get a resource that other callers hold or wait for. */
 export type BusyError = LockBusyError | LockTimeoutError | LockQueueFullError;
 
-/** What a decorated method does when the resource is not free. */
-export type OnBusy =
+/** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
+export type OnBusy<A extends readonly unknown[] = never[]> =
   /** Throws `LockBusyError`, `LockTimeoutError`, or `LockQueueFullError`. */
   | 'throw'
   /** Returns `undefined` without running. */
   | 'skip'
   /** Returns the result of this function instead. */
-  | ((busy: BusyError) => unknown);
+  | ((busy: BusyError, ...args: A) => unknown);
+
+/** Any `onBusy`, whatever its function is called with. */
+export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */
-export interface DecoratorOptions<B extends OnBusy = OnBusy> {
+export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
   /**
    * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
    * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
-   * it is set. A function: it returns what the function returns. The compiler refuses a method whose return type does
-   * not have what is returned.
+   * it is set. A function: it returns what the function returns. The function is called with the error and with the
+   * arguments of the method, in `@LockHandler` with the `ExecutionContext`. Its `this` is the object of the method. The
+   * compiler refuses a method whose return type does not have what is returned.
    *
    * @allowed `'throw'`, `'skip'`, a function
    * @default 'throw'
@@ -57,7 +61,7 @@ export interface DecoratorOptions<B extends OnBusy = OnBusy> {
 /**
  * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
  */
-export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends OnBusy = OnBusy>
+export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
@@ -73,7 +77,7 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
  * What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with, and `B` the value of
  * `onBusy`.
  */
-export interface LockDecoratorOptions<A extends readonly unknown[], B extends OnBusy = OnBusy>
+export interface LockDecoratorOptions<A extends readonly unknown[], B extends AnyOnBusy = OnBusy<A>>
   extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode'> {}
 
 /** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
@@ -96,24 +100,24 @@ export const ON_LOST = oneOf(['abort', 'throw'] as const).default('abort');
 
 export const DECORATOR_OPTIONS = new OptionTable({
   key: checked<unknown>(),
-  onBusy: checked<OnBusy>(checkOnBusy).default('throw'),
+  onBusy: checked<AnyOnBusy>(checkOnBusy).default('throw'),
   onLost: ON_LOST,
   lockService: LOCK_SERVICE,
-} satisfies OptionsOf<DecoratorOptions & { key: unknown }>);
+} satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
 const READ_WRITE_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...without(LOCK_OPTIONS.options, 'mode', 'signal'),
-} satisfies OptionsOf<ReadWriteLockOptions>);
+} satisfies OptionsOf<ReadWriteLockOptions<never, AnyOnBusy>>);
 
 export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...without(LOCK_OPTIONS.options, 'signal'),
-} satisfies OptionsOf<LockDecoratorOptions<never>>);
+} satisfies OptionsOf<LockDecoratorOptions<never, AnyOnBusy>>);
 
 /** Checked options, with their defaults. */
 export interface ResolvedDecoratorOptions {
-  readonly onBusy: OnBusy;
+  readonly onBusy: AnyOnBusy;
   readonly onLost: 'abort' | 'throw';
   readonly lockService: string | undefined;
 }
@@ -143,12 +147,12 @@ export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecorato
  * @throws InvalidLockOptionsError
  */
 export function readLockPlan<A extends readonly unknown[]>(
-  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A>,
+  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A, AnyOnBusy>,
   where: string,
   fixedMode?: AcquireMode,
 ): LockPlan<A> {
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
-  const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A>;
+  const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, AnyOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   checkMinHold(options);
   const { key, onBusy, onLost, lockService, ...rest } = options;
@@ -174,7 +178,7 @@ export function resolveDecoratorOptions({
   onBusy = DECORATOR_OPTIONS.defaults.onBusy,
   onLost = DECORATOR_OPTIONS.defaults.onLost,
   lockService,
-}: DecoratorOptions): ResolvedDecoratorOptions {
+}: DecoratorOptions<AnyOnBusy>): ResolvedDecoratorOptions {
   return { onBusy, onLost, lockService };
 }
 
@@ -191,7 +195,7 @@ function checkLockService(option: string, name: unknown): void {
 }
 
 /** With `onBusy: 'skip'`, a call does not wait, unless `waitMs` or `retry` is set. */
-export function waitMsOf(onBusy: OnBusy, { waitMs, retry }: LockOptions): number | undefined {
+export function waitMsOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): number | undefined {
   return waitMs ?? (onBusy === 'skip' && !retry ? 0 : undefined);
 }
 

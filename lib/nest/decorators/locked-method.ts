@@ -12,9 +12,9 @@ import { describeStream, endStream, isStreamedResult } from '../request/streamed
  *
  * @param read checks the options, once for each method; `where` is the method, for its errors
  */
-export function lockMethod<A extends readonly unknown[], B>(
+export function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
   read: (where: string) => LockPlan<A>,
-): LockedMethodDecorator<A, B> {
+): LockedMethodDecorator<A, B, O> {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const plan = read(where);
@@ -33,7 +33,7 @@ export function lockMethod<A extends readonly unknown[], B>(
           const work = (): unknown =>
             call ? call.pass(plan, () => original.apply(this, args)) : original.apply(this, args);
           if (call?.covers(plan, resources)) return work();
-          const result = await runLocked(service, plan, resources, work);
+          const result = await runLocked(service, plan, resources, work, this, args);
           isHandler ??= hasMetadataOf(
             (this as Record<string | symbol, object>)[propertyKey] ?? original,
             SENDING_HANDLERS,

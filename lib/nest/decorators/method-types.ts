@@ -12,11 +12,12 @@ export interface Mistake<Explanation extends string> {
  * Decorates an async method. TypeScript refuses a method that is not async, whose parameters do not fit those of the
  * key function, or whose result type hides what a call returns without running it.
  *
- * `A`: the parameters of the key function. `B`: what a call returns when it does not run the method.
+ * `A`: the parameters of the key function. `B`: what a call returns when it does not run the method. `O`: the
+ * parameters of the function `onBusy` after the error.
  */
-export interface LockedMethodDecorator<A extends readonly unknown[], B = never> {
+export interface LockedMethodDecorator<A extends readonly unknown[], B = never, O extends readonly unknown[] = A> {
   // Accepts by assignability, because TypeScript decides conditional types late where the class has type parameters.
-  <P extends readonly [...A, ...unknown[]], R>(
+  <P extends readonly [...A, ...unknown[]] & readonly [...O, ...unknown[]], R>(
     target: object,
     propertyKey: string | symbol,
     // Where the parameters of the method do not fit, TypeScript infers a P without a fixed length.
@@ -29,13 +30,15 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never> 
     target: object,
     propertyKey: string | symbol,
     descriptor: TypedPropertyDescriptor<M>,
-  ): IsAny<M> extends true ? void : MethodMistake<A, B, M>;
+  ): IsAny<M> extends true ? void : MethodMistake<A, B, O, M>;
 }
 
 /** The mistake of a method, or `void` if the decorator may wrap it. */
-type MethodMistake<A extends readonly unknown[], B, M> = M extends AsyncMethod
+type MethodMistake<A extends readonly unknown[], B, O extends readonly unknown[], M> = M extends AsyncMethod
   ? ((...args: A) => void) extends (...args: Parameters<M>) => void
-    ? ResultMistake<B, Awaited<ReturnType<M>>>
+    ? ((...args: O) => void) extends (...args: Parameters<M>) => void
+      ? ResultMistake<B, Awaited<ReturnType<M>>>
+      : Mistake<'The parameters of onBusy after the error must be those of the method'>
     : Mistake<'The parameters of the key function must be those of the method'>
   : Mistake<'The method must be async'>;
 
@@ -71,5 +74,5 @@ type VoidAsUndefined<T> = T extends void ? undefined : T;
 /** Anything. It names the primitive types, because TypeScript 5 widens a literal result otherwise. */
 export type AnyResult = string | number | bigint | boolean | symbol | NonNullable<unknown> | null | undefined | void;
 
-/** `onBusy`, so that TypeScript infers the result of a function. */
-export type InferredOnBusy<S, R> = S | ((busy: BusyError) => R);
+/** `onBusy`, so that TypeScript infers the result of a function, and the parameters `O` that it declares. */
+export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: BusyError, ...args: O) => R);

@@ -1,16 +1,17 @@
 import type { AcquireMode } from '../../core/api/lock-options.js';
-import { type KeyAlone, type OnBusy, readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
+import { type AnyOnBusy, type KeyAlone, readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** Takes the options of `@DistributedLock` except `mode`. */
 export type ReadWriteLockDecorator = <
   A extends readonly unknown[] = [],
-  S extends OnBusy = never,
+  S extends AnyOnBusy = never,
   const R extends AnyResult = never,
+  O extends readonly unknown[] = A,
 >(
-  given: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R>>,
-) => LockedMethodDecorator<A, BusyResult<S, R>>;
+  given: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R, O>>,
+) => LockedMethodDecorator<A, BusyResult<S, R>, O>;
 
 const lockInMode =
   (mode: AcquireMode): ReadWriteLockDecorator =>

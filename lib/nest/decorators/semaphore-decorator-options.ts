@@ -9,6 +9,7 @@ import {
   SEMAPHORE_OPTIONS,
 } from '../../core/semaphore/semaphore-options.js';
 import {
+  type AnyOnBusy,
   resolveDecoratorOptions,
   DECORATOR_OPTIONS,
   type DecoratorOptions,
@@ -22,7 +23,7 @@ import {
  * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
  * value of `onBusy`.
  */
-export interface SemaphoreDecoratorOptions<A extends readonly unknown[], B extends OnBusy = OnBusy>
+export interface SemaphoreDecoratorOptions<A extends readonly unknown[], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
    * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
@@ -39,7 +40,7 @@ export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...SEMAPHORE_OPTIONS.options,
   ...without(PERMIT_OPTIONS.options, 'signal'),
-} satisfies OptionsOf<SemaphoreDecoratorOptions<never>>);
+} satisfies OptionsOf<SemaphoreDecoratorOptions<never, AnyOnBusy>>);
 
 /**
  * Checks the options of a decorator, once, when the class is defined.
@@ -48,7 +49,7 @@ export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
  * @throws InvalidLockOptionsError
  */
 export function readSemaphorePlan<A extends readonly unknown[]>(
-  options: SemaphoreDecoratorOptions<A>,
+  options: SemaphoreDecoratorOptions<A, AnyOnBusy>,
   where: string,
 ): LockPlan<A> {
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);

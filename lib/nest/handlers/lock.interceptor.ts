@@ -135,7 +135,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
       const resources = plan.resources(undefined, [context]);
       if (outer?.covers(plan, resources)) continue;
       const work = (lease: Lease): Promise<void> => subscribe(plan, lease);
-      const running = runLocked<unknown>(service, plan, resources, work, leaving.signal);
+      const running = runLocked<unknown>(service, plan, resources, work, undefined, [context], leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
       // Nest needs a value, also if the handler did not run.
       if (!began) subscriber.next(fallback);

@@ -33,7 +33,8 @@ const NO_HANDLERS = new Set([
   'SCHEDULER_TYPE',
   'EVENT_LISTENER_METADATA',
 ]);
-const NO_HANDLERS_PATTERN = /^(__\w+__|(design|self|optional):\w+|websockets:\w+|SCHEDULE_\w+|nestjs-redis-lock:.*)$/;
+const NO_HANDLERS_PATTERN =
+  /^(__\w+__|(design|self|optional):\w+|websockets:\w+|SCHEDULE_\w+|bull(mq)?:\w+|nestjs-redis-lock:.*)$/;
 
 /** Whether a decorator that is not known has left something on the class or the method: it may make a handler of it. */
 export function mayBeHandler(constructor: object, method: object): boolean {

@@ -83,6 +83,21 @@ class Orders {
     return 'ran';
   }
 
+  readonly postponed: unknown[][] = [];
+
+  @DistributedLock({
+    key: (_order: string) => 'slow',
+    waitMs: 0,
+    onBusy(this: Orders, { code }, order, note?: string) {
+      this.postponed.push([code, order, note]);
+      return 'postponed';
+    },
+  })
+  async mayBePostponed(_order: string, _note?: string): Promise<string> {
+    runs++;
+    return 'ran';
+  }
+
   @DistributedLock({ key: 'fails', onBusy: 'skip' })
   async fails(): Promise<void> {
     throw failure;
@@ -194,6 +209,11 @@ describe('@DistributedLock', () => {
 
     it('returns what the onBusy function gives, which is told why', async () => {
       await whileBusy(async () => expect(await orders.fallsBack()).toBe('fallback for slow, LOCK_BUSY'));
+    });
+
+    it('calls the onBusy function on the object of the method, with the arguments of the call', async () => {
+      await whileBusy(async () => expect(await orders.mayBePostponed('7', 'urgent')).toBe('postponed'));
+      expect(orders.postponed).toEqual([['LOCK_BUSY', '7', 'urgent']]);
     });
   });
 

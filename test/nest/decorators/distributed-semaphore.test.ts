@@ -59,8 +59,13 @@ class Exports {
     return 'ran';
   }
 
-  @DistributedSemaphore({ key: 'exports', permits: 3, waitMs: 0, onBusy: (busy) => `fallback for ${busy.resource}` })
-  async fallsBack(): Promise<string> {
+  @DistributedSemaphore({
+    key: 'exports',
+    permits: 3,
+    waitMs: 0,
+    onBusy: ({ resource }, rows: number) => `not ${rows}: ${resource}`,
+  })
+  async fallsBack(_rows: number): Promise<string> {
     return 'ran';
   }
 
@@ -138,10 +143,10 @@ describe('@DistributedSemaphore', () => {
     expect(await rejection(exports.refuses())).toBeInstanceOf(LockBusyError);
     expect(await rejection(exports.waitsABit())).toBeInstanceOf(LockTimeoutError);
     expect(await exports.skips()).toBeUndefined();
-    expect(await exports.fallsBack()).toBe('fallback for exports');
+    expect(await exports.fallsBack(7)).toBe('not 7: exports');
     finish.open();
     await Promise.all(calls);
-    expect([await exports.skips(), await exports.fallsBack()]).toEqual(['ran', 'ran']);
+    expect([await exports.skips(), await exports.fallsBack(7)]).toEqual(['ran', 'ran']);
   });
 
   it("tells who states another number of permits, also with onBusy: 'skip': it is no matter of waiting", async () => {

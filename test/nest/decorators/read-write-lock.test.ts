@@ -57,8 +57,8 @@ class Prices {
     return 'wrote';
   }
 
-  @ReadLock({ key: 'prices', waitMs: 0, onBusy: (busy) => `fallback for ${busy.resource}` })
-  async readsOrFallsBack(): Promise<string> {
+  @ReadLock({ key: 'prices', waitMs: 0, onBusy: ({ resource }, page: number) => `not ${page}: ${resource}` })
+  async readsOrFallsBack(_page: number): Promise<string> {
     return 'read';
   }
 
@@ -186,19 +186,19 @@ describe('@ReadLock and @WriteLock', () => {
     const writer = prices.write('writer');
     await eventually(() => expect(running).toEqual(['writer']));
     expect(await prices.writesOrSkips()).toBeUndefined();
-    expect(await prices.readsOrFallsBack()).toBe('fallback for prices');
+    expect(await prices.readsOrFallsBack(2)).toBe('not 2: prices');
     expect(await rejection(prices.readsSoon())).toBeInstanceOf(LockTimeoutError);
     expect(await locks.tryAcquire('prices', { mode: 'read' })).toBeNull();
     finish.open();
     await writer;
-    expect([await prices.writesOrSkips(), await prices.readsOrFallsBack()]).toEqual(['wrote', 'read']);
+    expect([await prices.writesOrSkips(), await prices.readsOrFallsBack(2)]).toEqual(['wrote', 'read']);
   });
 
   it('a writer is busy while somebody reads, and a reader is not', async () => {
     const reader = prices.read('reader');
     await eventually(() => expect(running).toEqual(['reader']));
     expect(await prices.writesOrSkips()).toBeUndefined();
-    expect(await prices.readsOrFallsBack()).toBe('read');
+    expect(await prices.readsOrFallsBack(2)).toBe('read');
     expect(await rejection(locks.acquire('prices', { waitMs: 0 }))).toBeInstanceOf(LockBusyError);
     finish.open();
     await reader;

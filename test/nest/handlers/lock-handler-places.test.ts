@@ -107,6 +107,27 @@ class Scheduled {
   async tick(): Promise<void> {}
 }
 
+/** So are the jobs of @nestjs/bullmq and @nestjs/bull, and the handlers of @nestjs/cqrs. */
+@SetMetadata('bullmq:processor_metadata', {})
+@SetMetadata('bullmq:worker_metadata', {})
+class Mailer {
+  @LockHandler('x')
+  async process(): Promise<void> {}
+}
+
+@SetMetadata('bull:module_queue', {})
+class OldMailer {
+  @SetMetadata('bull:queue_process', {})
+  @LockHandler('x')
+  async send(): Promise<void> {}
+}
+
+@SetMetadata('__commandHandler__', class Ship {})
+class ShipHandler {
+  @LockHandler('x')
+  async execute(): Promise<void> {}
+}
+
 @SetMetadata('websockets:is_gateway', true)
 class Gateway {
   @LockHandler('x')
@@ -175,6 +196,9 @@ describe('@LockHandler, when the application starts', () => {
     [Inherits, 'Inherits.send'],
     [RequestScoped, 'RequestScoped.send'],
     [Scheduled, 'Scheduled.tick'],
+    [Mailer, 'Mailer.process'],
+    [OldMailer, 'OldMailer.send'],
+    [ShipHandler, 'ShipHandler.execute'],
     [Gateway, 'Gateway.help'],
   ])('refuses a method of a provider that no decorator makes a handler: %p', async (provider, where) => {
     const error = await rejection(start({ imports: [inMemory()], providers: [provider] }));

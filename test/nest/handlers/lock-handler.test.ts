@@ -88,7 +88,11 @@ class OrdersController {
   }
 
   @Get('fallback/:id')
-  @LockHandler({ key: orderOf, waitMs: 0, onBusy: (busy) => ({ waitingFor: busy.resource }) })
+  @LockHandler({
+    key: orderOf,
+    waitMs: 0,
+    onBusy: (busy, context) => ({ waitingFor: busy.resource, handler: context.getHandler().name }),
+  })
   async fallback(): Promise<unknown> {
     return {};
   }
@@ -179,7 +183,10 @@ describe.each(PLATFORMS)('@LockHandler on %s', (_, adapter) => {
     expect((await fetch(`${url}/orders/slow/7`)).status).toBe(423);
     const skipped = await fetch(`${url}/orders/skip/7`);
     expect([skipped.status, await skipped.text()]).toEqual([200, '']);
-    expect(await (await fetch(`${url}/orders/fallback/7`)).json()).toEqual({ waitingFor: 'order:7' });
+    expect(await (await fetch(`${url}/orders/fallback/7`)).json()).toEqual({
+      waitingFor: 'order:7',
+      handler: 'fallback',
+    });
     expect(await (await fetch(`${url}/orders/plain/8`)).json()).toEqual({ id: 8, locked: 'order:8' });
     finish.open();
     expect(await (await first).text()).toBe('done');

@@ -25,7 +25,7 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a misspelt option beside a key function',
     method(`@ReadLock({ key: (id: string) => id, waitMS: 1_000 }) async pay(id: string) {}`),
     'waitMS',
-    "Object literal may only specify known properties, but 'waitMS' does not exist in type 'ReadWriteLockOptions<[id: string], (busy: BusyError) => never>'. Did you mean to write 'waitMs'?",
+    "Object literal may only specify known properties, but 'waitMS' does not exist in type 'ReadWriteLockOptions<[id: string], (busy: BusyError, id: string) => never>'. Did you mean to write 'waitMs'?",
   ],
   [
     'a misspelt option of @LockHandler',
@@ -88,6 +88,12 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     ),
     'DistributedSemaphore',
     "Decorator function return type 'Mistake<\"onBusy returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+  ],
+  [
+    'a fallback with another parameter',
+    method(`@DistributedLock({ key: 'x', onBusy: (busy, id: number) => id }) async pay(id: string) { return 1; }`),
+    'DistributedLock',
+    "Decorator function return type 'Mistake<\"The parameters of onBusy after the error must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<number>>'.",
   ],
   [
     'a method that is not async',

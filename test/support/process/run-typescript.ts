@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { programOf } from './program.js';
 
 /** How a process ended, and what it printed. */
@@ -21,12 +22,25 @@ const END_WITHIN_MS = 5_000;
  *
  * @param nodeOptions such as `--expose-gc`
  */
-export async function runTypescript(
+export function runTypescript(
   file: URL,
   args: readonly (string | number)[] = [],
   nodeOptions: readonly string[] = [],
 ): Promise<Ended> {
-  const command = [...nodeOptions, programOf(file), ...args.map(String)];
+  return run([...nodeOptions, programOf(file), ...args.map(String)]);
+}
+
+/** Like {@link runTypescript}, but each package stays a file of its own: what patches packages needs that. */
+export function runUnbundled(file: URL, args: readonly (string | number)[] = []): Promise<Ended> {
+  return run([...unbundled(file), ...args.map(String)]);
+}
+
+/** The arguments of `node` that start a TypeScript file without making one file of the program. */
+export function unbundled(file: URL): string[] {
+  return ['--import', new URL('typescript-loader.mjs', import.meta.url).href, fileURLToPath(file)];
+}
+
+async function run(command: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, command, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_OPTIONS: '' },

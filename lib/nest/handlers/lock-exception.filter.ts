@@ -54,9 +54,14 @@ interface Answer {
  * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
  *   `LockModeMismatchError` is one: a retry does not help while two versions of the application disagree.
  *
- * Microservices and WebSockets get the same message and code in the form that Nest uses there. Elsewhere, such as in
- * GraphQL, the error passes through. In a microservice every error is logged, because the sender of an event gets no
- * answer.
+ * Microservices and WebSockets get the same message and code in the form that Nest uses there. In a microservice every
+ * error is logged, because the sender of an event gets no answer.
+ *
+ * In GraphQL the error of a field gets that message, and `extensions` with `code`, `status` and `retryAfterMs`. The
+ * status of the HTTP response stays as the server sets it, because one response answers several fields. Nest runs
+ * filters for field resolvers only with `fieldResolverEnhancers: ['filters']`.
+ *
+ * Elsewhere the error passes through.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter());
@@ -70,11 +75,13 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
 
   catch(exception: LockError, host: ArgumentsHost): void | Observable<never> {
     const type = host.getType<string>();
-    if (type !== 'http' && type !== 'rpc' && type !== 'ws') throw exception;
+    if (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql') throw exception;
     const answer = answerTo(exception);
     this.#log(exception, answer, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
-    // An error thrown by a filter would not reach the caller, which would wait for ever.
+    // Nest passes on what a filter throws here, and a GraphQL server answers with it.
+    if (type === 'graphql') throw graphqlError(exception, answer);
+    // Elsewhere an error thrown by a filter would not reach the caller, which would wait for ever.
     const data = { status: 'error', message: answer.message, code: exception.code };
     if (type === 'rpc') return throwError(() => data);
     const client = host.switchToWs().getClient<Client>();
@@ -83,7 +90,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   }
 
   /** Logs what the operator must know. The answer to the client does not show it. */
-  #log(exception: LockError, { status }: Answer, type: 'http' | 'rpc' | 'ws'): void {
+  #log(exception: LockError, { status }: Answer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
     const { message, stack, resource } = exception;
     const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
@@ -106,6 +113,15 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
   }
   reply.status(status).header('Content-Type', 'application/json; charset=utf-8');
   reply.send({ statusCode: status, error, message, code });
+}
+
+/** GraphQL servers take `extensions` from any error. So the package need not know their classes. */
+function graphqlError(cause: LockError, { status, message, retryAfterMs }: Answer): Error {
+  const retry = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
+  const error = new Error(message, { cause });
+  // Apollo may show the stack to the client. What is ours in it is of no use there.
+  error.stack = `${error.name}: ${message}`;
+  return Object.assign(error, { extensions: { code: cause.code, status, ...retry } });
 }
 
 function answerTo(exception: LockError): Answer {

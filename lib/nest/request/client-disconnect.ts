@@ -1,12 +1,21 @@
 import type { ExecutionContext } from '@nestjs/common';
 
 /** The part of a Node.js response that is needed here. */
-interface RawResponse {
-  readonly destroyed?: boolean;
+interface RawResponse extends Connection {
   readonly writableFinished?: boolean;
+}
+
+/** What emits `close` when a client disconnects: a response, a socket, a WebSocket. */
+interface Connection {
+  readonly destroyed?: boolean;
+  /** A number on a WebSocket only. */
+  readonly readyState?: unknown;
   once?(event: 'close' | 'finish', listener: () => void): unknown;
   off?(event: 'close' | 'finish', listener: () => void): unknown;
 }
+
+/** The `readyState` of a WebSocket that is being closed. */
+const CLOSING = 2;
 
 /** Returns the Node.js response, on Express and on Fastify. For HTTP only. */
 export function rawResponse(context: ExecutionContext): RawResponse {
@@ -16,14 +25,75 @@ export function rawResponse(context: ExecutionContext): RawResponse {
 }
 
 /**
- * Calls back when the client of an HTTP request disconnects, or at once if it already has.
+ * Calls back when the client of an HTTP or GraphQL request disconnects, or at once if it already has. In GraphQL, it
+ * does nothing if the context of the request does not lead to a connection.
  *
  * @returns a function that stops listening
  */
 export function onDisconnect(context: ExecutionContext, callback: () => void): () => void {
-  if (context.getType() !== 'http') return () => {};
+  const type = context.getType<string>();
+  if (type === 'graphql') return onGraphqlDisconnect(context, callback);
+  if (type !== 'http') return () => {};
   const response = rawResponse(context);
   if (response.destroyed) callback();
   else response.once?.('close', callback);
   return () => void response.off?.('close', callback);
+}
+
+/** One listener for each connection, because one GraphQL document may ask for many fields at once. */
+const listeners = new WeakMap<object, Set<() => void>>();
+
+function onGraphqlDisconnect(context: ExecutionContext, callback: () => void): () => void {
+  try {
+    const connection = graphqlConnection(context.getArgs());
+    if (connection) return onClose(connection, callback);
+  } catch {
+    // A context of the application may have getters that throw.
+  }
+  return () => {};
+}
+
+function onClose(connection: Connection, callback: () => void): () => void {
+  if (connection.destroyed || Number(connection.readyState) >= CLOSING) {
+    callback();
+    return () => {};
+  }
+  let callbacks = listeners.get(connection);
+  if (!callbacks) {
+    const waiting = new Set<() => void>();
+    connection.once?.('close', () => waiting.forEach((call) => call()));
+    listeners.set(connection, (callbacks = waiting));
+  }
+  callbacks.add(callback);
+  return () => void callbacks.delete(callback);
+}
+
+/** What the context of a GraphQL request may have. Each application makes its own. */
+interface Loose {
+  readonly [property: string]: Loose | undefined;
+}
+
+/** Returns the connection of a GraphQL request, if its context leads there. */
+function graphqlConnection(args: unknown[]): Connection | undefined {
+  // The resolver of a reference has no arguments of a field.
+  const context = args[args.length === 3 ? 1 : 2];
+  return isObject(context) ? candidates(context as Loose).find(isConnection) : undefined;
+}
+
+function candidates(context: Loose): readonly unknown[] {
+  // Apollo and Nest: `req` and perhaps `res`. Mercurius: `reply`, over a WebSocket without a response.
+  const request = context['req'] ?? context['request'] ?? context['reply']?.['request'];
+  const response = context['res'] ?? context['reply'] ?? request?.['res'];
+  // graphql-ws. Nest puts its context into `req`.
+  const extra = context['extra'] ?? request?.['extra'];
+  const rawRequest = request?.['raw'] ?? request;
+  return [response?.['raw'], response, extra?.['socket'], rawRequest?.['socket']];
+}
+
+function isConnection(value: unknown): value is Connection {
+  return isObject(value) && typeof (value as Connection).once === 'function';
+}
+
+function isObject(value: unknown): value is object {
+  return value !== null && typeof value === 'object';
 }

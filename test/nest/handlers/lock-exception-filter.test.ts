@@ -7,7 +7,7 @@ import {
   LeaseLostError,
   LockAbortedError,
   LockBusyError,
-  type LockError,
+  LockError,
   LockExceptionFilter,
   LockHandler,
   LockModeMismatchError,
@@ -234,8 +234,37 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     ({ getType: () => type, switchToWs: () => ({ getClient: () => client }) }) as unknown as ArgumentsHost;
   const told = { status: 'error', code: 'LOCK_BUSY', message: 'Another request is working on this. Try again later.' };
 
-  it('passes the error through where it knows no way to answer, as in GraphQL', () => {
-    expect(() => filter.catch(errors['busy']!, hostOf('graphql'))).toThrow(errors['busy']);
+  it('passes the error through where it knows no way to answer', () => {
+    expect(() => filter.catch(errors['busy']!, hostOf('telegraf'))).toThrow(errors['busy']);
+  });
+
+  const toGraphql = (kind: string): Error => {
+    try {
+      filter.catch(errors[kind]!, hostOf('graphql'));
+    } catch (error) {
+      return error as Error;
+    }
+    throw new Error('The filter was to throw');
+  };
+
+  const extensions: [string, object][] = [
+    ['busy', { code: 'LOCK_BUSY', status: 423, retryAfterMs: 1_200 }],
+    ['busy for long', { code: 'LOCK_BUSY', status: 423, retryAfterMs: 5_000 }],
+    ['timeout', { code: 'LOCK_TIMEOUT', status: 423, retryAfterMs: 2_900 }],
+    ['unavailable', { code: 'LOCK_UNAVAILABLE', status: 503, retryAfterMs: 1_000 }],
+    ['reentry', { code: 'LOCK_REENTRY', status: 500 }],
+  ];
+  it.each(extensions)('GraphQL: an error whose extensions tell the client what to do: %s', (kind, expected) => {
+    const error = toGraphql(kind);
+    expect((error as Error & { extensions: object }).extensions).toEqual(expected);
+    expect(error).not.toBeInstanceOf(LockError);
+    // Servers send the stack, if they are asked to, and whatever is enumerable.
+    const { message, stack, name } = error;
+    const others = Object.entries(error).filter(([property]) => property !== 'extensions');
+    expect(JSON.stringify([message, stack, name, others])).not.toMatch(INSIDES);
+    expect(stack).not.toContain('at ');
+    // What reports errors to the operator finds the original.
+    expect(error.cause).toBe(errors[kind]);
   });
 
   it('gives a microservice the stream that tells its caller', async () => {

@@ -16,6 +16,13 @@ import { DEFAULT_NAME } from '../tokens.js';
 /** The token under which `@nestjs/graphql` provides its options. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
+/** The part of them that is needed here. */
+interface GraphqlOptions {
+  /** The modules whose resolvers are served. None or an empty list: all. */
+  readonly include?: readonly unknown[];
+  readonly fieldResolverEnhancers?: readonly string[];
+}
+
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -44,19 +51,19 @@ export class LockHandlerExplorer implements OnModuleInit {
     for (const wrapper of this.#discovery.getProviders()) this.#checkClass(wrapper, ANYWHERE);
   }
 
-  #checkClass({ instance, metatype }: InstanceWrapper, known: readonly string[]): void {
+  #checkClass({ instance, metatype, host }: InstanceWrapper, known: readonly string[]): void {
     const prototype: unknown = isObject(instance) ? Object.getPrototypeOf(instance) : metatype?.prototype;
     if (!isObject(prototype)) return;
-    for (const name of lockedHandlersOf(prototype)) this.#check(prototype, name, known);
+    for (const name of lockedHandlersOf(prototype)) this.#check(prototype, name, known, host?.metatype);
   }
 
-  #check(prototype: object, name: string | symbol, known: readonly string[]): void {
+  #check(prototype: object, name: string | symbol, known: readonly string[], module: unknown): void {
     const method = (prototype as Record<string | symbol, object>)[name]!;
     // A subclass may override the method without the decorator.
     const plans = handlerLocksOf(method)?.plans ?? [];
     if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
     const where = describeMethod(prototype, name);
-    if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where);
+    if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where, module);
     if (hasMetadataOf(method, known)) return void this.#handlers.add(method);
     if (this.#handlers.has(method) || this.#warnedOf.has(where)) return;
     if (hasMetadataOf(method, ON_CONTROLLERS)) {
@@ -83,13 +90,16 @@ export class LockHandlerExplorer implements OnModuleInit {
     );
   }
 
-  /** @throws InvalidLockOptionsError if GraphQL runs no interceptors for field resolvers */
-  #checkFieldResolver(where: string): void {
-    const options = this.#discovery
+  /** @throws InvalidLockOptionsError if a GraphQL schema with this module runs no interceptors for field resolvers */
+  #checkFieldResolver(where: string, module: unknown): void {
+    const serving = this.#discovery
       .getProviders()
       .filter(({ token }) => token === GRAPHQL_OPTIONS)
-      .map(({ instance }) => instance as { fieldResolverEnhancers?: readonly string[] } | undefined);
-    if (options.some((each) => each?.fieldResolverEnhancers?.includes('interceptors'))) return;
+      .map(({ instance }) => (instance ?? {}) as GraphqlOptions)
+      .filter(({ include }) => !include?.length || include.includes(module));
+    const runs = ({ fieldResolverEnhancers }: GraphqlOptions): boolean =>
+      fieldResolverEnhancers?.includes('interceptors') === true;
+    if (serving.length > 0 && serving.every(runs)) return;
     throw neverRuns(
       where,
       'the method is a field resolver, and GraphQLModule runs no interceptors for field resolvers. Set its option ' +

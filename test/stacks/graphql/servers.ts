@@ -11,8 +11,12 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 export interface GraphqlServer {
   adapter(): AbstractHttpAdapter;
   /** With subscriptions over WebSockets, and as talkative as it can be about errors. */
-  graphql(options?: Pick<GqlModuleOptions, 'fieldResolverEnhancers'>): DynamicModule;
+  graphql(options?: Options): DynamicModule;
+  /** The same, by `forRootAsync`. */
+  graphqlAsync(options?: Options): DynamicModule;
 }
+
+type Options = Pick<GqlModuleOptions, 'fieldResolverEnhancers' | 'include' | 'path'>;
 
 const apollo: ApolloDriverConfig = {
   driver: ApolloDriver,
@@ -30,6 +34,11 @@ export const SERVERS: [string, GraphqlServer][] = [
     {
       adapter: () => new ExpressAdapter(),
       graphql: (options) => GraphQLModule.forRoot<ApolloDriverConfig>({ ...apollo, ...options }),
+      graphqlAsync: (options) =>
+        GraphQLModule.forRootAsync<ApolloDriverConfig>({
+          driver: ApolloDriver,
+          useFactory: async () => ({ ...apollo, ...options }),
+        }),
     },
   ],
   [
@@ -37,6 +46,11 @@ export const SERVERS: [string, GraphqlServer][] = [
     {
       adapter: () => new FastifyAdapter(),
       graphql: (options) => GraphQLModule.forRoot<MercuriusDriverConfig>({ ...mercurius, ...options }),
+      graphqlAsync: (options) =>
+        GraphQLModule.forRootAsync<MercuriusDriverConfig>({
+          driver: MercuriusDriver,
+          useFactory: async () => ({ ...mercurius, ...options }),
+        }),
     },
   ],
 ];

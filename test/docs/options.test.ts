@@ -17,6 +17,9 @@ import {
   LATCH_WAIT_OPTIONS,
 } from '../../lib/core/latch/countdown-latch.js';
 import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
+import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
+import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
+import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
@@ -80,6 +83,9 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   [TICK, TICK_OPTIONS],
   [TIMEOUT, TIMEOUT_OPTIONS],
   ['SingletonRunOptions', SINGLETON_RUN_OPTIONS],
+  ['RedlockOptions', CLIENTS_AND_KEY],
+  ['MurlockOptions', MURLOCK_OPTIONS],
+  ['SetNxOptions', SET_NX_OPTIONS],
 ]);
 
 /** Where the reference has the options that a type shares with others. */
@@ -173,6 +179,7 @@ describe('the options of the reference', () => {
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
+    SetNxOptions: (option, value) => setNx({ client: 'redis://localhost', key: 'x', [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
         { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, [option]: value },

@@ -2,7 +2,11 @@
 import { register } from 'node:module';
 
 const root = new URL('../../', import.meta.url);
-const OURS = { 'nestjs-redis-lock': 'lib/index.ts', 'nestjs-redis-lock/schedule': 'lib/schedule.ts' };
+const OURS = {
+  'nestjs-redis-lock': 'lib/index.ts',
+  'nestjs-redis-lock/schedule': 'lib/schedule.ts',
+  'nestjs-redis-lock/migration': 'lib/migration.ts',
+};
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);
 

@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 
+/** The entry points of the package. */
+const ENTRIES = ['index', 'schedule', 'migration'];
 /** What snippets may use without an import. */
 const WORLD = `
 import type { RedisLockService } from 'nestjs-redis-lock';
+
 declare global {
   const locks: RedisLockService;
   const db: { query(sql: string, values: unknown[]): Promise<{ rowCount: number }> };
@@ -44,7 +47,7 @@ export function createSnippetProgram(extra: Record<string, string> = {}): ts.Pro
     if (text === undefined) return getSourceFile.call(host, name, languageVersion, ...rest);
     return ts.createSourceFile(name, text, languageVersion);
   };
-  return ts.createProgram([...texts.keys(), join(ROOT, 'lib/index.ts'), join(ROOT, 'lib/schedule.ts')], options, host);
+  return ts.createProgram([...texts.keys(), ...ENTRIES.map((name) => join(ROOT, `lib/${name}.ts`))], options, host);
 }
 
 /** What the compiler says about the snippets, with the line of the guide. */

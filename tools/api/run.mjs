@@ -16,7 +16,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const path = join(root, 'api.md');
 
 const names = reportApi({
-  entries: { '.': join(root, 'lib/index.ts'), './schedule': join(root, 'lib/schedule.ts') },
+  entries: {
+    '.': join(root, 'lib/index.ts'),
+    './schedule': join(root, 'lib/schedule.ts'),
+    './migration': join(root, 'lib/migration.ts'),
+  },
   tsconfig: join(root, 'tsconfig.esm.json'),
 });
 const options = await prettier.resolveConfig(path);

@@ -5,6 +5,8 @@ import ts from 'typescript';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
+/** The entry points of the package. */
+const ENTRIES = ['index', 'schedule', 'migration'];
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 
@@ -26,7 +28,7 @@ const QUERY = join(LIB, 'reference-tables.ts');
 export function readDeclarations(queries) {
   const program = createProgram(queries);
   const checker = program.getTypeChecker();
-  const entries = ['index.ts', 'schedule.ts'].map((name) => program.getSourceFile(join(LIB, name)));
+  const entries = ENTRIES.map((name) => program.getSourceFile(join(LIB, `${name}.ts`)));
   const exported = new Map(
     entries.flatMap((entry) =>
       checker.getExportsOfModule(checker.getSymbolAtLocation(entry)).map((symbol) => [symbol.name, resolve(symbol)]),
@@ -200,19 +202,19 @@ function createProgram(queries) {
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const host = ts.createCompilerHost(options);
   const { fileExists, getSourceFile } = host;
-  const imports = ['index', 'schedule'].map((entry) => `import type * as ${entry} from './${entry}.js';`);
-  const names = ['index', 'schedule'].map((entry) => namesOf(getSourceFile.call(host, join(LIB, `${entry}.ts`), 99)));
+  const imports = ENTRIES.map((entry) => `import type * as ${entry} from './${entry}.js';`);
+  const names = ENTRIES.map((entry) => namesOf(getSourceFile.call(host, join(LIB, `${entry}.ts`), 99)));
   const qualified = (query) =>
     query.replace(/(?<![.\w'"])[A-Za-z]\w*/g, (name) => {
-      if (names[0].has(name)) return `index.${name}`;
-      return names[1].has(name) ? `schedule.${name}` : name;
+      const entry = ENTRIES.find((_, index) => names[index].has(name));
+      return entry === undefined ? name : `${entry}.${name}`;
     });
   const tables = queries.map((query, index) => `  table${index}: ${qualified(query)};`);
   const text = [...imports, 'export interface Tables {', ...tables, '}', ''].join('\n');
   host.fileExists = (name) => name === QUERY || fileExists.call(host, name);
   host.getSourceFile = (name, version, ...rest) =>
     name === QUERY ? ts.createSourceFile(name, text, version) : getSourceFile.call(host, name, version, ...rest);
-  return ts.createProgram([QUERY, join(LIB, 'index.ts'), join(LIB, 'schedule.ts')], options, host);
+  return ts.createProgram([QUERY, ...ENTRIES.map((entry) => join(LIB, `${entry}.ts`))], options, host);
 }
 
 /** What an entry point exports, by its text. */

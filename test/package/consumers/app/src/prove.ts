@@ -3,11 +3,13 @@ import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { LockBusyError } from 'nestjs-redis-lock';
+import { redlock, type RedlockOptions } from 'nestjs-redis-lock/migration';
 import { AppModule, Shop } from './shop.js';
 
 const TICKS = 2;
 
 export async function prove(): Promise<void> {
+  locksOfOtherLibraries();
   const boot = () => NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const apps = await Promise.all([boot(), boot()]);
   const [here, there] = apps.map((app) => app.get(Shop)) as [Shop, Shop];
@@ -18,6 +20,12 @@ export async function prove(): Promise<void> {
   } finally {
     await Promise.all(apps.map((app) => app.close()));
   }
+}
+
+/** The entry for migrations, in the format of this project. Sends nothing. */
+function locksOfOtherLibraries(): void {
+  const options: RedlockOptions = { client: 'redis://localhost', key: (resource) => `locks:${resource}` };
+  assert.equal(redlock(options).keyOf('7'), 'locks:7');
 }
 
 async function oneAtATime(here: Shop, there: Shop): Promise<void> {

@@ -1,0 +1,17 @@
+/**
+ * For one release: takes the locks of another library too, by the option `alsoLock`.
+ *
+ * @module nestjs-redis-lock/migration
+ */
+export { redlock, type RedlockOptions } from './migration/redlock.js';
+export { redisSemaphore, type RedisSemaphoreOptions } from './migration/redis-semaphore.js';
+export { murlock, type MurlockOptions } from './migration/murlock.js';
+export { setNx, type SetNxOptions } from './migration/set-nx.js';
+export type { ForeignClientOption, ForeignClientsOption, ForeignKey, ForeignKeyOptions } from './migration/key-lock.js';
+export type {
+  ForeignClaim,
+  ForeignClient,
+  ForeignContext,
+  ForeignLock,
+  ForeignReply,
+} from './core/api/foreign-lock.js';

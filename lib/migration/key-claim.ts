@@ -1,0 +1,54 @@
+import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
+import { LockStoreError } from '../core/store/lock-store.js';
+import type { ForeignServer } from './foreign-server.js';
+import { ACQUIRE, HELD, RELEASE, RENEW } from './key-scripts.js';
+
+/** A claim to a lock that is one string with an expiry, on one server. */
+export class KeyClaim implements ForeignClaim {
+  readonly #keys: readonly string[];
+  /** Until when the key has to stay at least. */
+  #keptUntil = -Infinity;
+
+  /**
+   * @param value the value of the key while this owner has it; no other owner may ever have the same
+   * @param keepMs how long the key stays at least once it was set
+   */
+  constructor(
+    private readonly server: ForeignServer,
+    key: string,
+    private readonly value: string,
+    private readonly keepMs: number = 0,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.#keys = [server.key(key)];
+  }
+
+  async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
+    await this.server.connected(signal);
+    if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
+    return this.server.run(ACQUIRE, this.#keys, [this.value, Math.max(leaseMs, this.keepMs)], (reply) => {
+      if (reply !== HELD) return { status: 'busy', ttlMs: readTtl(reply) };
+      // From now on, not from the sending: the key must not go earlier than the old code would let it.
+      if (this.#keptUntil === -Infinity) this.#keptUntil = this.now() + this.keepMs;
+      return { status: 'held' };
+    });
+  }
+
+  renew(leaseMs: number): Promise<boolean> {
+    return this.server.run(RENEW, this.#keys, [this.value, leaseMs], isOne);
+  }
+
+  release(keepMs: number): Promise<boolean> {
+    const leftMs = Math.ceil(Math.max(keepMs, this.#keptUntil - this.now(), 0));
+    return this.server.run(RELEASE, this.#keys, [this.value, leftMs], isOne);
+  }
+}
+
+function isOne(reply: unknown): boolean {
+  return reply === 1;
+}
+
+/** A key without an expiry has a TTL of -1. */
+function readTtl(reply: unknown): number {
+  return typeof reply === 'number' && reply >= 0 ? reply : Infinity;
+}

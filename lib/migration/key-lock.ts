@@ -1,0 +1,146 @@
+import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock } from '../core/api/foreign-lock.js';
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { describeValue } from '../core/api/validation.js';
+import { type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
+import { ForeignServer } from './foreign-server.js';
+import { KeyClaim } from './key-claim.js';
+import { QuorumClaim } from './quorum-claim.js';
+
+/** The key of the old code for a resource of ours; `undefined` where the old code has no lock for it. */
+export type ForeignKey = (resource: string) => string | undefined;
+
+/** What all locks of other libraries take. */
+export interface ForeignKeyOptions {
+  /**
+   * What the old code calls the lock, for each of our resources. Where it returns `undefined`, only our lock is taken.
+   *
+   * @allowed a function
+   * @default the name of the resource
+   */
+  key?: ForeignKey;
+}
+
+/** The Redis of the old code. */
+export interface ForeignClientOption {
+  /**
+   * The Redis of the old code: its ioredis client, or the same URL or options. The database and the `keyPrefix` of it
+   * are used. A client is duplicated, and never changed or closed.
+   *
+   * @allowed as for `connection` of the module
+   */
+  client: RedisConnectionOption;
+}
+
+/** One Redis of the old code, or several. */
+export interface ForeignClientsOption {
+  /**
+   * The Redis of the old code, where it has one: its ioredis client, or the same URL or options. The database and the
+   * `keyPrefix` of it are used. A client is duplicated, and never changed or closed.
+   *
+   * @allowed as for `connection` of the module
+   * @default none; give either this or `clients`
+   */
+  client?: RedisConnectionOption;
+  /**
+   * The same, where the old code takes its lock on several independent servers: all of them. The lock counts where a
+   * majority of them has it.
+   *
+   * @allowed one or more
+   * @default none
+   */
+  clients?: readonly RedisConnectionOption[];
+}
+
+export const FOREIGN_KEY = callback<ForeignKey>();
+export const FOREIGN_CLIENT = checked<RedisConnectionOption>(checkClient);
+export const FOREIGN_CLIENTS = checked<readonly RedisConnectionOption[]>(checkClients);
+
+/** The options of a library whose lock may be on several servers. */
+export const CLIENTS_AND_KEY = new OptionTable({
+  key: FOREIGN_KEY,
+  client: FOREIGN_CLIENT,
+  clients: FOREIGN_CLIENTS,
+} satisfies OptionsOf<ForeignClientsOption & ForeignKeyOptions>);
+
+/** How a claim to one key on one server is made. */
+export type MakeClaim = (server: ForeignServer, key: string, context: ForeignContext) => ForeignClaim;
+
+/** A lock that is one string with an expiry, on one server or on a majority of several. */
+export interface KeyLockSettings {
+  readonly library: string;
+  readonly clients: readonly RedisConnectionOption[];
+  readonly key: ForeignKey;
+  /** The value of the key, made of an id that no other owner has. @default the id */
+  readonly value?: ((id: string) => string) | undefined;
+  /** How long the key stays at least, counted from when it was set. @default 0 */
+  readonly keepMs?: number | undefined;
+}
+
+export function keyLock({ library, clients, key, value = (id) => id, keepMs }: KeyLockSettings): ForeignLock {
+  return {
+    library,
+    keyOf: (resource) => checkKey(library, key(resource)),
+    open(context): ForeignClient {
+      const servers = clients.map((client) => new ForeignServer(client, context));
+      return {
+        claim(name) {
+          // Every server of a quorum has the same value.
+          const owner = value(context.randomId());
+          const claims = servers.map((server) => new KeyClaim(server, name, owner, keepMs, context.now));
+          return claims.length === 1 ? claims[0]! : new QuorumClaim(claims);
+        },
+        async close() {
+          await Promise.all(servers.map((server) => server.close()));
+        },
+      };
+    },
+  };
+}
+
+/**
+ * The servers of a lock that may be on several.
+ *
+ * @throws InvalidLockOptionsError unless exactly one of the two options is given
+ */
+export function readClients(
+  library: string,
+  { client, clients }: ForeignClientsOption,
+): readonly [RedisConnectionOption, ...RedisConnectionOption[]] {
+  if ((client === undefined) === (clients === undefined)) {
+    throw new InvalidLockOptionsError(
+      `${library}() takes either client, the Redis of the old code, or clients, all servers that it votes on.`,
+      'client',
+    );
+  }
+  return client === undefined ? (clients as readonly [RedisConnectionOption]) : [client];
+}
+
+function checkClient(option: string, client: unknown): void {
+  try {
+    templateClient(client as RedisConnectionOption);
+  } catch (error) {
+    if (!(error instanceof InvalidLockOptionsError)) throw error;
+    throw new InvalidLockOptionsError(error.message.replace(/^connection/, option), option);
+  }
+}
+
+function checkClients(option: string, clients: unknown): void {
+  if (!Array.isArray(clients) || clients.length === 0) {
+    throw new InvalidLockOptionsError(
+      `${option} must be an array of one or more clients, not ${describeValue(clients)}.`,
+      option,
+    );
+  }
+  clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
+}
+
+/** @throws InvalidLockOptionsError when the function of the user returns anything but a key or `undefined` */
+export function checkKey(library: string, key: unknown): string | undefined {
+  if (key === undefined || (typeof key === 'string' && key !== '')) return key;
+  throw new InvalidLockOptionsError(
+    `The function key of ${library}() must return the key of the old code, or undefined where it has none, ` +
+      `not ${describeValue(key)}.`,
+    'key',
+  );
+}

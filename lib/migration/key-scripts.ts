@@ -1,0 +1,57 @@
+import { foreignScript } from './foreign-server.js';
+
+/** What the script to acquire replies where this owner has the key. Otherwise it replies with the TTL of the key. */
+export const HELD = -3;
+
+/**
+ * The scripts for a lock that is one string: its value names the owner, and its expiry is the end of the lease. They
+ * leave what `SET key value NX PX leaseMs` leaves. All of them may be executed twice, or late.
+ */
+export const ACQUIRE = foreignScript(
+  'foreignAcquire',
+  `
+local present = redis.call('get', KEYS[1])
+if present and present ~= ARGV[1] then
+  return redis.call('pttl', KEYS[1])
+end
+if not present or redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+return ${HELD}
+`,
+);
+
+/** Never makes the lease shorter: a renewal that comes late cuts nothing. */
+export const RENEW = foreignScript(
+  'foreignRenew',
+  `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then
+  return 0
+end
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return 1
+`,
+);
+
+/**
+ * Where the key has to stay for a time, it stays under another value. So no late command of its owner changes it, and
+ * the same release, sent again, finds that it was executed.
+ */
+export const RELEASE = foreignScript(
+  'foreignRelease',
+  `
+local present = redis.call('get', KEYS[1])
+local kept = ARGV[1] .. ' kept'
+if present == ARGV[1] then
+  if tonumber(ARGV[2]) > 0 then
+    redis.call('set', KEYS[1], kept, 'PX', ARGV[2])
+  else
+    redis.call('del', KEYS[1])
+  end
+  return 1
+end
+return present == kept and 1 or 0
+`,
+);

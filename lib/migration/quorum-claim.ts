@@ -1,0 +1,93 @@
+import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
+import { asStoreError, LockStoreError } from '../core/store/lock-store.js';
+
+/**
+ * A claim to the same lock on several servers, which counts where a majority of them agrees. It answers as soon as the
+ * outcome is certain, so a server that hangs delays nothing.
+ */
+export class QuorumClaim implements ForeignClaim {
+  readonly #majority: number;
+  /** Numbers what has begun, so that an answer that comes late knows whether it still counts. */
+  #latest = 0;
+  #isReleased = false;
+
+  constructor(private readonly claims: readonly ForeignClaim[]) {
+    this.#majority = Math.floor(claims.length / 2) + 1;
+  }
+
+  async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
+    const attempt = ++this.#latest;
+    this.#isReleased = false;
+    let ttlMs = Infinity;
+    const isHeld = await this.#vote(async (claim) => {
+      const reply = await claim.tryAcquire(leaseMs, signal);
+      if (reply.status === 'busy') ttlMs = Math.min(ttlMs, reply.ttlMs);
+      // Too late: the claim was given up, and no later attempt has taken the place of this one.
+      else if (this.#isReleased && attempt === this.#latest) releaseQuietly(claim);
+      return reply.status === 'held';
+    });
+    if (isHeld) return { status: 'held' };
+    this.#isReleased = true;
+    for (const claim of this.claims) releaseQuietly(claim);
+    return { status: 'busy', ttlMs };
+  }
+
+  renew(leaseMs: number): Promise<boolean> {
+    return this.#vote((claim) => claim.renew(leaseMs));
+  }
+
+  release(keepMs: number): Promise<boolean> {
+    this.#isReleased = true;
+    return this.#vote((claim) => claim.release(keepMs));
+  }
+
+  /**
+   * Asks all of them. Resolves to whether a majority says yes; to `false` where a majority cannot be had because of
+   * those that say no.
+   *
+   * @throws LockStoreError where it cannot be had because of those that fail
+   */
+  #vote(ask: (claim: ForeignClaim) => Promise<boolean>): Promise<boolean> {
+    const { claims } = this;
+    const majority = this.#majority;
+    return new Promise((resolve, reject) => {
+      let yes = 0;
+      let no = 0;
+      const failures: LockStoreError[] = [];
+      const count = (): void => {
+        if (yes >= majority) resolve(true);
+        else if (no > claims.length - majority) resolve(false);
+        else if (no + failures.length > claims.length - majority) {
+          reject(summary(failures, yes > 0));
+        }
+      };
+      for (const claim of claims) {
+        ask(claim).then(
+          (isYes) => {
+            if (isYes) yes++;
+            else no++;
+            count();
+          },
+          (error: unknown) => {
+            failures.push(asStoreError(error));
+            count();
+          },
+        );
+      }
+    });
+  }
+}
+
+/** Why there is no majority. What one of them has executed, or may have, counts as that. */
+function summary(failures: readonly LockStoreError[], isExecuted: boolean): LockStoreError {
+  const of = (kind: LockStoreError['failure']) => failures.find(({ failure }) => failure === kind);
+  const why = of('unknown') ?? of('notExecuted') ?? failures[0]!;
+  return new LockStoreError(
+    isExecuted ? 'unknown' : why.failure,
+    `no majority of the servers answered: ${why.message}`,
+  );
+}
+
+function releaseQuietly(claim: ForeignClaim): void {
+  claim.release(0).catch(() => {}); // it ends by itself
+}

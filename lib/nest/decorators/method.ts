@@ -23,12 +23,18 @@ export function wrapMethod(
     );
   }
   const wrapped = wrap(original as (...args: unknown[]) => unknown);
-  for (const key of Reflect.getOwnMetadataKeys(original)) {
-    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, original), wrapped);
-  }
+  copyMetadata(original, wrapped);
   Object.defineProperty(wrapped, 'name', { value: original.name, configurable: true });
   Object.defineProperty(wrapped, 'length', { value: original.length, configurable: true });
   descriptor.value = wrapped;
+}
+
+/** Copies the metadata of a method to what replaces it, which keeps what it has of its own. */
+export function copyMetadata(original: object, replacement: object): void {
+  for (const key of Reflect.getOwnMetadataKeys(original)) {
+    if (Reflect.hasOwnMetadata(key, replacement)) continue;
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, original), replacement);
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { LockPlan } from '../decorators/lock-plan.js';
 /** The metadata key of `@LockHandler`, on the method. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
 
-/** The metadata key of a prototype: the names of its methods with `@LockHandler`, also of those that it inherits. */
+/** The metadata key of a prototype: the names of its own methods with `@LockHandler`. */
 const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 
 /** The locks that the `@LockHandler` decorators of a method ask for. */
@@ -30,10 +30,29 @@ export function handlerLocksOf(method: object): HandlerLocks | undefined {
 export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<[ExecutionContext]>): void {
   const plans = [plan, ...(handlerLocksOf(method)?.plans ?? [])];
   Reflect.defineMetadata(HANDLER_LOCKS, { handler, plans } satisfies HandlerLocks, method);
-  const names = [...lockedHandlersOf(handler.declaredBy), handler.name];
+  const names = [...ownLockedHandlersOf(handler.declaredBy), handler.name];
   Reflect.defineMetadata(LOCKED_HANDLERS, [...new Set(names)], handler.declaredBy);
 }
 
-export function lockedHandlersOf(prototype: object): readonly (string | symbol)[] {
-  return (Reflect.getMetadata(LOCKED_HANDLERS, prototype) as (string | symbol)[] | undefined) ?? [];
+/** The names of the methods with `@LockHandler`, also of those that are inherited. */
+export function lockedHandlersOf(prototype: object | null): readonly (string | symbol)[] {
+  if (prototype === null) return [];
+  const inherited = lockedHandlersOf(Object.getPrototypeOf(prototype) as object | null);
+  return [...new Set([...inherited, ...ownLockedHandlersOf(prototype)])];
+}
+
+/**
+ * Whether a decorator above `@LockHandler` has replaced the method by one without its metadata. A subclass that
+ * overrides the method is no such case.
+ */
+export function hasLostItsLocks(prototype: object, name: string | symbol): boolean {
+  let owner = prototype;
+  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object;
+  return (
+    ownLockedHandlersOf(owner).includes(name) && !handlerLocksOf((owner as Record<string | symbol, object>)[name]!)
+  );
+}
+
+function ownLockedHandlersOf(prototype: object): readonly (string | symbol)[] {
+  return (Reflect.getOwnMetadata(LOCKED_HANDLERS, prototype) as (string | symbol)[] | undefined) ?? [];
 }

@@ -48,7 +48,7 @@ type Given =
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
  *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class
- *   is no controller, or it is a field resolver of GraphQL
+ *   is no controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
  */
 export function LockHandler(given: Given): MethodDecorator {
   return (target, propertyKey, descriptor) => {
@@ -60,20 +60,25 @@ export function LockHandler(given: Given): MethodDecorator {
     declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
     // The wrapper does not lock. It tells the call of the interceptor how long the handler works.
-    wrapMethod(
-      descriptor,
-      where,
-      (original) =>
-        function (this: object, ...args: unknown[]) {
-          const call = InterceptedCall.comingTo(handler, plan);
-          const work = (): unknown => original.apply(this, args);
-          return call ? call.run(plan, work) : work();
-        },
+    wrapMethod(descriptor, where, (original) =>
+      showKindOf(original, function (this: object, ...args: unknown[]) {
+        const call = InterceptedCall.comingTo(handler, plan);
+        const work = (): unknown => original.apply(this, args);
+        return call ? call.run(plan, work) : work();
+      }),
     );
     addHandlerLock(methodOf(descriptor), handler, plan);
     UseInterceptors(lockInterceptorFor(plan.lockService))(target, propertyKey, descriptor);
     runUpperFirst(methodOf(descriptor));
   };
+}
+
+/**
+ * Lets the wrapper show that the method is async, or a generator: `@Span` of `nestjs-otel` would otherwise end its span
+ * before the method has ended.
+ */
+function showKindOf<T extends object>(original: object, wrapper: T): T {
+  return Object.setPrototypeOf(wrapper, Object.getPrototypeOf(original) as object) as T;
 }
 
 /** The key under which Nest keeps the interceptors of a method. */

@@ -1,7 +1,7 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { handlerLocksOf, lockedHandlersOf } from './handler-locks.js';
+import { handlerLocksOf, hasLostItsLocks, lockedHandlersOf } from './handler-locks.js';
 import {
   FIELD_RESOLVERS,
   hasMetadataOf,
@@ -59,6 +59,14 @@ export class LockHandlerExplorer implements OnModuleInit {
 
   #check(prototype: object, name: string | symbol, known: readonly string[], module: unknown): void {
     const method = (prototype as Record<string | symbol, object>)[name]!;
+    // A test may put a mock in its place, which is no handler.
+    if (hasMetadataOf(method, known) && hasLostItsLocks(prototype, name)) {
+      throw neverRuns(
+        describeMethod(prototype, name),
+        'a decorator above it has replaced the method, and has dropped the metadata of the decorators below, those of ' +
+          'guards and pipes among it. Put that decorator below all others, or let it copy the metadata',
+      );
+    }
     // A subclass may override the method without the decorator.
     const plans = handlerLocksOf(method)?.plans ?? [];
     if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;

@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
-import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
+import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
@@ -69,6 +69,9 @@ export function singletonMethod(
         },
     );
     SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);
+    const wrapped = descriptor.value as object;
     schedule(target, propertyKey, descriptor);
+    // Sentry replaces that decorator by one that replaces the method.
+    if (descriptor.value !== wrapped) copyMetadata(wrapped, descriptor.value as object);
   };
 }

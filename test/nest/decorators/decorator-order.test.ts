@@ -18,7 +18,7 @@ import {
   UsePipes,
 } from '@nestjs/common';
 import { ApiOperation, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import { DistributedLock, RedisLockService } from 'nestjs-redis-lock';
+import { DistributedLock, LeaderOnly, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 
 @Injectable()
@@ -156,6 +156,24 @@ describe('what others read from a decorated method', () => {
     expect(Reflect.getMetadata('summary', nightly)).toBe('nightly');
     expect([nightly.name, nightly.length]).toEqual(['nightly', 1]);
     expect(Reflect.getMetadata('design:paramtypes', Reports.prototype, 'nightly')).toEqual([String, Boolean]);
+  });
+
+  it.each([
+    ['@DistributedLock', DistributedLock('x')],
+    ['@LockHandler', LockHandler('x')],
+    ['@LeaderOnly', LeaderOnly('x')],
+  ])('%s shows an async method as one: by that, some tracers wait for its end', (_, decorate) => {
+    const method = { value: async (): Promise<void> => {} };
+    (decorate as MethodDecorator)(class {}.prototype, 'nightly', method);
+    expect(method.value.constructor.name).toBe('AsyncFunction');
+  });
+
+  it('@LockHandler shows a method that is not async as what it is', () => {
+    const [generator, sync] = [{ value: async function* (): AsyncGenerator {} }, { value: (): void => {} }];
+    LockHandler('x')(class {}.prototype, 'nightly', generator);
+    LockHandler('x')(class {}.prototype, 'nightly', sync);
+    expect(generator.value.constructor.name).toBe('AsyncGeneratorFunction');
+    expect(sync.value.constructor.name).toBe('Function');
   });
 
   it('stands where a method stands: on the prototype, not enumerable', () => {

@@ -2,11 +2,26 @@ import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import { singletonMethod } from '../../../lib/nest/schedule/singleton-method.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const EVERY_SECOND = '* * * * * *';
+
+/** Sentry replaces `Cron`, so that it wraps the method first, and copies the name alone. */
+const replacingSchedule = singletonMethod(
+  (where) => resolveJobOptions({ name: 'report' }, where, TICK_OPTIONS),
+  (target, name, descriptor: PropertyDescriptor) => {
+    const original = descriptor.value as (...args: unknown[]) => unknown;
+    descriptor.value = function (...args: unknown[]): unknown {
+      return original.apply(this, args);
+    };
+    Cron(YEARLY)(target, name, descriptor);
+  },
+  () => () => ({ tick: 'once', keepMs: 1_000 }),
+);
 
 describe('the method of a singleton job', () => {
   const start = useApps();
@@ -68,6 +83,24 @@ describe('the method of a singleton job', () => {
       expect(new Set(ran)).toEqual(new Set(['above report cron:above', 'below report cron:below']));
     });
     expect(log.at('error')).toEqual([]);
+  });
+
+  it('keeps its metadata where the decorator of the scheduler replaces the method, as under Sentry', async () => {
+    class Jobs {
+      readonly runs: string[] = [];
+
+      @replacingSchedule
+      @SetMetadata('note', 'below it')
+      async report(): Promise<void> {
+        this.runs.push('report');
+      }
+
+      @replacingSchedule
+      async again(): Promise<void> {}
+    }
+    expect(Reflect.getMetadata('note', Jobs.prototype.report)).toBe('below it');
+    // Its explorer still finds the jobs, and that two have one name.
+    expect((await rejection(startJobs(Jobs))).message).toContain('Two singleton jobs are called "report"');
   });
 
   it('is told which run it is: job, tick, and the lease that it works under', async () => {

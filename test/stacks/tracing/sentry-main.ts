@@ -1,0 +1,29 @@
+// What tracing.slow.test.ts starts: Sentry has to patch Nest before it is imported.
+import * as Sentry from '@sentry/nestjs';
+
+const [connection] = process.argv.slice(2) as [string];
+const begun: string[] = [];
+const errors: (string | undefined)[] = [];
+const checkIns: unknown[] = [];
+
+const client = Sentry.init({
+  dsn: 'https://key@sentry.invalid/1',
+  tracesSampleRate: 1,
+  transport: (options) => Sentry.createTransport(options, async () => ({ statusCode: 200 })),
+  beforeSend: (event) => {
+    errors.push(event.exception?.values?.[0]?.value);
+    return null;
+  },
+})!;
+client.on('spanStart', (span) => void begun.push(Sentry.spanToJSON(span).description ?? ''));
+client.on('beforeEnvelope', ([, items]) => {
+  for (const [{ type }, payload] of items) {
+    if (type === 'check_in') checkIns.push(payload);
+  }
+});
+
+const { runStories } = await import('./traced-app.js');
+const { runJobs } = await import('./sentry-app.js');
+const stories = await runStories({ connection, traced: Sentry.SentryTraced(), begun });
+process.stdout.write(JSON.stringify({ stories, jobs: await runJobs(connection), begun, errors, checkIns }));
+await Sentry.close(0);

@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
+import { Mutex, Semaphore } from 'redis-semaphore';
+import { type Public, useLocks, usePods, type Version } from './pods.js';
+import type { Imports } from './redis-semaphore/after.js';
+import { crowd, toldOfLoss, whileHeld } from './stories.js';
+
+type Versions = () => Promise<Version<Public<Imports>>>;
+const before: Versions = () => import('./redis-semaphore/before.js').then((it) => ({ ...it, Service: it.Imports }));
+const after: Versions = () => import('./redis-semaphore/after.js').then((it) => ({ ...it, Service: it.Imports }));
+
+describe('from redis-semaphore', () => {
+  const { redis, client, start } = usePods();
+  const ours = useLocks(redis);
+  afterEach(() => client().flushall());
+
+  describe.each([
+    ['before', before],
+    ['after', after],
+  ])('%s', (_version, load) => {
+    it('one import at a time, however long it takes', async () => {
+      const [one, two] = await start(load);
+      const imports = await crowd(1_300, [(work) => one.load(work), (work) => two.load(work)]);
+      expect(imports).toEqual({ ran: 2, atOnce: 1 });
+    });
+
+    it('one process cleans up', async () => {
+      const [one, two] = await start(load);
+      const second = await whileHeld(
+        (work) => one.tryClean(work),
+        () => two.tryClean(async () => {}),
+      );
+      expect(second).toBe(false);
+      expect(await two.tryClean(async () => {})).toBe(true);
+    });
+
+    it('two downloads at a time, or a large one', async () => {
+      const [one, two] = await start(load);
+      const small = await crowd(50, [
+        (work) => one.download(work),
+        (work) => one.download(work),
+        (work) => two.download(work),
+        (work) => two.download(work),
+      ]);
+      expect(small).toEqual({ ran: 4, atOnce: 2 });
+      const large = await crowd(50, [(work) => one.downloadLarge(work), (work) => two.download(work)]);
+      expect(large).toEqual({ ran: 2, atOnce: 1 });
+    });
+
+    it('the signal of a lost lock aborts', async () => {
+      const [one] = await start(load);
+      const told = await toldOfLoss(
+        3_000,
+        (work) => one.load(work),
+        () => client().flushall(),
+      );
+      expect(told).toBeGreaterThan(0);
+    });
+  });
+
+  it('theirs grants by the clock of the process, ours by that of Redis', async () => {
+    const options = { lockTimeout: 5_000, acquireAttemptsLimit: 1, refreshInterval: 0 };
+    const [first, second] = [1, 2].map(() => new Semaphore(client(), 'a', 1, options));
+    const [one, two] = [await ours(), await ours()].map((locks) => locks.semaphore('a', { permits: 1 }));
+    await first!.acquire();
+    await using held = await one!.acquire({ leaseMs: 5_000 });
+    const now = Date.now();
+    const ahead = jest.spyOn(Date, 'now').mockReturnValue(now + 6_000);
+    try {
+      expect(await second!.tryAcquire()).toBe(true); // the second of one
+      expect(await two!.tryAcquire()).toBeNull();
+    } finally {
+      ahead.mockRestore();
+    }
+    expect(held.isHeld()).toBe(true);
+  });
+
+  it('theirs asks all the time while it waits, ours waits for a message', async () => {
+    const requests = async (): Promise<number> => {
+      const counts = (await client().info('commandstats')).matchAll(/cmdstat_(?:set|evalsha):calls=(\d+)/g);
+      return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+    const duringTheWait = async (locked: (work: () => Promise<void>) => Promise<unknown>): Promise<number> => {
+      const began = await requests();
+      await crowd(500, [locked, locked]);
+      return (await requests()) - began;
+    };
+    const theirs = await duringTheWait(async (work) => {
+      const mutex = new Mutex(client(), 'a', { refreshInterval: 0 });
+      await mutex.acquire();
+      await work();
+      await mutex.release();
+    });
+    const [one, two] = [await ours(), await ours()];
+    let calls = 0;
+    const our = await duringTheWait((work) => (calls++ === 0 ? one : two).using('b', { waitMs: 5_000 }, work));
+    expect(theirs).toBeGreaterThan(20);
+    expect(our).toBeLessThan(10);
+  });
+
+  it('a refresh that Redis refuses ends their process, ours goes on', async () => {
+    const program = fileURLToPath(new URL('redis-semaphore/refresh-fails.mjs', import.meta.url));
+    const child = spawn(process.execPath, [program], { env: { ...process.env, NODE_OPTIONS: '' } });
+    const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    expect({ out, error }).toEqual({ out: '', error: expect.stringMatching(/READONLY/) });
+    await client().replicaof('NO', 'ONE');
+
+    const locks = await ours();
+    const told = await toldOfLoss(
+      3_000,
+      (work) => locks.using('a', { leaseMs: 500 }, ({ signal }) => work(signal)),
+      () => client().replicaof('127.0.0.1', 1),
+    );
+    await client().replicaof('NO', 'ONE');
+    expect(told).toBeGreaterThan(0);
+  });
+});

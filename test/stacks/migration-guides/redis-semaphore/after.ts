@@ -1,0 +1,33 @@
+import { Injectable, Module } from '@nestjs/common';
+import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+
+type Work = (signal: AbortSignal) => Promise<void>;
+
+@Injectable()
+export class Imports {
+  constructor(private readonly locks: RedisLockService) {}
+
+  async load(work: Work) {
+    await this.locks.using('imports', { leaseMs: 1_000, waitMs: 5_000 }, ({ signal }) => work(signal));
+  }
+
+  /** @returns whether this call cleaned up; another process may be doing it */
+  async tryClean(work: () => Promise<void>) {
+    const { ran } = await this.locks.tryUsing('clean', () => work());
+    return ran;
+  }
+
+  async download(work: () => Promise<void>) {
+    await this.locks.semaphore('downloads', { permits: 2 }).using(() => work());
+  }
+
+  async downloadLarge(work: () => Promise<void>) {
+    await this.locks.semaphore('downloads', { permits: 2 }).using({ count: 2 }, () => work());
+  }
+}
+
+@Module({
+  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL! })],
+  providers: [Imports],
+})
+export class AppModule {}

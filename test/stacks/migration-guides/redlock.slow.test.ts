@@ -1,0 +1,128 @@
+import Redlock, { ExecutionError } from 'redlock';
+import { LockBusyError, LockReentryError } from 'nestjs-redis-lock';
+import { connectAdmin } from '../../support/redis/admin-client.js';
+import { useQuorum, useServers } from '../../support/redis/quorum-servers.js';
+import { type Public, useLocks, usePods, type Version } from './pods.js';
+import type { Accounts } from './redlock/after.js';
+import { crowd, sleep, toldOfLoss, whileHeld } from './stories.js';
+
+type Versions = () => Promise<Version<Public<Accounts>>>;
+const before: Versions = () => import('./redlock/before.js').then((it) => ({ ...it, Service: it.Accounts }));
+const after: Versions = () => import('./redlock/after.js').then((it) => ({ ...it, Service: it.Accounts }));
+
+describe('from redlock 5', () => {
+  const { redis, client, start } = usePods();
+  const closing: (() => unknown)[] = [];
+  afterEach(async () => {
+    await Promise.all(closing.splice(0).map((close) => close()));
+  });
+
+  const theirs = (servers = [redis()]) => {
+    const clients = servers.map(({ port }) => connectAdmin(port));
+    closing.push(() => clients.map((it) => it.disconnect()));
+    return new Redlock(clients, { retryCount: 1, retryDelay: 10, retryJitter: 0 });
+  };
+  const ours = useLocks(redis);
+
+  describe.each([
+    ['before', before],
+    ['after', after],
+  ])('%s', (_version, load) => {
+    it('one transfer at a time, however long it takes, and whatever the order of the accounts', async () => {
+      const [one, two] = await start(load);
+      const transfers = await crowd(1_300, [
+        (work) => one.transfer('a', 'b', work),
+        (work) => two.transfer('b', 'a', work),
+      ]);
+      expect(transfers).toEqual({ ran: 2, atOnce: 1 });
+    });
+
+    it('the report is built, unless another process builds it', async () => {
+      const [one, two] = await start(load);
+      const second = await whileHeld(
+        (work) => one.tryReport(work),
+        () => two.tryReport(async () => {}),
+      );
+      expect(second).toBe(false);
+      expect(await two.tryReport(async () => {})).toBe(true);
+    });
+
+    it('the signal of a lost lock aborts', async () => {
+      const [one] = await start(load);
+      const told = await toldOfLoss(
+        9_000,
+        (work) => one.transfer('a', 'b', work),
+        () => client().flushall(),
+      );
+      expect(told).toBeGreaterThan(0);
+    });
+  });
+
+  it('theirs is silent while Redis hangs, ours says that the lease is over', async () => {
+    const told: string[] = [];
+    const until = async (name: string, signal: AbortSignal): Promise<void> => {
+      signal.addEventListener('abort', () => told.push(name));
+      await sleep(2_500); // four leases
+    };
+    const locks = await ours();
+    const both = [
+      theirs().using(['a'], 700, (signal) => until('theirs', signal)),
+      locks.using('a', { leaseMs: 700 }, ({ signal }) => until('ours', signal)),
+    ];
+    await sleep(100);
+    await redis().pause();
+    await sleep(2_000);
+    const toldMeanwhile = [...told];
+    await redis().resume();
+    await Promise.allSettled(both);
+    expect(toldMeanwhile).toEqual(['ours']);
+  });
+
+  it('theirs drops a result when the release fails, ours returns it', async () => {
+    const work = async (): Promise<string> => {
+      await client().flushall();
+      return 'paid';
+    };
+    await expect(theirs().using(['a'], 5_000, work)).rejects.toThrow(ExecutionError);
+    await expect((await ours()).using('a', { leaseMs: 5_000 }, work)).resolves.toBe('paid');
+  });
+
+  it('theirs waits for itself, ours says so', async () => {
+    const redlock = theirs();
+    const locks = await ours();
+    const nested = redlock.using(['a'], 5_000, () => redlock.using(['a'], 5_000, async () => {}));
+    await expect(nested).rejects.toThrow(ExecutionError);
+    await expect(locks.using('a', () => locks.using('a', () => {}))).rejects.toThrow(LockReentryError);
+  });
+
+  describe('with several servers', () => {
+    const servers = useServers(3);
+    const quorum = useQuorum(servers);
+    const ofOne = useQuorum(() => servers().slice(0, 1));
+    const ofTwo = useQuorum(() => servers().slice(0, 2));
+
+    it('both go on without one of three', async () => {
+      const redlock = theirs(servers());
+      const locks = await quorum();
+      await servers()[2]!.kill();
+      await expect(redlock.using(['a'], 5_000, async () => 'theirs')).resolves.toBe('theirs');
+      await expect(locks.using('a', () => 'ours')).resolves.toBe('ours');
+      await servers()[2]!.restart();
+    });
+
+    it('theirs is pending for ever where votes are even, ours is busy', async () => {
+      const two = servers().slice(0, 2);
+      const other = connectAdmin(two[0]!.port);
+      await other.set('a', 'of another process');
+      other.disconnect();
+      const answer = theirs(two)
+        .acquire(['a'], 1_000)
+        .catch((error: Error) => error);
+      expect(await Promise.race([answer, sleep(1_000).then(() => 'pending')])).toBe('pending');
+
+      await using held = await (await ofOne()).acquire('a');
+      await expect((await ofTwo()).acquire('a', { waitMs: 0 })).rejects.toThrow(LockBusyError);
+      expect(held.isHeld()).toBe(true);
+    });
+  });
+});

@@ -1,0 +1,56 @@
+// What is told of the old and of the new code alike. No Jest in here: a program of the other stack tells the same.
+
+/** Runs work under a lock. */
+export type Locked = (work: (signal?: AbortSignal) => Promise<void>) => Promise<unknown>;
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** All of them start in the same moment, and each works this long. How many ran, and how many at most at once. */
+export async function crowd(workMs: number, calls: readonly Locked[]): Promise<{ ran: number; atOnce: number }> {
+  let running = 0;
+  let ran = 0;
+  let atOnce = 0;
+  const work = async (): Promise<void> => {
+    ran++;
+    atOnce = Math.max(atOnce, ++running);
+    await sleep(workMs);
+    running--;
+  };
+  // An error of the old code, such as that of its release, is not the question here.
+  await Promise.allSettled(calls.map((call) => call(work)));
+  return { ran, atOnce };
+}
+
+/** What this returns, or its error, while the lock is held. */
+export async function whileHeld<T>(locked: Locked, then: () => Promise<T>): Promise<T | Error> {
+  let result: T | Error | undefined;
+  await locked(async () => {
+    result = await then().catch((error: Error) => error);
+  });
+  return result!;
+}
+
+/**
+ * Takes the lock away from work that holds it.
+ * @returns how long after that its signal aborted, in milliseconds; `undefined`: not within this time
+ */
+export async function toldOfLoss(
+  withinMs: number,
+  locked: Locked,
+  takeAway: () => Promise<unknown>,
+): Promise<number | undefined> {
+  let told: number | undefined;
+  await locked(async (signal) => {
+    await takeAway();
+    const began = performance.now();
+    await new Promise<void>((resolve) => {
+      const timeout = setTimeout(resolve, withinMs);
+      signal?.addEventListener('abort', () => {
+        told = performance.now() - began;
+        clearTimeout(timeout);
+        resolve();
+      });
+    });
+  }).catch(() => {});
+  return told;
+}

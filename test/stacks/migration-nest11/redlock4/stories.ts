@@ -1,0 +1,17 @@
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import Redlock from 'redlock';
+import { crowd, type Locked } from '../../migration-guides/stories.js';
+import { Accounts, AppModule } from './before.js';
+
+export async function tellRedlock4(start: (module: Type) => Promise<INestApplicationContext>) {
+  const [one, two] = [(await start(AppModule)).get(Accounts), (await start(AppModule)).get(Accounts)];
+  const calls: Locked[] = [(work) => one.transfer('c', 'd', work), (work) => two.transfer('d', 'c', work)];
+  const redlock = new Redlock([new Redis(process.env.REDIS_URL!)], { retryCount: 2, retryDelay: 10 });
+  await redlock.lock('e', 60_000);
+  return {
+    transfers: await crowd(100, calls),
+    longTransfers: await crowd(1_500, calls),
+    withoutRetry: await redlock.lockWithOptions('e', 1_000, { retryCount: 0 }).catch((error: Error) => error.message),
+  };
+}

@@ -54,6 +54,8 @@ export default {
     {
       ...project('stacks', testsIn('test/stacks')),
       globalSetup: '<rootDir>/test/stacks/install.mjs',
+      // Nest looks from its own place for the packages of gateways and microservices that an application has.
+      modulePaths: ['gateways', 'microservices'].map((stack) => `<rootDir>/test/stacks/${stack}/node_modules`),
     },
     // Builds the site, and opens it in a browser.
     {

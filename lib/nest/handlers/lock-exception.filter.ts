@@ -54,8 +54,10 @@ interface Answer {
  * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
  *   `LockModeMismatchError` is one: a retry does not help while two versions of the application disagree.
  *
- * Microservices and WebSockets get the same message and code in the form that Nest uses there. In a microservice every
- * error is logged, because the sender of an event gets no answer.
+ * Microservices and WebSockets get the same message and code, and `retryAfterMs`, in the form that Nest uses there: for
+ * WebSockets an `exception` event with its `cause`. A message of Socket.IO that asks for an acknowledgement gets one as
+ * well. Nest runs no global filters for gateways: name this one in `@UseFilters`. In a microservice every error is
+ * logged, because the sender of an event gets no answer.
  *
  * In GraphQL the error of a field gets that message, and `extensions` with `code`, `status` and `retryAfterMs`. The
  * status of the HTTP response stays as the server sets it, because one response answers several fields. Nest runs
@@ -81,12 +83,10 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
     // Nest passes on what a filter throws here, and a GraphQL server answers with it.
     if (type === 'graphql') throw graphqlError(exception, answer);
-    // Elsewhere an error thrown by a filter would not reach the caller, which would wait for ever.
-    const data = { status: 'error', message: answer.message, code: exception.code };
-    if (type === 'rpc') return throwError(() => data);
-    const client = host.switchToWs().getClient<Client>();
-    if (client.readyState === undefined) client.emit?.('exception', data);
-    else client.send?.(JSON.stringify({ event: 'exception', data }));
+    const data = { status: 'error', message: answer.message, code: exception.code, ...retryOf(answer) };
+    if (type === 'ws') return answerWs(host, data);
+    // An error thrown by a filter would not reach the caller, which would wait for ever.
+    return throwError(() => data);
   }
 
   /** Logs what the operator must know. The answer to the client does not show it. */
@@ -116,12 +116,31 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
 }
 
 /** GraphQL servers take `extensions` from any error. So the package need not know their classes. */
-function graphqlError(cause: LockError, { status, message, retryAfterMs }: Answer): Error {
-  const retry = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
-  const error = new Error(message, { cause });
+function graphqlError(cause: LockError, answer: Answer): Error {
+  const error = new Error(answer.message, { cause });
   // Apollo may show the stack to the client. What is ours in it is of no use there.
-  error.stack = `${error.name}: ${message}`;
-  return Object.assign(error, { extensions: { code: cause.code, status, ...retry } });
+  error.stack = `${error.name}: ${answer.message}`;
+  return Object.assign(error, { extensions: { code: cause.code, status: answer.status, ...retryOf(answer) } });
+}
+
+/**
+ * Sends the event that Nest sends for an error, with the message that failed as its `cause`. Acknowledges the message
+ * too, if the client asked for that: otherwise the client would wait for ever.
+ */
+function answerWs(host: ArgumentsHost, answer: object): void {
+  const ws = host.switchToWs();
+  const client = ws.getClient<Client>();
+  const data = { ...answer, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
+  if (client.readyState !== undefined) return void client.send?.(JSON.stringify({ event: 'exception', data }));
+  client.emit?.('exception', data);
+  // Socket.IO's third argument. A second acknowledgement of the same message has no effect.
+  const acknowledge = host.getArgByIndex<unknown>(2);
+  if (typeof acknowledge === 'function') acknowledge(answer);
+}
+
+/** What an answer says of a retry, in the clients' terms. */
+function retryOf({ retryAfterMs }: Answer): { retryAfterMs?: number } {
+  return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
 }
 
 function answerTo(exception: LockError): Answer {

@@ -1,4 +1,5 @@
 import { type ArgumentsHost, Controller, Get, Param, Query, Res } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/internal';
 import { BaseRpcExceptionFilter } from '@nestjs/microservices';
 import type { Observable } from 'rxjs';
 import {
@@ -230,9 +231,18 @@ describe('without the filter', () => {
 
 describe('LockExceptionFilter elsewhere than HTTP', () => {
   const filter = new LockExceptionFilter();
-  const hostOf = (type: string, client?: unknown): ArgumentsHost =>
-    ({ getType: () => type, switchToWs: () => ({ getClient: () => client }) }) as unknown as ArgumentsHost;
-  const told = { status: 'error', code: 'LOCK_BUSY', message: 'Another request is working on this. Try again later.' };
+  /** The arguments of a message: the client, the data, what the platform adds, and the pattern. */
+  const hostOf = (type: string, ...args: unknown[]): ArgumentsHost => {
+    const host = new ExecutionContextHost(args);
+    host.setType(type);
+    return host;
+  };
+  const told = {
+    status: 'error',
+    code: 'LOCK_BUSY',
+    message: 'Another request is working on this. Try again later.',
+    retryAfterMs: 1_200,
+  };
 
   it('passes the error through where it knows no way to answer', () => {
     expect(() => filter.catch(errors['busy']!, hostOf('telegraf'))).toThrow(errors['busy']);
@@ -274,14 +284,22 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     ).toEqual(told);
   });
 
+  const event = ['exception', { ...told, cause: { pattern: 'pay', data: '7' } }];
+
   it('emits to a Socket.IO client, and sends to a ws client, as Nest does', () => {
     const sent: unknown[] = [];
     const emit = (...args: unknown[]): unknown => sent.push(args);
-    filter.catch(errors['busy']!, hostOf('ws', { emit, send: emit }));
-    filter.catch(
-      errors['busy']!,
-      hostOf('ws', { emit, send: (text: string) => sent.push(JSON.parse(text)), readyState: 1 }),
-    );
-    expect(sent).toEqual([['exception', told], { event: 'exception', data: told }]);
+    const send = (text: string): unknown => sent.push(JSON.parse(text));
+    filter.catch(errors['busy']!, hostOf('ws', { emit, send: emit }, '7', undefined, 'pay'));
+    filter.catch(errors['busy']!, hostOf('ws', { emit, send, readyState: 1 }, '7', 'pay', 'pay'));
+    expect(sent).toEqual([event, { event: event[0], data: event[1] }]);
+  });
+
+  it('acknowledges a message of Socket.IO whose client asked for that', () => {
+    const sent: unknown[] = [];
+    const emit = (...args: unknown[]): unknown => sent.push(args);
+    const acknowledge = (answer: unknown): unknown => sent.push(['acknowledged', answer]);
+    filter.catch(errors['busy']!, hostOf('ws', { emit, send: emit }, '7', acknowledge, 'pay'));
+    expect(sent).toEqual([event, ['acknowledged', told]]);
   });
 });

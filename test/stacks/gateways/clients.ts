@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { io } from 'socket.io-client';
+import { WebSocket } from 'ws';
+import { eventually } from '../../support/expect/eventually.js';
+
+/** A client of a gateway, on either platform. */
+export interface GatewayClient {
+  /** What the gateway sent, in this order, except acknowledgements. */
+  readonly heard: { event: string; data: unknown }[];
+  send(event: string, data?: unknown): void;
+  /** Sends a message, and resolves to the next message of the gateway. */
+  ask(event: string, data?: unknown): Promise<unknown>;
+  /** Sends a message that asks for an acknowledgement. Socket.IO alone has them. */
+  askForAck?(event: string, data?: unknown): Promise<unknown>;
+  leave(): void;
+}
+
+export async function connectSocketIo(url: string): Promise<GatewayClient> {
+  const socket = io(url, { transports: ['websocket'], reconnection: false, forceNew: true });
+  const heard: GatewayClient['heard'] = [];
+  socket.onAny((event: string, data: unknown) => heard.push({ event, data }));
+  await new Promise<void>((resolve, reject) => socket.on('connect', resolve).on('connect_error', reject));
+  const send = (event: string, data?: unknown): void => void socket.emit(event, data);
+  return {
+    heard,
+    send,
+    ask: (event, data) => nextOf(heard, () => send(event, data)),
+    askForAck: (event, data) => socket.emitWithAck(event, data) as Promise<unknown>,
+    leave: () => void socket.disconnect(),
+  };
+}
+
+export async function connectWs(url: string): Promise<GatewayClient> {
+  const socket = new WebSocket(url.replace('http', 'ws'));
+  const heard: GatewayClient['heard'] = [];
+  socket.on('message', (text: Buffer) => heard.push(JSON.parse(text.toString()) as GatewayClient['heard'][number]));
+  await once(socket, 'open');
+  const send = (event: string, data?: unknown): void => socket.send(JSON.stringify({ event, data }));
+  return {
+    heard,
+    send,
+    ask: (event, data) => nextOf(heard, () => send(event, data)),
+    leave: () => socket.terminate(),
+  };
+}
+
+async function nextOf(heard: GatewayClient['heard'], send: () => void): Promise<unknown> {
+  const before = heard.length;
+  send();
+  await eventually(() => expect(heard.length).toBeGreaterThan(before));
+  return heard[before];
+}

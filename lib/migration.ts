@@ -5,6 +5,7 @@
  */
 export { redlock, type RedlockOptions } from './migration/redlock.js';
 export { redisSemaphore, type RedisSemaphoreOptions } from './migration/redis-semaphore.js';
+export { redisson, type RedissonOptions } from './migration/redisson.js';
 export { murlock, type MurlockOptions } from './migration/murlock.js';
 export { setNx, type SetNxOptions } from './migration/set-nx.js';
 export type { ForeignClientOption, ForeignClientsOption, ForeignKey, ForeignKeyOptions } from './migration/key-lock.js';

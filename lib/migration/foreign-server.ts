@@ -36,6 +36,11 @@ export class ForeignServer {
     this.#connection.connect();
   }
 
+  /** Whether keys are on several servers. */
+  get isCluster(): boolean {
+    return this.#connection.isCluster;
+  }
+
   /** Listens for messages. Channels have no key prefix. */
   get subscriber(): Subscriber {
     return this.#connection.subscriber;

@@ -19,6 +19,7 @@ import {
 import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
 import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
 import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
+import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
@@ -84,6 +85,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   [TIMEOUT, TIMEOUT_OPTIONS],
   ['SingletonRunOptions', SINGLETON_RUN_OPTIONS],
   ['RedlockOptions', CLIENTS_AND_KEY],
+  ['RedissonOptions', REDISSON_OPTIONS],
   ['MurlockOptions', MURLOCK_OPTIONS],
   ['SetNxOptions', SET_NX_OPTIONS],
 ]);

@@ -8,6 +8,7 @@ export interface Subscriber {
   on(event: 'ready', listener: () => void): unknown;
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
 }
 
 /** The connections of one instance to one Redis, which may have several servers. They belong to the library. */

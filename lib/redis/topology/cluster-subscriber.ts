@@ -33,6 +33,10 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
       : Promise.reject(new Error('No node of the cluster is known'));
   }
 
+  unsubscribe(channel: string): Promise<unknown> {
+    return this.#client ? this.#client.unsubscribe(channel) : Promise.resolve();
+  }
+
   /** The slot table was read: the nodes may have changed. */
   nodesChanged(): void {
     const at = this.#client && hostAndPort(this.#client);

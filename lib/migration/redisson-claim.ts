@@ -1,0 +1,77 @@
+import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
+import { LockStoreError } from '../core/store/lock-store.js';
+import type { ForeignServer } from './foreign-server.js';
+import { ACQUIRE, HELD, RELEASE, RENEW } from './redisson-scripts.js';
+import type { UnlockChannels, UnlockWait } from './unlock-channels.js';
+
+/** A claim to an `RLock` of Redisson, on one server or on a cluster. */
+export class RedissonClaim implements ForeignClaim {
+  readonly #keys: readonly string[];
+  readonly #channel: string;
+  #wait: UnlockWait | undefined;
+  /** Ends the wait when the call gives up, also between two questions. */
+  #signal: AbortSignal | undefined;
+
+  /** @param field the field of the hash while this owner has the lock; no other owner may ever have the same */
+  constructor(
+    private readonly server: ForeignServer,
+    private readonly channels: UnlockChannels,
+    name: string,
+    private readonly field: string,
+  ) {
+    const key = server.key(name);
+    this.#keys = [key];
+    this.#channel = channelOf(key);
+  }
+
+  async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
+    await this.server.connected(signal);
+    if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
+    // An unlock that is heard from now on may have come after the answer.
+    this.#wait?.ask();
+    const reply = await this.server.run(ACQUIRE, this.#keys, [this.field, leaseMs], readReply);
+    if (reply.status === 'held') this.#leave();
+    return reply;
+  }
+
+  renew(leaseMs: number): Promise<boolean> {
+    return this.server.run(RENEW, this.#keys, [this.field, leaseMs], isOne);
+  }
+
+  release(keepMs: number): Promise<boolean> {
+    this.#leave();
+    const args = [this.field, Math.ceil(keepMs), this.#channel, this.server.isCluster ? 1 : 0];
+    return this.server.run(RELEASE, this.#keys, args, isOne);
+  }
+
+  whenFree(forMs: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    if (!this.#wait) {
+      this.#wait = this.channels.join(this.#channel);
+      this.#signal = signal;
+      signal.addEventListener('abort', this.#leave, { once: true });
+    }
+    return this.#wait.untilUnlocked(forMs, signal);
+  }
+
+  readonly #leave = (): void => {
+    this.#signal?.removeEventListener('abort', this.#leave);
+    this.#wait?.leave();
+    this.#wait = undefined;
+  };
+}
+
+/** Where Redisson announces an unlock. On a cluster, it is in the slot of the lock. */
+export function channelOf(key: string): string {
+  return `redisson_lock__channel:${key.includes('{') ? key : `{${key}}`}`;
+}
+
+/** A key without an expiry has a TTL of -1. */
+function readReply(reply: unknown): ForeignReply {
+  if (reply === HELD) return { status: 'held' };
+  return { status: 'busy', ttlMs: typeof reply === 'number' && reply >= 0 ? reply : Infinity };
+}
+
+function isOne(reply: unknown): boolean {
+  return reply === 1;
+}

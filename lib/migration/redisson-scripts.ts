@@ -1,0 +1,67 @@
+import { foreignScript } from './foreign-server.js';
+
+/** What the script to acquire replies where this owner has the lock. Otherwise it replies with the TTL of the key. */
+export const HELD = -3;
+
+/**
+ * The scripts for a lock that is a hash with one field: its name says which thread of which application holds it, its
+ * value how often that thread has entered it. An owner of ours is a thread that enters once. All of them may be executed
+ * twice, or late.
+ */
+export const ACQUIRE = foreignScript(
+  'redissonAcquire',
+  `
+local ttl = redis.call('pttl', KEYS[1])
+if ttl ~= -2 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return ttl
+end
+if ttl < tonumber(ARGV[2]) then
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return ${HELD}
+`,
+);
+
+/** Never makes the lease shorter: a renewal that comes late cuts nothing. */
+export const RENEW = foreignScript(
+  'redissonRenew',
+  `
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return 0
+end
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return 1
+`,
+);
+
+/**
+ * Wakes the waiters. They hear it first, and ask when this script is over: where the user may not publish, nothing is
+ * changed. On a cluster, Redisson listens for sharded messages since its version 3.22, if the servers know them.
+ *
+ * Where the lock has to stay for a time, it stays under another field. So no late command of its owner changes it, and
+ * the same release, sent again, finds that it was executed.
+ */
+export const RELEASE = foreignScript(
+  'redissonRelease',
+  `
+local kept = ARGV[1] .. ':kept'
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return redis.call('hexists', KEYS[1], kept)
+end
+if tonumber(ARGV[2]) > 0 then
+  redis.call('hdel', KEYS[1], ARGV[1])
+  redis.call('hset', KEYS[1], kept, 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return 1
+end
+redis.call('publish', ARGV[3], '0')
+if ARGV[4] == '1' then
+  redis.pcall('spublish', ARGV[3], '0')
+end
+redis.call('hdel', KEYS[1], ARGV[1])
+return 1
+`,
+);

@@ -17,8 +17,14 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
     logger.log(
       `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
         `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
+        (isServer() ? '' : 'When its work is done, call app.close(): connections to Redis keep the process alive. ') +
         `See docs/guide/development.md.`,
     );
   };
   setTimeout(look, AFTER_MS).unref();
+}
+
+/** Whether the process listens on a port. If not, it may be a script that waits for its end in vain. */
+function isServer(): boolean {
+  return process.getActiveResourcesInfo().some((name) => /^(TCP|Pipe)ServerWrap$/.test(name));
 }

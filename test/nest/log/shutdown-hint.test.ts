@@ -1,7 +1,8 @@
+import { Test } from '@nestjs/testing';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../nest-apps.js';
+import { inMemory, LogBook, useApps } from '../nest-apps.js';
 
 describe('the hint at shutdown hooks', () => {
   const redis = useRedis();
@@ -19,6 +20,21 @@ describe('the hint at shutdown hooks', () => {
           'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/development.md.',
       ]),
     );
+  });
+
+  it('says to a process without a server how it ends', async () => {
+    const log = new LogBook();
+    const imports = [inMemory({ connection: redis().url, leaseMs: 5_000 })];
+    const app = await Test.createTestingModule({ imports }).setLogger(log).compile();
+    await app.init();
+    await eventually(() =>
+      expect(hints(log.at('log'))).toEqual([
+        'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
+          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
+          'connections to Redis keep the process alive. See docs/guide/development.md.',
+      ]),
+    );
+    await app.close();
   });
 
   it('is not logged with the hooks, even late ones, nor without a Redis', async () => {

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { eventually } from '../../support/expect/eventually.js';
+import { unbundled } from '../../support/process/run-typescript.js';
+import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+const main = unbundled(new URL('commander-main.ts', import.meta.url));
+
+describe('nest-commander, and an application without a server', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const startInstance = useInstances(() => redis().url);
+  const children: ChildProcess[] = [];
+  afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
+
+  /**
+   * @param signalAt what the process has printed when it gets a SIGTERM
+   * @param waiting what must be so before, too
+   */
+  async function run(args: string, { signalAt = '', waiting = async () => {}, url = redis().url } = {}) {
+    const env = { ...process.env, NODE_OPTIONS: '', REDIS_URL: url };
+    const child = spawn(process.execPath, [...main, ...args.split(' ')], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    children.push(child);
+    let said = '';
+    const told = new Promise<void>((resolve) => {
+      child.stdout.on('data', (chunk: Buffer) => {
+        said += String(chunk);
+        if (signalAt && said.includes(signalAt)) resolve();
+      });
+    });
+    void told.then(waiting).then(() => child.kill('SIGTERM'));
+    const [errors] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    return { end: child.signalCode ?? child.exitCode, said, errors };
+  }
+
+  it('a command runs under its lock, and the process ends', async () => {
+    const [own, theirs] = await Promise.all([run('reindex north'), run('run reindex south')]);
+    expect(own).toEqual({ end: 0, said: 'north is indexed under index:north\nis through\n', errors: '' });
+    expect(theirs).toEqual({ end: 0, said: 'south is indexed under index:south\nis through\n', errors: '' });
+    expect(await admin().exists('lock:{index:north}', 'lock:{index:south}')).toBe(0);
+  });
+
+  it('a command that fails ends the process by 1 with the handler of the page, and by 0 with CommandFactory.run', async () => {
+    const [own, theirs] = await Promise.all([run('fail'), run('run fail')]);
+    expect(own).toMatchObject({ end: 1, errors: 'failed under its lock\n' });
+    expect(theirs).toMatchObject({ end: 0, errors: 'Error: failed under its lock' });
+    expect(await admin().exists('lock:{fail}')).toBe(0);
+  });
+
+  it('ends with a reason while Redis is down', async () => {
+    const { end, errors } = await run('fail', { url: 'redis://127.0.0.1:1' });
+    expect(end).toBe(1);
+    expect(errors).toContain('Redis could not acquire "fail": not connected to Redis at 127.0.0.1:1');
+  });
+
+  it('at SIGTERM, a command that holds the lock ends its work and releases it', async () => {
+    expect(await run('hold', { signalAt: 'holds' })).toMatchObject({
+      end: 'SIGTERM',
+      said: expect.stringContaining('has ended'),
+    });
+    expect(await admin().exists('lock:{held}')).toBe(0);
+  });
+
+  it('at SIGTERM, a command that waits stops waiting, and its place in the queue is free', async () => {
+    const { locks } = await startInstance();
+    const lease = await locks.acquire('taken');
+    const waiters = async (): Promise<number> => (await locks.operators.inspect('taken')).waiters.length;
+    const waiting = (): Promise<void> => eventually(async () => expect(await waiters()).toBe(1));
+    const { end, said, errors } = await run('wait', { signalAt: 'waits', waiting });
+    expect(end).toBe('SIGTERM');
+    expect(said).not.toContain('was granted');
+    expect(errors).toContain('shut');
+    expect(await waiters()).toBe(0);
+    await lease.release();
+  });
+
+  it('an application that is not closed lives on by its connections, and ends at SIGTERM', async () => {
+    const { end, said } = await run('forgotten', { signalAt: 'is through' });
+    expect(end).toBe('SIGTERM');
+    expect(said).toContain('connections: 2');
+  });
+});

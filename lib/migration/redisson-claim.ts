@@ -9,8 +9,8 @@ export class RedissonClaim implements ForeignClaim {
   readonly #keys: readonly string[];
   readonly #channel: string;
   #wait: UnlockWait | undefined;
-  /** Ends the wait when the call gives up, also between two questions. */
-  #signal: AbortSignal | undefined;
+  /** Aborts when the call gives up, also between two questions. */
+  #call: AbortSignal | undefined;
 
   /** @param field the field of the hash while this owner has the lock; no other owner may ever have the same */
   constructor(
@@ -27,6 +27,7 @@ export class RedissonClaim implements ForeignClaim {
   async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
     await this.server.connected(signal);
     if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
+    this.#call = signal;
     // An unlock that is heard from now on may have come after the answer.
     this.#wait?.ask();
     const reply = await this.server.run(ACQUIRE, this.#keys, [this.field, leaseMs], readReply);
@@ -44,18 +45,18 @@ export class RedissonClaim implements ForeignClaim {
     return this.server.run(RELEASE, this.#keys, args, isOne);
   }
 
+  /** Listens until the call has the lock or gives up, and not only for one pause: else it could miss an unlock. */
   whenFree(forMs: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
+    if (signal.aborted || this.#call?.aborted) return Promise.resolve();
     if (!this.#wait) {
       this.#wait = this.channels.join(this.#channel);
-      this.#signal = signal;
-      signal.addEventListener('abort', this.#leave, { once: true });
+      this.#call?.addEventListener('abort', this.#leave, { once: true });
     }
     return this.#wait.untilUnlocked(forMs, signal);
   }
 
   readonly #leave = (): void => {
-    this.#signal?.removeEventListener('abort', this.#leave);
+    this.#call?.removeEventListener('abort', this.#leave);
     this.#wait?.leave();
     this.#wait = undefined;
   };

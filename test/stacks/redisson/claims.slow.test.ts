@@ -79,10 +79,11 @@ describe('a claim to an RLock, beside the actor that behaves as RedissonLock', (
     const claim = ours.claim('stock');
     const waiting = untilHeld(claim);
     await untilSubscribed();
+    // At first, and when it listens.
     await eventually(async () => expect(await scriptsRun()).toBe(before + 2));
     await thread.unlock('stock');
-    // At first, when it listens, and when it was woken. One script is the unlock itself.
     await waiting;
+    // The unlock, and the question after it.
     expect(await scriptsRun()).toBe(before + 4);
     await eventually(async () => expect(await subscribers()).toBe(0));
   });
@@ -137,9 +138,11 @@ describe('a claim to an RLock, beside the actor that behaves as RedissonLock', (
     // Ends when it listens.
     await claim.whenFree!(LONG_MS, giveUp.signal);
     await claim.tryAcquire(LONG_MS, giveUp.signal);
-    const waiting = when === 'while it waits' ? claim.whenFree!(LONG_MS, giveUp.signal) : undefined;
+    const pause = new AbortController();
+    const waiting = when === 'while it waits' ? claim.whenFree!(LONG_MS, pause.signal) : undefined;
     expect(await subscribers()).toBe(1);
     giveUp.abort();
+    pause.abort();
     await waiting;
     await eventually(async () => expect(await subscribers()).toBe(0), 2_000);
     expect((await rejection(claim.tryAcquire(LONG_MS, giveUp.signal))).message).toContain('given up');
@@ -196,6 +199,8 @@ async function untilHeld(claim: ForeignClaim): Promise<void> {
   for (;;) {
     const reply = await claim.tryAcquire(LONG_MS, NEVER);
     if (reply.status === 'held') return;
-    await claim.whenFree!(reply.ttlMs, NEVER);
+    const pause = new AbortController();
+    await claim.whenFree!(reply.ttlMs, pause.signal);
+    pause.abort();
   }
 }

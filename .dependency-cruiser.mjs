@@ -10,7 +10,7 @@ const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
 const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch', 'core/watch'];
 const CORE = [...LEASE, ...FEATURES, 'core'];
-const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorators'];
+const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
@@ -69,8 +69,13 @@ export const ROOMS = {
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },
+  'nest/transactions': {
+    rooms: [...CORE, 'nest'],
+    packages: NEST,
+    why: 'Transactions of other packages. It does not know the features.',
+  },
   'nest/decorators': {
-    rooms: [...CORE, 'nest', 'nest/request'],
+    rooms: [...CORE, 'nest', 'nest/request', 'nest/transactions'],
     packages: NEST,
     why: 'Decorators do not know the module.',
   },

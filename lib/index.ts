@@ -56,6 +56,15 @@ export type { AdoptOptions } from './core/lease/adoption.js';
 export { key, type KeyValue, type ResourceNames } from './core/api/resource.js';
 export { exponentialBackoff, fixedInterval, type RetryState, type RetryStrategy } from './core/api/retry.js';
 
+// Database transactions
+export type { TransactionHooks } from './core/api/transactions.js';
+export { type TransactionalAdapterLike, TransactionScope } from './nest/transactions/transaction-scope.js';
+export {
+  type TransactionalDataSource,
+  typeormTransactional,
+  type TypeormTransactionalOptions,
+} from './nest/transactions/typeorm-transactional.js';
+
 // Semaphores, latches, leadership and singleton jobs
 export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';

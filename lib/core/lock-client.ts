@@ -40,6 +40,8 @@ import { checkIsKept, checkOwnResource, checkResource, checkResources, type Reso
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
 import { decodeLeases } from './lease/transfer-text.js';
+import { type OpenTransaction, TransactionLeases } from './lease/transaction-leases.js';
+import type { TransactionHooks } from './api/transactions.js';
 import { Watchdog } from './holding/watchdog.js';
 import { LockWatches } from './watch/lock-watches.js';
 import { OrphanReleases } from './store/orphan-releases.js';
@@ -53,6 +55,8 @@ export interface LockClientOptions {
   readonly random?: Random;
   /** @default 'warn' */
   readonly onLeak?: OnLeak;
+  /** Where leases last until the end of a database transaction. @default none */
+  readonly transactions?: TransactionHooks | undefined;
 }
 
 /** What {@link LockClient.stats} returns. */
@@ -107,6 +111,11 @@ export class LockClient {
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks };
     const leases = new LeaseFactory(deps);
+    if (options.transactions) {
+      leases.transactions = new TransactionLeases(options.transactions, context, (lease, work, transaction) =>
+        leases.runUnder(lease, work, transaction),
+      );
+    }
     const acquire = (resource: string, lock: ResolvedLockOptions) => leases.acquireOne(resource, lock);
     this.observers = observers;
     this.operators = new OperatorsView(store, localQueues, alarms, defaults.attemptTimeoutMs);
@@ -193,13 +202,43 @@ export class LockClient {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
+    const transaction = this.#leases.transactions?.current(options);
+    if (transaction) return this.#tryUsingIn(transaction, resource, options, work);
     const lease = await this.tryAcquire(resource, options);
     return lease ? { ran: true, value: await this.#leases.runUnder(lease, work) } : { ran: false };
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
     checkWork(work);
+    const transaction = this.#leases.transactions?.current(options);
+    if (transaction) return this.#usingIn(transaction, resource, options, work);
     return this.#leases.runUnder(await this.acquire(resource, options), work);
+  }
+
+  async #usingIn<T>(
+    transaction: OpenTransaction,
+    resource: ResourceNames,
+    options: LockOptions | undefined,
+    work: LockedWork<T>,
+  ): Promise<T> {
+    const names = checkResources(resource, 'using');
+    const resolved = resolveLockOptions(options ?? undefined, this.#deps.defaults);
+    const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved);
+    // It is never refused without an error.
+    return (await transaction.using(names, resolved, acquire, work))!.value;
+  }
+
+  async #tryUsingIn<T>(
+    transaction: OpenTransaction,
+    resource: ResourceNames,
+    options: LockOptions | undefined,
+    work: LockedWork<T>,
+  ): Promise<TryUsingResult<T>> {
+    const names = checkResources(resource, 'tryUsing');
+    const resolved = resolveLockOptions(options ?? undefined, this.#tryDefaults);
+    const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved).catch(nullIfBusy);
+    const ran = await transaction.using(names, resolved, acquire, work);
+    return ran ? { ran: true, value: ran.value } : { ran: false };
   }
 
   campaign(name: string, options?: CampaignOptions): Leadership {
@@ -247,6 +286,7 @@ export class LockClient {
       origin: (below) => this.origin(below),
       fill: (lock, request) => fillLockOptions(lock, this.#deps.defaults, request),
       runUnder: (lease, work) => this.#leases.runUnder(lease, work),
+      transaction: (given) => this.#leases.transactions?.current(given),
       inspect: (each) => this.operators.inspect(each),
       resize: (each, total) => this.operators.resize(each, total),
     });
@@ -271,7 +311,8 @@ export class LockClient {
   ): Promise<T> {
     // First, because an adoption takes the lease from every other process that has the text.
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'usingAdopted');
-    return this.#leases.runUnder(await this.adopt(text, options), work);
+    const lease = await this.adopt(text, options);
+    return this.#leases.runUnder(lease, work, this.#leases.transactions?.current());
   }
 
   /**

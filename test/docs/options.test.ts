@@ -47,6 +47,7 @@ import {
 import { DURABILITY_OPTIONS } from '../../lib/nest/module/store-options.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
+import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
 import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { generateReference } from '../../tools/reference/reference.mjs';
 
@@ -88,6 +89,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['RedissonOptions', REDISSON_OPTIONS],
   ['MurlockOptions', MURLOCK_OPTIONS],
   ['SetNxOptions', SET_NX_OPTIONS],
+  ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],
 ]);
 
 /** Where the reference has the options that a type shares with others. */
@@ -232,7 +234,7 @@ function moduleDefaults(): Record<string, unknown> {
 
 /** A default as its `@default` tag has it. */
 function written(value: unknown): string {
-  if (Array.isArray(value) && value.length === 0) return 'none';
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : `[${value.map(written).join(', ')}]`;
   return typeof value === 'string' ? `'${value}'` : String(value);
 }
 

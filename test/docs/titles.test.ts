@@ -18,6 +18,7 @@ const WORDS: Record<string, string> = {
   'fake timers': 'docs/guide/testing.md',
   GraphQL: 'docs/guide/request-handlers.md',
   microservices: 'docs/guide/request-handlers.md',
+  transactions: 'docs/guide/with-transactions.md',
   'fencing tokens': 'docs/guide/fencing.md',
   TypeORM: 'docs/guide/fencing-drivers.md',
   Prisma: 'docs/guide/fencing-drivers.md',

@@ -135,6 +135,15 @@ export class LockReentryError extends LockError {
     );
   }
 
+  static keptByTransaction(resource: string, wanted?: string): LockReentryError {
+    return new LockReentryError(
+      `The database transaction of this call holds ${quoteResource(resource)} until it ends, so this call ` +
+        `${wanted === undefined ? '' : `(mode ${wanted}) `}would wait for itself. Lock it by one call after another, in the ` +
+        `same mode, by using() or a decorator. Or lock it outside of the transaction.`,
+      resource,
+    );
+  }
+
   static sharedByOthers(resource: string, what: string): LockReentryError {
     return new LockReentryError(
       `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and ` +

@@ -115,6 +115,14 @@ export interface LockOptions {
    */
   backgroundRelease?: boolean;
   /**
+   * `true`: `using` and the decorators release the lock when the work ends, even inside a database transaction that
+   * is not committed yet. Then no order of decorators is refused. `acquire` never waits for a transaction.
+   *
+   * @default false
+   * @see docs/guide/with-transactions.md
+   */
+  ignoreTransaction?: boolean;
+  /**
    * Polls by this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
    * Calls with `waitMs: 0` ignore it.
    *
@@ -147,6 +155,7 @@ export const LOCK_OPTIONS = new OptionTable({
   cohortMs: milliseconds(0).default(10),
   maxWaiters: count(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
+  ignoreTransaction: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
 } satisfies OptionsOf<LockOptions>);
@@ -174,7 +183,7 @@ export interface LeaseLimit {
 }
 
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
-export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode', 'minHoldMs');
+export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode', 'minHoldMs', 'ignoreTransaction');
 
 /** The names of the module options that are defaults of its locks. */
 const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];

@@ -7,6 +7,7 @@ import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
+import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 
@@ -16,6 +17,9 @@ export class LeaseFactory {
     lost: (hold, error) => this.#onLost(hold, error),
     stoodStillMs: (since) => this.deps.watchdog.stoodStillMs(since),
   };
+
+  /** Set where the leases of `using` last until the end of a database transaction. */
+  transactions: TransactionLeases | undefined;
 
   constructor(private readonly deps: LeaseDeps) {}
 
@@ -51,6 +55,7 @@ export class LeaseFactory {
     const held = options.permits ? undefined : context.hold(resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
+    this.transactions?.current()?.checkIsFree(resource, options);
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();
@@ -80,9 +85,14 @@ export class LeaseFactory {
   /**
    * Runs the work in the async context of the lease, and then releases the lease, even if the work throws.
    *
+   * @param transaction keeps the lease until it ends
    * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
    */
-  async runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T> {
+  async runUnder<T>(
+    lease: SingleLease | CompositeLease,
+    work: LockedWork<T>,
+    transaction?: OpenTransaction,
+  ): Promise<T> {
     try {
       return await this.deps.context.run(lease, () => {
         // The process may have been suspended since the grant.
@@ -91,7 +101,7 @@ export class LeaseFactory {
       });
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
-      await lease[Symbol.asyncDispose]();
+      await (transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]());
     }
   }
 

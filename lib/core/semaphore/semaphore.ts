@@ -1,12 +1,17 @@
 import type { CompositeLease } from '../lease/composite-lease.js';
 import { mismatched, nullIfBusy } from '../acquiring/acquire-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
+import type { OpenTransaction } from '../lease/transaction-leases.js';
 import type { Origin } from '../util/call-site.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
 import type { LockState } from '../store/lock-store.js';
 import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphore-options.js';
 import { quote } from '../util/quoted.js';
+
+function rethrow(error: unknown): never {
+  throw error;
+}
 
 /** What a semaphore needs of the locks of this process. */
 export interface SemaphoreDeps {
@@ -16,6 +21,8 @@ export interface SemaphoreDeps {
   /** What checked options leave out is the default of the module. */
   fill(options: LockOptions | undefined, permits: PermitRequest): ResolvedLockOptions;
   runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
+  /** The database transaction that keeps the permits until it ends. */
+  transaction(options: LockOptions | undefined): OpenTransaction | undefined;
   inspect(resource: string): Promise<LockState>;
   /** @returns whether the resource is free, or in use as a semaphore */
   resize(resource: string, permits: number): Promise<boolean>;
@@ -81,6 +88,8 @@ export class Semaphore {
   using<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<T>;
   async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
+    const transaction = this.deps.transaction(options);
+    if (transaction) return (await this.#usingIn(transaction, this.#resolve(options), work))!.value;
     return this.deps.runUnder(await this.#acquire(options), work);
   }
 
@@ -97,6 +106,11 @@ export class Semaphore {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
+    const transaction = this.deps.transaction(options);
+    if (transaction) {
+      const ran = await this.#usingIn(transaction, this.#resolve(options, options?.waitMs ?? 0), work, nullIfBusy);
+      return ran ? { ran: true, value: ran.value } : { ran: false };
+    }
     const lease = await this.#tryAcquire(options);
     return lease ? { ran: true, value: await this.deps.runUnder(lease, work) } : { ran: false };
   }
@@ -130,16 +144,30 @@ export class Semaphore {
     this.#isResized = true;
   }
 
+  #usingIn<T>(
+    transaction: OpenTransaction,
+    resolved: ResolvedLockOptions,
+    work: LockedWork<T>,
+    ifBusy: (error: unknown) => null = rethrow,
+  ): Promise<{ value: T } | undefined> {
+    const acquire = () => this.deps.acquire(this.resource, resolved).catch(ifBusy);
+    return transaction.using([this.resource], resolved, acquire, work);
+  }
+
   async #acquire(
     options: PermitOptions | undefined,
     origin?: Origin,
     waitMs?: number,
   ): Promise<SingleLease | CompositeLease> {
+    return this.deps.acquire(this.resource, this.#resolve(options, waitMs), origin);
+  }
+
+  #resolve(options: PermitOptions | undefined, waitMs?: number): ResolvedLockOptions {
     // In JavaScript, null is no options, as in `locks.acquire`.
     const given = options ?? undefined;
     const count = checkPermitOptions(given, this.#total);
     const resolved = this.deps.fill(given, this.#request(count));
-    return this.deps.acquire(this.resource, waitMs === undefined ? resolved : { ...resolved, waitMs }, origin);
+    return waitMs === undefined ? resolved : { ...resolved, waitMs };
   }
 
   async #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | CompositeLease | null> {

@@ -20,7 +20,8 @@ export type DistributedLockOptions<
  * The method's own errors pass through untouched. The lease is `locks.current()` and ends with the method, so a route
  * that returns a stream or an Observable needs `@LockHandler`.
  *
- * Put it above `@Transactional()`: below, the lock would be released before the commit.
+ * Put it above `@Transactional()`: below, the lock would be released before the commit. Where that is recognized, it is
+ * refused: see docs/guide/with-transactions.md.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or returns no valid name, or if the result of a handler is a stream
@@ -36,5 +37,5 @@ export function DistributedLock<
 >(
   given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R, O>>,
 ): LockedMethodDecorator<A, BusyResult<S, R>, O> {
-  return lockMethod((where) => readLockPlan(given, where));
+  return lockMethod('DistributedLock', (where) => readLockPlan(given, where));
 }

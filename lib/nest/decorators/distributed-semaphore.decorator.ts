@@ -33,5 +33,5 @@ export function DistributedSemaphore<
   const R extends AnyResult = never,
   O extends readonly unknown[] = A,
 >(options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R, O>>): LockedMethodDecorator<A, BusyResult<S, R>, O> {
-  return lockMethod((where) => readSemaphorePlan(options, where));
+  return lockMethod('DistributedSemaphore', (where) => readSemaphorePlan(options, where));
 }

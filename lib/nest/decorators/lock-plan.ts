@@ -124,6 +124,8 @@ export interface ResolvedDecoratorOptions {
 
 /** How calls of one method are locked. `A` is what the key function is called with. */
 export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
+  /** See `LockOptions.ignoreTransaction`. */
+  readonly ignoresTransaction: boolean;
   /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
   /**
@@ -162,6 +164,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const lockOptions = Object.keys(lock).length > 0 ? lock : undefined;
   return {
     ...resolved,
+    ignoresTransaction: rest.ignoreTransaction === true,
     mode: lock.mode ?? 'exclusive',
     resources: readKey(key, where, checkResources),
     using: (service, resources, work, signal) =>

@@ -4,15 +4,18 @@ import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from '../request/known-han
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
 import { declareLockService, describeMethod, wrapMethod } from './method.js';
+import { addLockedMethod, type LockedMethod, refusalOfFirstCall } from '../transactions/transaction-order.js';
 import type { LockedMethodDecorator } from './method-types.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
 
 /**
  * Makes a decorator that runs a method under a lock.
  *
+ * @param decorator its name, for messages
  * @param read checks the options, once for each method; `where` is the method, for its errors
  */
 export function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
+  decorator: string,
   read: (where: string) => LockPlan<A>,
 ): LockedMethodDecorator<A, B, O> {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
@@ -22,17 +25,21 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
     const handler = { declaredBy: target, name: propertyKey };
     /** Found out at the first call, when all decorators have been applied. */
     let isHandler: boolean | undefined;
+    /** Found out at the first call, for the same reason: `null` if its calls are made. */
+    let refusal: Error | null | undefined;
     wrapMethod(
       descriptor,
       where,
       (original) =>
-        async function (this: object, ...args: unknown[]) {
+        async function locked(this: object, ...args: unknown[]) {
           const service = lockServiceOf(this, where);
           const resources = plan.resources(this, args as unknown as A);
           const call = InterceptedCall.comingTo(handler, plan);
           const work = (): unknown =>
             call ? call.pass(plan, () => original.apply(this, args)) : original.apply(this, args);
           if (call?.covers(plan, resources)) return work();
+          if (refusal === undefined) refusal = refusalOfFirstCall(service, target, method, locked) ?? null;
+          if (refusal !== null) throw refusal;
           const result = await runLocked(service, plan, resources, work, this, args);
           isHandler ??= hasMetadataOf(
             (this as Record<string | symbol, object>)[propertyKey] ?? original,
@@ -42,6 +49,15 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
           return result;
         },
     );
+    const method: LockedMethod = {
+      name: propertyKey,
+      where,
+      decorator: `@${decorator}`,
+      lockService: plan.lockService,
+      ignoresTransaction: plan.ignoresTransaction,
+      wrapped: descriptor.value as LockedMethod['wrapped'],
+    };
+    addLockedMethod(target, method);
   };
 }
 

@@ -14,9 +14,9 @@ export type ReadWriteLockDecorator = <
 ) => LockedMethodDecorator<A, BusyResult<S, R>, O>;
 
 const lockInMode =
-  (mode: AcquireMode): ReadWriteLockDecorator =>
+  (decorator: string, mode: AcquireMode): ReadWriteLockDecorator =>
   (given) =>
-    lockMethod((where) => readLockPlan(given, where, mode));
+    lockMethod(decorator, (where) => readLockPlan(given, where, mode));
 
 /**
  * Runs the method at the same time as other readers of the resource, but never at the same time as a writer. The same
@@ -31,7 +31,7 @@ const lockInMode =
  * @throws LockReentryError when the caller already holds the resource and would wait for itself
  * @throws the other errors of a method with `@DistributedLock`
  */
-export const ReadLock = lockInMode('read');
+export const ReadLock = lockInMode('ReadLock', 'read');
 
 /**
  * Runs the method when no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
@@ -46,4 +46,4 @@ export const ReadLock = lockInMode('read');
  * @throws LockReentryError when a method that reads the resource calls it
  * @throws the other errors of a method with `@DistributedLock`
  */
-export const WriteLock = lockInMode('write');
+export const WriteLock = lockInMode('WriteLock', 'write');

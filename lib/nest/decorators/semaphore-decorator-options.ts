@@ -62,6 +62,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }) };
   return {
     ...resolved,
+    ignoresTransaction: rest.ignoreTransaction === true,
     mode: 'semaphore',
     permits: { count, total },
     resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),

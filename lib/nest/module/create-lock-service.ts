@@ -22,6 +22,7 @@ import { LockEventLog } from '../log/lock-event-log.js';
 import { StartLog } from '../log/start-log.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
+import { setTransactionHooks } from '../transactions/transaction-order.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import type { ResolvedQuorum } from './store-options.js';
 
@@ -46,9 +47,9 @@ export async function createLockService(
   options: ResolvedModuleOptions,
   name = DEFAULT_NAME,
 ): Promise<RedisLockService> {
-  const { defaults, observers, onLeak, drainMs } = options;
+  const { defaults, observers, onLeak, drainMs, transactions } = options;
   const stores = await createStores(options, new StartLog(name));
-  const client = new LockClient({ store: stores.store, defaults, onLeak });
+  const client = new LockClient({ store: stores.store, defaults, onLeak, transactions });
   new LockEventLog(name).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
@@ -59,7 +60,9 @@ export async function createLockService(
     if (!isInMemory) hintAtShutdownHooks(loggerOf(name), defaults.leaseMs, client.closing);
   };
   const singletonRuns = client.singletonRuns(stores.tickStore);
-  return new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
+  const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
+  if (transactions) setTransactionHooks(service, transactions);
+  return service;
 }
 
 function createStores(options: ResolvedModuleOptions, log: StartLog): Stores | Promise<Stores> {

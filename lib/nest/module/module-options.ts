@@ -3,6 +3,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { LockObserver } from '../../core/api/events.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
+import type { TransactionHooks } from '../../core/api/transactions.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
@@ -95,6 +96,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * @default 'warn'
    */
   onLeak?: OnLeak;
+  /**
+   * How the lock service learns of database transactions. A lock that `using` or a decorator acquires inside of one is
+   * then released after its commit or rollback. Set `maxHoldMs` where a transaction may never end.
+   *
+   * @allowed `typeormTransactional(...)`, a `TransactionScope`, or `TransactionHooks` of yours
+   * @default none: the lock is released when the work ends
+   * @see docs/guide/with-transactions.md
+   */
+  transactions?: TransactionHooks;
   /** What happens when the application shuts down. */
   shutdown?: {
     /**
@@ -153,6 +163,7 @@ export interface ResolvedModuleOptions {
   readonly durability: Durability | undefined;
   readonly observers: readonly LockObserver[];
   readonly onLeak: OnLeak;
+  readonly transactions: TransactionHooks | undefined;
   readonly drainMs: number;
 }
 
@@ -177,6 +188,7 @@ export const MODULE_OPTIONS = new OptionTable({
   restartQuarantineMs: checked<number>(),
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),
   onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
+  transactions: checked<TransactionHooks>(checkTransactions),
   shutdown: checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
     SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
   ),
@@ -190,6 +202,16 @@ export const EXTRA_OPTIONS = new OptionTable({
   name: text(/^.{1,100}$/u, '1 to 100 characters'),
   global: flag().default(true),
 } satisfies OptionsOf<RedisLockModuleExtras>);
+
+function checkTransactions(option: string, hooks: unknown): void {
+  const { current, runOnEnd } = (hooks ?? {}) as Partial<TransactionHooks>;
+  if (typeof current === 'function' && typeof runOnEnd === 'function') return;
+  throw new InvalidLockOptionsError(
+    `${option} must have current() and runOnEnd(): take typeormTransactional({ ... }) or a TransactionScope, ` +
+      `not ${describeValue(hooks)}.`,
+    option,
+  );
+}
 
 function checkObservers(option: string, observers: unknown): void {
   if (!Array.isArray(observers)) {
@@ -258,6 +280,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     durability: resolveDurability(options.durability, defaults),
     observers,
     onLeak,
+    transactions: options.transactions,
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),
   };
 }

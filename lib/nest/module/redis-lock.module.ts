@@ -4,6 +4,8 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
 import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
+import { handlerLocksOf } from '../handlers/handler-locks.js';
+import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
 import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
 import {
   checkExtras,
@@ -85,6 +87,12 @@ function createModule(
     inject: [DiscoveryService],
     useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
   };
+  const orderExplorer: Provider = {
+    provide: TransactionOrderExplorer,
+    inject: [DiscoveryService, getRedisLockOptionsToken(name)],
+    useFactory: (discovery: DiscoveryService, { transactions }: ResolvedModuleOptions) =>
+      new TransactionOrderExplorer(discovery, name, (method) => !!transactions || handlerLocksOf(method) !== undefined),
+  };
   const jobExplorer: Provider = {
     provide: SingletonJobExplorer,
     inject: [DiscoveryService, getRedisLockOptionsToken(name)],
@@ -98,7 +106,15 @@ function createModule(
     // Read when the application starts: a second copy of this package may be loaded after forRoot() was called.
     get providers() {
       const aliases = (name === DEFAULT_NAME ? otherServiceClasses(RedisLockService) : []).map(aliasOfService);
-      return [...optionsProviders, ...providers, ...aliases, jobExplorer, leaderExplorer, handlerExplorer];
+      return [
+        ...optionsProviders,
+        ...providers,
+        ...aliases,
+        jobExplorer,
+        leaderExplorer,
+        handlerExplorer,
+        orderExplorer,
+      ];
     },
     get exports() {
       return name === DEFAULT_NAME ? [RedisLockService, token, ...otherServiceClasses(RedisLockService)] : [token];

@@ -31,11 +31,12 @@ export interface OptionCall {
 
 const words = (text: string): string[] => text.split(' ');
 const LOCK = words(
-  'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease retry',
+  'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease ' +
+    'ignoreTransaction retry',
 );
 const DECORATION = words('key onBusy onLost lockService');
 const JOB = words('name overlap lockService leaseMs waitMs maxHoldMs attemptTimeoutMs');
-const MODULE = words('connection keyPrefix instanceId observers shutdown global').concat(
+const MODULE = words('connection keyPrefix instanceId observers shutdown transactions global').concat(
   words('leaseMs waitMs watchdog attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease'),
 );
 

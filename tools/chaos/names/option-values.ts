@@ -59,6 +59,8 @@ const FITTING: Record<string, fc.Arbitrary<unknown>> = {
   cohortMs: fc.constantFrom(0, 10, Number.MAX_SAFE_INTEGER),
   maxWaiters: fc.constantFrom(1, 10_000, Number.MAX_SAFE_INTEGER),
   backgroundRelease: fc.boolean(),
+  ignoreTransaction: fc.boolean(),
+  transactions: fc.constant({ current: () => undefined, runOnEnd: () => undefined }),
   retry: fc.constantFrom({ next: () => 1 }, { next: () => null }),
   count: fc.integer({ min: 1, max: 5 }),
   permits: fc.integer({ min: 1, max: 5 }),

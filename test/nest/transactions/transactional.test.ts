@@ -80,7 +80,7 @@ describe.each([
 
   it.each([
     ['lock-above', ['acquired', 'begin', 'commit', 'released']],
-    // Documented: nothing tells the library what stands above it.
+    // These copies have no code of the packages, so they are not recognized.
     ['lock-below', ['begin', 'acquired', 'released', 'commit']],
     ['handler-above', ['acquired', 'begin', 'commit', 'released']],
     ['handler-below', ['acquired', 'begin', 'commit', 'released']],

@@ -1,0 +1,181 @@
+import { InvalidLockOptionsError } from '../api/errors.js';
+import { LockReentryError } from '../api/lease-errors.js';
+import type { LockedWork } from '../api/lease.js';
+import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
+import type { TransactionHooks } from '../api/transactions.js';
+import { describeValue } from '../api/validation.js';
+import type { LockContext } from '../holding/lock-context.js';
+import { CompositeLease } from './composite-lease.js';
+import type { SingleLease } from './single-lease.js';
+
+/** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
+type AcquireRest<L> = (names: readonly string[]) => Promise<L>;
+type AnyLease = SingleLease | CompositeLease;
+type RunUnder = <T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction) => Promise<T>;
+
+/** The leases that the transactions of this process keep until they end. */
+export class TransactionLeases {
+  readonly #open = new WeakMap<object, OpenTransaction>();
+
+  constructor(
+    private readonly hooks: TransactionHooks,
+    private readonly context: LockContext,
+    private readonly runUnder: RunUnder,
+  ) {}
+
+  /** The open transaction of the running async context, unless the options tell the call to ignore it. */
+  current(options?: Pick<LockOptions, 'ignoreTransaction'>): OpenTransaction | undefined {
+    if (options?.ignoreTransaction) return undefined;
+    const transaction: unknown = this.hooks.current();
+    if (transaction === undefined || transaction === null) return undefined;
+    if (typeof transaction !== 'object') throw noTransaction(transaction);
+    const known = this.#open.get(transaction);
+    if (known) return known.hasEnded ? undefined : known;
+    const open = new OpenTransaction(this.context, this.runUnder);
+    this.hooks.runOnEnd(transaction, () => open.end());
+    this.#open.set(transaction, open);
+    return open;
+  }
+}
+
+/** One transaction: the leases that are released when it ends. */
+export class OpenTransaction {
+  /** By resource. A lock has one lease here, a semaphore may have several. */
+  readonly #kept = new Map<string, SingleLease[]>();
+  /** The resources that a running call of this transaction has locked, or waits for. */
+  readonly #claimed = new Set<string>();
+  #hasEnded = false;
+
+  constructor(
+    private readonly context: LockContext,
+    private readonly runUnder: RunUnder,
+  ) {}
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /**
+   * Does the work under a lease, which is released at the end of the transaction. What the transaction keeps already is
+   * used again: a second lease would have to wait for the first one.
+   *
+   * @returns `undefined` where the call was refused, so that the work was not called
+   * @throws LockReentryError when the transaction would wait for itself
+   * @throws LeaseLostError when the transaction has lost the lease
+   */
+  async using<T, L extends AnyLease | null>(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    acquire: AcquireRest<L>,
+    work: LockedWork<T>,
+  ): Promise<{ value: T } | undefined> {
+    const claimed = options.permits ? [] : this.#claim(names);
+    try {
+      const lease = await this.#acquire(names, options, acquire);
+      return lease === null ? undefined : { value: await this.runUnder(lease, work, this) };
+    } finally {
+      for (const name of claimed) this.#claimed.delete(name);
+    }
+  }
+
+  /** Keeps the lease of work that has ended. Releases at once what an outer entry keeps, or what comes too late. */
+  async keep(lease: AnyLease): Promise<void> {
+    for (const part of partsOf(lease)) {
+      if (part.isReleased) continue;
+      if (this.#hasEnded || part.hold.depth > 1) await part[Symbol.asyncDispose]();
+      else this.#put(part);
+    }
+  }
+
+  /** Refuses to wait for a lease that only the end of this transaction releases. @throws LockReentryError */
+  checkIsFree(resource: string, { mode, permits }: ResolvedLockOptions): void {
+    const kept = this.#kept.get(resource);
+    if (!kept) return;
+    const held = kept.reduce((sum, lease) => sum + (lease.permits ?? 0), 0);
+    if (permits && held > 0) {
+      if (held + permits.count <= permits.total) return;
+      throw LockReentryError.waitingForOwnPermits(resource, held, permits.count, permits.total);
+    }
+    if (kept[0]!.mode === 'read' && mode === 'read') return;
+    throw LockReentryError.keptByTransaction(resource, mode);
+  }
+
+  /** The transaction has ended: releases what it has kept, the latest first. */
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    const leases = [...this.#kept.values()].flat().reverse();
+    this.#kept.clear();
+    await Promise.all(leases.map((lease) => lease[Symbol.asyncDispose]()));
+  }
+
+  /** Two calls of one transaction at the same time: the second would wait for the end of the transaction. */
+  #claim(names: readonly string[]): readonly string[] {
+    const outside = names.filter((name) => this.context.hold(name) === undefined);
+    const claimed = outside.find((name) => this.#claimed.has(name));
+    if (claimed !== undefined) throw LockReentryError.keptByTransaction(claimed);
+    for (const name of outside) this.#claimed.add(name);
+    return outside;
+  }
+
+  async #acquire<L extends AnyLease | null>(
+    names: readonly string[],
+    options: ResolvedLockOptions,
+    acquire: AcquireRest<L>,
+  ): Promise<AnyLease | null> {
+    const kept: SingleLease[] = [];
+    let lease: AnyLease | null = null;
+    try {
+      for (const name of names) kept.push(...this.#take(name, options));
+      const rest = names.filter((name) => !kept.some(({ resource }) => resource === name));
+      if (rest.length > 0) lease = await acquire(rest);
+      else lease = kept.length === 1 ? kept[0]! : new CompositeLease(kept);
+      const isMixed = lease !== null && kept.length > 0 && rest.length > 0;
+      return isMixed ? new CompositeLease(inOrderOf(names, [...kept, ...partsOf(lease!)])) : lease;
+    } finally {
+      if (lease === null) for (const each of kept) this.#put(each);
+    }
+  }
+
+  /** Takes back a lease that the work may run under. @throws LeaseLostError, LockReentryError */
+  #take(name: string, options: ResolvedLockOptions): SingleLease[] {
+    const kept = this.#kept.get(name);
+    if (!kept || this.context.hold(name)) return [];
+    const at = kept.findIndex((lease) => fits(lease, options));
+    if (at < 0) {
+      this.checkIsFree(name, options);
+      return [];
+    }
+    kept[at]!.assertHeld();
+    const [lease] = kept.splice(at, 1);
+    if (kept.length === 0) this.#kept.delete(name);
+    lease!.hold.storeLease.raiseMinHold(options.minHoldMs);
+    return [lease!];
+  }
+
+  #put(lease: SingleLease): void {
+    const kept = this.#kept.get(lease.resource);
+    if (kept) kept.push(lease);
+    else this.#kept.set(lease.resource, [lease]);
+  }
+}
+
+function fits({ mode, permits }: SingleLease, wanted: ResolvedLockOptions): boolean {
+  if (wanted.permits) return permits === wanted.permits.count;
+  return mode === wanted.mode || (mode === 'write' && wanted.mode === 'read');
+}
+
+function inOrderOf(names: readonly string[], leases: SingleLease[]): SingleLease[] {
+  return leases.sort((a, b) => names.indexOf(a.resource) - names.indexOf(b.resource));
+}
+
+function partsOf(lease: AnyLease): readonly SingleLease[] {
+  return lease instanceof CompositeLease ? lease.leases : [lease];
+}
+
+function noTransaction(transaction: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `transactions.current() must return an object that stands for the open transaction, or undefined, ` +
+      `not ${describeValue(transaction)}.`,
+    'transactions',
+  );
+}

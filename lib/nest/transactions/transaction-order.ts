@@ -1,0 +1,98 @@
+import { Logger } from '@nestjs/common';
+import 'reflect-metadata';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { TransactionHooks } from '../../core/api/transactions.js';
+import { callingTransaction } from './known-transactions.js';
+
+/** A method that a decorator runs under a lock. */
+export interface LockedMethod {
+  readonly name: string | symbol;
+  /** `Class.method`, for messages. */
+  readonly where: string;
+  /** Such as `@DistributedLock`. */
+  readonly decorator: string;
+  readonly lockService: string | undefined;
+  readonly ignoresTransaction: boolean;
+  /** What the decorator has put in place of the method. */
+  readonly wrapped: (...args: never[]) => unknown;
+}
+
+/** The metadata key of a prototype: its own methods that run under a lock. */
+const LOCKED_METHODS = 'nestjs-redis-lock:methods';
+
+/** Each copy of this package finds the hooks that another copy has set. */
+const HOOKS = Symbol.for('nestjs-redis-lock:transactions');
+
+export function addLockedMethod(prototype: object, method: LockedMethod): void {
+  Reflect.defineMetadata(LOCKED_METHODS, [...lockedMethodsOf(prototype), method], prototype);
+}
+
+/** Those that the class declares itself. */
+export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
+  return (Reflect.getOwnMetadata(LOCKED_METHODS, prototype) as LockedMethod[] | undefined) ?? [];
+}
+
+/** Lets the decorators know that the leases of a lock service last until the end of a transaction. */
+export function setTransactionHooks(service: object, hooks: TransactionHooks): void {
+  Object.defineProperty(service, HOOKS, { value: hooks });
+}
+
+/** What has been put in place of a locked method, by a decorator above. */
+export function methodAbove(
+  prototype: object,
+  { name, wrapped }: LockedMethod,
+): ((...args: never[]) => unknown) | undefined {
+  const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
+  return typeof method === 'function' && method !== wrapped ? (method as LockedMethod['wrapped']) : undefined;
+}
+
+/** The methods that were warned of. */
+const warnedOf = new WeakSet<LockedMethod>();
+
+/**
+ * Looks at the first call of a locked method, when all its decorators have been applied: is it made inside a
+ * transaction, which would be committed after the lock is released?
+ *
+ * @param running the function that runs
+ * @returns why calls of the method are refused
+ */
+export function refusalOfFirstCall(
+  service: object,
+  prototype: object,
+  method: LockedMethod,
+  running: (...args: never[]) => unknown,
+): InvalidLockOptionsError | undefined {
+  if (method.ignoresTransaction) return undefined;
+  const transaction = callingTransaction(running);
+  if (!transaction) return undefined;
+  const hooks = (service as { [HOOKS]?: TransactionHooks })[HOOKS];
+  if (hooks?.current() !== undefined) return undefined;
+  const { library, isDirect } = transaction;
+  if (isDirect && methodAbove(prototype, method)) return wrongOrder(method, library);
+  if (!warnedOf.has(method)) {
+    warnedOf.add(method);
+    new Logger('RedisLockModule').warn(
+      `${method.where} was called inside a transaction of ${library}. ${method.decorator} releases the lock when the ` +
+        `method ends, before the commit, so the next holder reads old rows. ${waysOut(library)}`,
+    );
+  }
+  return undefined;
+}
+
+/** The error for a transaction around a lock. */
+export function wrongOrder({ where, decorator }: LockedMethod, library: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `${where}: @Transactional() of ${library} stands above ${decorator}, so the transaction is around the lock. The ` +
+      `lock would be released before the commit, and the next holder would read old rows. Write ${decorator}() above ` +
+      `@Transactional(). ${waysOut(library)}`,
+    'decorator',
+  );
+}
+
+function waysOut(library: string): string {
+  return (
+    `Or set the module option transactions, so that the release waits for the end of a transaction of ${library}. ` +
+    `If the release may come before the commit, set ignoreTransaction: true in the options of the decorator. ` +
+    `See docs/guide/with-transactions.md.`
+  );
+}

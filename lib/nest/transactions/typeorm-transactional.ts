@@ -1,0 +1,70 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { type OptionsOf, OptionTable, callback, checked } from '../../core/api/option-table.js';
+import type { TransactionHooks } from '../../core/api/transactions.js';
+import { describeValue } from '../../core/api/validation.js';
+
+/** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
+export interface TypeormTransactionalOptions {
+  /** Of `typeorm-transactional`: calls back when a transaction has ended. @allowed a function */
+  runOnTransactionComplete: (callback: () => void) => void;
+  /** Of `typeorm-transactional`: returns the data source of this name. @allowed a function */
+  getDataSourceByName: (name: string) => TransactionalDataSource | undefined;
+  /**
+   * The names that the data sources were added with. A lease lasts until the end of the innermost transaction.
+   *
+   * @allowed an array of names
+   * @default ['default']
+   */
+  dataSources?: readonly string[];
+}
+
+/** A data source of TypeORM, as far as the lock service looks at it. */
+export interface TransactionalDataSource {
+  readonly manager: { readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined };
+}
+
+export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
+  runOnTransactionComplete: callback<TypeormTransactionalOptions['runOnTransactionComplete']>().required(),
+  getDataSourceByName: callback<TypeormTransactionalOptions['getDataSourceByName']>().required(),
+  dataSources: checked<readonly string[]>(checkNames).default(['default']),
+} satisfies OptionsOf<TypeormTransactionalOptions>);
+
+/**
+ * The module option `transactions` for `typeorm-transactional`: a lock that is acquired inside of its transaction is
+ * released after the commit or the rollback.
+ *
+ * ```ts
+ * import { getDataSourceByName, runOnTransactionComplete } from 'typeorm-transactional';
+ * RedisLockModule.forRoot({ transactions: typeormTransactional({ getDataSourceByName, runOnTransactionComplete }) });
+ * ```
+ *
+ * @throws InvalidLockOptionsError if an option is invalid
+ */
+export function typeormTransactional(options: TypeormTransactionalOptions): TransactionHooks {
+  TYPEORM_TRANSACTIONAL_OPTIONS.check('typeormTransactional', options);
+  const {
+    runOnTransactionComplete,
+    getDataSourceByName,
+    dataSources = TYPEORM_TRANSACTIONAL_OPTIONS.defaults.dataSources,
+  } = options;
+  return {
+    current() {
+      for (const name of dataSources) {
+        // In a transaction, the manager is that of the transaction.
+        const runner = getDataSourceByName(name)?.manager.queryRunner;
+        if (runner?.isTransactionActive) return runner;
+      }
+      return undefined;
+    },
+    runOnEnd: (_transaction, callback) => runOnTransactionComplete(() => void callback()),
+  };
+}
+
+function checkNames(option: string, names: unknown): void {
+  const isList = Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string');
+  if (isList) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be an array with the names of data sources, not ${describeValue(names)}.`,
+    option,
+  );
+}

@@ -39,13 +39,13 @@ describe('from redis-semaphore', () => {
     it('two downloads at a time, or a large one', async () => {
       const [one, two] = await start(load);
       const small = await crowd(50, [
-        (work) => one.download(work),
-        (work) => one.download(work),
-        (work) => two.download(work),
-        (work) => two.download(work),
+        (work) => one.download(false, work),
+        (work) => one.download(false, work),
+        (work) => two.download(false, work),
+        (work) => two.download(false, work),
       ]);
       expect(small).toEqual({ ran: 4, atOnce: 2 });
-      const large = await crowd(50, [(work) => one.downloadLarge(work), (work) => two.download(work)]);
+      const large = await crowd(50, [(work) => one.download(true, work), (work) => two.download(false, work)]);
       expect(large).toEqual({ ran: 2, atOnce: 1 });
     });
 

@@ -110,7 +110,7 @@ async function withoutRedis() {
 // Not known to the compiler, for which `redlock` is that of the other stack.
 const REDLOCK_4: string = './redlock4/stories.js';
 const { tellRedlock4 } = (await import(REDLOCK_4)) as {
-  tellRedlock4(start: (module: Type) => Promise<INestApplicationContext>): Promise<Redlock4Story>;
+  tellRedlock4(): Promise<Redlock4Story>;
 };
 interface Redlock4Story {
   readonly transfers: { ran: number; atOnce: number };
@@ -151,7 +151,7 @@ const [murlock, nestjsRedis, defaults, redlock4, nestedCalls, down] = await Prom
   both((version) =>
     version === 'before' ? byDefault(Theirs, old.nestjsRedis.AppModule) : byDefault(Ours, our.nestjsRedis.AppModule),
   ),
-  tellRedlock4(start),
+  tellRedlock4(),
   nested(),
   withoutRedis(),
 ]);

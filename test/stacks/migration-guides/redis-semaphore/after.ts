@@ -17,12 +17,9 @@ export class Imports {
     return ran;
   }
 
-  async download(work: () => Promise<void>) {
-    await this.locks.semaphore('downloads', { permits: 2 }).using(() => work());
-  }
-
-  async downloadLarge(work: () => Promise<void>) {
-    await this.locks.semaphore('downloads', { permits: 2 }).using({ count: 2 }, () => work());
+  /** Two at a time. A large one counts as two. */
+  async download(isLarge: boolean, work: () => Promise<void>) {
+    await this.locks.semaphore('downloads', { permits: 2 }).using({ count: isLarge ? 2 : 1 }, () => work());
   }
 }
 

@@ -36,18 +36,11 @@ export class Imports implements OnModuleDestroy {
     return true;
   }
 
-  async download(work: () => Promise<void>) {
-    const semaphore = new Semaphore(this.redis, 'downloads', 2);
-    await semaphore.acquire();
-    try {
-      await work();
-    } finally {
-      await semaphore.release();
-    }
-  }
-
-  async downloadLarge(work: () => Promise<void>) {
-    const semaphore = new MultiSemaphore(this.redis, 'downloads', 2, 2);
+  /** Two at a time. A large one counts as two. */
+  async download(isLarge: boolean, work: () => Promise<void>) {
+    const semaphore = isLarge
+      ? new MultiSemaphore(this.redis, 'downloads', 2, 2)
+      : new Semaphore(this.redis, 'downloads', 2);
     await semaphore.acquire();
     try {
       await work();

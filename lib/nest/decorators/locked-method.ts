@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
-import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS } from '../request/known-handlers.js';
+import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
 import { declareLockService, describeMethod, wrapMethod } from './method.js';
@@ -62,7 +62,7 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
 }
 
 /** Handlers whose result Nest sends to the client, also if it is a stream. */
-const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS];
+const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
 
 /** Refused, because the rest of the stream would be sent without the lock. */
 function refuseStream(result: object, where: string): InvalidLockOptionsError {

@@ -1,24 +1,10 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
-import {
-  InvalidResourceError,
-  LockBusyError,
-  LockError,
-  LockQueueFullError,
-  LockShutdownError,
-  LockTimeoutError,
-  LockUnavailableError,
-} from '../../core/api/errors.js';
+import { LockError, LockUnavailableError } from '../../core/api/errors.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
-import { StaleFencingTokenError, NotLeaderError, LeaseLostError } from '../../core/api/lease-errors.js';
-
-/** 423 Locked. Not every version of Nest has it in HttpStatus. */
-const LOCKED = 423;
-
-/** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
-const LONGEST_RETRY_AFTER_MS = 5_000;
+import { type Answer, answerTo, graphqlError, retryOf } from '../request/answers.js';
 
 /** The part of a response that Express and Fastify share. */
 interface Reply {
@@ -35,14 +21,6 @@ interface Client {
   emit?(event: string, data: unknown): unknown;
   send?(message: string): unknown;
   readonly readyState?: number;
-}
-
-/** The answer to the client. It shows nothing internal, such as host names or resources. */
-interface Answer {
-  readonly status: number;
-  readonly error: string;
-  readonly message: string;
-  readonly retryAfterMs?: number;
 }
 
 /**
@@ -82,7 +60,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     this.#log(exception, answer, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
     // Nest passes on what a filter throws here, and a GraphQL server answers with it.
-    if (type === 'graphql') throw graphqlError(exception, answer);
+    if (type === 'graphql') throw graphqlError(exception);
     const data = { status: 'error', message: answer.message, code: exception.code, ...retryOf(answer) };
     if (type === 'ws') return answerWs(host, data);
     // An error thrown by a filter would not reach the caller, which would wait for ever.
@@ -115,14 +93,6 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
   reply.send({ statusCode: status, error, message, code });
 }
 
-/** GraphQL servers take `extensions` from any error. So the package need not know their classes. */
-function graphqlError(cause: LockError, answer: Answer): Error {
-  const error = new Error(answer.message, { cause });
-  // Apollo may show the stack to the client. What is ours in it is of no use there.
-  error.stack = `${error.name}: ${answer.message}`;
-  return Object.assign(error, { extensions: { code: cause.code, status: answer.status, ...retryOf(answer) } });
-}
-
 /**
  * Sends the event that Nest sends for an error, with the message that failed as its `cause`. Acknowledges the message
  * too, if the client asked for that: otherwise the client would wait for ever.
@@ -136,38 +106,4 @@ function answerWs(host: ArgumentsHost, answer: object): void {
   // Socket.IO's third argument. A second acknowledgement of the same message has no effect.
   const acknowledge = host.getArgByIndex<unknown>(2);
   if (typeof acknowledge === 'function') acknowledge(answer);
-}
-
-/** What an answer says of a retry, in the clients' terms. */
-function retryOf({ retryAfterMs }: Answer): { retryAfterMs?: number } {
-  return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
-}
-
-function answerTo(exception: LockError): Answer {
-  if (exception instanceof LockBusyError || exception instanceof LockTimeoutError) {
-    const message = 'Another request is working on this. Try again later.';
-    return {
-      status: LOCKED,
-      error: 'Locked',
-      message,
-      retryAfterMs: Math.min(exception.retryAfterMs, LONGEST_RETRY_AFTER_MS),
-    };
-  }
-  if (
-    exception instanceof LockUnavailableError ||
-    exception instanceof LockQueueFullError ||
-    exception instanceof LockShutdownError ||
-    exception instanceof LeaseLostError ||
-    exception instanceof StaleFencingTokenError ||
-    exception instanceof NotLeaderError
-  ) {
-    const message = 'This cannot be done safely right now. Try again later.';
-    return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };
-  }
-  if (exception instanceof InvalidResourceError) {
-    const message =
-      'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
-    return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
-  }
-  return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };
 }

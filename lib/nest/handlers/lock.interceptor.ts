@@ -15,7 +15,8 @@ import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
 import { runLocked } from '../decorators/lock-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { endStream, untilSent } from '../request/streamed-result.js';
+import { sendingOf } from '../request/streamed-result.js';
+import { resultWithoutWork } from '../request/subscribed-events.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 
 /** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */
@@ -105,12 +106,12 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
       };
       stream.add(onLoss(fail));
       const pass = (value: unknown): void => {
-        const sent = untilSent(value, context);
-        if (sent) {
-          running.track(sent);
-          void sent.then(onLoss((reason) => endStream(value as object, reason)));
+        const sending = sendingOf(value, context);
+        if (sending) {
+          running.track(sending.sent);
+          void sending.sent.then(onLoss(sending.breakOff));
         }
-        subscriber.next(value);
+        subscriber.next(sending ? sending.value : value);
       };
       stream.add(
         running.enter(() =>
@@ -138,7 +139,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
       const running = runLocked<unknown>(service, plan, resources, work, undefined, [context], leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
       // Nest needs a value, also if the handler did not run.
-      if (!began) subscriber.next(fallback);
+      if (!began) subscriber.next(resultWithoutWork(fallback, context));
       return;
     }
     stopWatching();

@@ -6,13 +6,11 @@ export const ON_CONTROLLERS = ['path', 'microservices:pattern'];
 /** Those that it looks for in gateways. */
 export const ON_GATEWAYS = ['websockets:message_mapping'];
 
-/** Those of other packages: queries, mutations and subscriptions of GraphQL; handlers of RabbitMQ and Telegram. */
-export const OF_OTHER_PACKAGES = [
-  'graphql:resolver_type',
-  'RABBIT_HANDLER',
-  'LISTENERS_METADATA',
-  'WIZARD_STEP_METADATA',
-];
+/** Those of GraphQL: queries, mutations and subscriptions. */
+export const ON_RESOLVERS = ['graphql:resolver_type'];
+
+/** Those of other packages: of GraphQL; handlers of RabbitMQ and Telegram. */
+export const OF_OTHER_PACKAGES = [...ON_RESOLVERS, 'RABBIT_HANDLER', 'LISTENERS_METADATA', 'WIZARD_STEP_METADATA'];
 
 /** Those that `@nestjs/graphql` runs without interceptors, unless its options say otherwise. */
 export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];

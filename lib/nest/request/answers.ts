@@ -1,0 +1,72 @@
+import { HttpStatus } from '@nestjs/common';
+import {
+  InvalidResourceError,
+  LockBusyError,
+  type LockError,
+  LockQueueFullError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from '../../core/api/errors.js';
+import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
+
+/** 423 Locked. Not every version of Nest has it in HttpStatus. */
+const LOCKED = 423;
+
+/** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
+const LONGEST_RETRY_AFTER_MS = 5_000;
+
+/** The answer to the client. It shows nothing internal, such as host names or resources. */
+export interface Answer {
+  readonly status: number;
+  readonly error: string;
+  readonly message: string;
+  readonly retryAfterMs?: number;
+}
+
+/** Returns what a client is told of a lock error. */
+export function answerTo(exception: LockError): Answer {
+  if (exception instanceof LockBusyError || exception instanceof LockTimeoutError) {
+    const message = 'Another request is working on this. Try again later.';
+    return {
+      status: LOCKED,
+      error: 'Locked',
+      message,
+      retryAfterMs: Math.min(exception.retryAfterMs, LONGEST_RETRY_AFTER_MS),
+    };
+  }
+  if (
+    exception instanceof LockUnavailableError ||
+    exception instanceof LockQueueFullError ||
+    exception instanceof LockShutdownError ||
+    exception instanceof LeaseLostError ||
+    exception instanceof StaleFencingTokenError ||
+    exception instanceof NotLeaderError
+  ) {
+    const message = 'This cannot be done safely right now. Try again later.';
+    return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };
+  }
+  if (exception instanceof InvalidResourceError) {
+    const message =
+      'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
+    return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
+  }
+  return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };
+}
+
+/** What an answer says of a retry, in the clients' terms. */
+export function retryOf({ retryAfterMs }: Answer): { retryAfterMs?: number } {
+  return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
+}
+
+/**
+ * Returns the error that a GraphQL server answers with. Such servers take `extensions` from any error, so the package
+ * needs no class of theirs.
+ */
+export function graphqlError(cause: LockError): Error {
+  const answer = answerTo(cause);
+  const error = new Error(answer.message, { cause });
+  // Apollo may show the stack to the client. What is ours in it is of no use there.
+  error.stack = `${error.name}: ${answer.message}`;
+  return Object.assign(error, { extensions: { code: cause.code, status: answer.status, ...retryOf(answer) } });
+}

@@ -65,8 +65,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
-   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` refuses a
-   * missing id.
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
+   * which `@LockHandler` does not know. The tag ``key`order:${id}` `` refuses a missing id.
    *
    * @allowed a name, an array of names, or a function that returns either
    */

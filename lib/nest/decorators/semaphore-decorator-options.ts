@@ -27,7 +27,8 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[], B exten
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
    * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
-   * method, in `@LockHandler` with the `ExecutionContext` before the pipes.
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
+   * which `@LockHandler` does not know.
    *
    * @allowed a name, or a function that returns one
    */

@@ -1,0 +1,24 @@
+import { type Cache, CACHE_MANAGER } from '@nestjs/cache-manager';
+import { Inject, Injectable } from '@nestjs/common';
+import { DistributedLock } from 'nestjs-redis-lock';
+
+@Injectable()
+export class Prices {
+  loads = 0;
+
+  constructor(@Inject(CACHE_MANAGER) private readonly cache: Cache) {}
+
+  async current(): Promise<string> {
+    return (await this.cache.get<string>('prices')) ?? this.load();
+  }
+
+  // Of all callers on all instances that find the cache empty, one loads. The others wait for it, and look again.
+  @DistributedLock({ key: 'prices', waitMs: 10_000 })
+  async load(): Promise<string> {
+    const cached = await this.cache.get<string>('prices');
+    if (cached !== undefined) return cached;
+    const prices = `loaded ${++this.loads} times`;
+    await this.cache.set('prices', prices, 60_000); // before the lock is released
+    return prices;
+  }
+}

@@ -1,10 +1,11 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } from '@nestjs/common';
-import { type Observable, throwError } from 'rxjs';
+import { type Observable, of, throwError } from 'rxjs';
 import { LockError, LockUnavailableError } from '../../core/api/errors.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
 import { type Answer, answerTo, graphqlError, retryOf } from '../request/answers.js';
+import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/grpc-call.js';
 
 /** The part of a response that Express and Fastify share. */
 interface Reply {
@@ -37,6 +38,10 @@ interface Client {
  * well. Nest runs no global filters for gateways: name this one in `@UseFilters`. In a microservice every error is
  * logged, because the sender of an event gets no answer.
  *
+ * A gRPC call gets the message as `details`, and the code as `lock-error-code` in its metadata, with the status ABORTED
+ * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, INTERNAL instead of 500. Work that has
+ * begun and cannot be finished safely is ABORTED too. `grpc-retry-pushback-ms` is its Retry-After.
+ *
  * In GraphQL the error of a field gets that message, and `extensions` with `code`, `status` and `retryAfterMs`. The
  * status of the HTTP response stays as the server sets it, because one response answers several fields. Nest runs
  * filters for field resolvers only with `fieldResolverEnhancers: ['filters']`.
@@ -53,7 +58,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   /** While Redis is away, every request fails. */
   readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
 
-  catch(exception: LockError, host: ArgumentsHost): void | Observable<never> {
+  catch(exception: LockError, host: ArgumentsHost): void | Observable<void> {
     const type = host.getType<string>();
     if (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql') throw exception;
     const answer = answerTo(exception);
@@ -63,6 +68,8 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     if (type === 'graphql') throw graphqlError(exception);
     const data = { status: 'error', message: answer.message, code: exception.code, ...retryOf(answer) };
     if (type === 'ws') return answerWs(host, data);
+    const call = grpcCallOf(host);
+    if (call) return answerGrpc(host, call, exception, answer);
     // An error thrown by a filter would not reach the caller, which would wait for ever.
     return throwError(() => data);
   }
@@ -106,4 +113,23 @@ function answerWs(host: ArgumentsHost, answer: object): void {
   // Socket.IO's third argument. A second acknowledgement of the same message has no effect.
   const acknowledge = host.getArgByIndex<unknown>(2);
   if (typeof acknowledge === 'function') acknowledge(answer);
+}
+
+/**
+ * Answers with a status of gRPC. Clients with a retry policy that names this status wait as long as the metadata says.
+ */
+function answerGrpc(host: ArgumentsHost, call: GrpcCall, { code }: LockError, answer: Answer): Observable<void> {
+  const { grpcStatus, message } = answer;
+  const { retryAfterMs } = retryOf(answer);
+  const metadata = metadataFor(call, {
+    'lock-error-code': code,
+    'grpc-retry-pushback-ms': retryAfterMs?.toString(),
+  });
+  const error = { code: grpcStatus, message, details: message, metadata };
+  if (!answersItself(host, call)) return throwError(() => error);
+  // Nest does not pass the error on to the client, and its promise would reject unhandled.
+  const respond = host.getArgByIndex<unknown>(1);
+  if (typeof respond === 'function') respond(error);
+  else call.emit('error', error);
+  return of(undefined);
 }

@@ -13,12 +13,19 @@ import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../co
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
 const LOCKED = 423;
 
+/**
+ * The status codes of gRPC, which this package does not depend on. ABORTED, "typically due to a concurrency issue", is
+ * for what another attempt of the whole work may achieve. UNAVAILABLE is for work that has not begun.
+ */
+const GRPC = { INVALID_ARGUMENT: 3, ABORTED: 10, INTERNAL: 13, UNAVAILABLE: 14 } as const;
+
 /** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
 const LONGEST_RETRY_AFTER_MS = 5_000;
 
 /** The answer to the client. It shows nothing internal, such as host names or resources. */
 export interface Answer {
   readonly status: number;
+  readonly grpcStatus: number;
   readonly error: string;
   readonly message: string;
   readonly retryAfterMs?: number;
@@ -30,28 +37,41 @@ export function answerTo(exception: LockError): Answer {
     const message = 'Another request is working on this. Try again later.';
     return {
       status: LOCKED,
+      grpcStatus: GRPC.ABORTED,
       error: 'Locked',
       message,
       retryAfterMs: Math.min(exception.retryAfterMs, LONGEST_RETRY_AFTER_MS),
     };
   }
-  if (
+  const hasNotBegun =
     exception instanceof LockUnavailableError ||
     exception instanceof LockQueueFullError ||
-    exception instanceof LockShutdownError ||
+    exception instanceof LockShutdownError;
+  if (
+    hasNotBegun ||
     exception instanceof LeaseLostError ||
     exception instanceof StaleFencingTokenError ||
     exception instanceof NotLeaderError
   ) {
-    const message = 'This cannot be done safely right now. Try again later.';
-    return { status: HttpStatus.SERVICE_UNAVAILABLE, error: 'Service Unavailable', message, retryAfterMs: 1000 };
+    return {
+      status: HttpStatus.SERVICE_UNAVAILABLE,
+      grpcStatus: hasNotBegun ? GRPC.UNAVAILABLE : GRPC.ABORTED,
+      error: 'Service Unavailable',
+      message: 'This cannot be done safely right now. Try again later.',
+      retryAfterMs: 1000,
+    };
   }
   if (exception instanceof InvalidResourceError) {
     const message =
       'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
-    return { status: HttpStatus.BAD_REQUEST, error: 'Bad Request', message };
+    return { status: HttpStatus.BAD_REQUEST, grpcStatus: GRPC.INVALID_ARGUMENT, error: 'Bad Request', message };
   }
-  return { status: HttpStatus.INTERNAL_SERVER_ERROR, error: 'Internal Server Error', message: 'Internal server error' };
+  return {
+    status: HttpStatus.INTERNAL_SERVER_ERROR,
+    grpcStatus: GRPC.INTERNAL,
+    error: 'Internal Server Error',
+    message: 'Internal server error',
+  };
 }
 
 /** What an answer says of a retry, in the clients' terms. */

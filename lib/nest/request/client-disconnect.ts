@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { grpcCallOf } from './grpc-call.js';
 
 /** The part of a Node.js response that is needed here. */
 interface RawResponse extends Connection {
@@ -25,19 +26,28 @@ export function rawResponse(context: ExecutionContext): RawResponse {
 }
 
 /**
- * Calls back when the client of an HTTP or GraphQL request disconnects, or at once if it already has. In GraphQL, it
- * does nothing if the context of the request does not lead to a connection.
+ * Calls back when the client of an HTTP or GraphQL request disconnects, or when that of a gRPC call cancels it or lets
+ * its deadline pass; at once if this has happened already. In GraphQL, it does nothing if the context of the request
+ * does not lead to a connection. Other transports tell nothing, or Nest ends the subscription for them.
  *
  * @returns a function that stops listening
  */
 export function onDisconnect(context: ExecutionContext, callback: () => void): () => void {
   const type = context.getType<string>();
   if (type === 'graphql') return onGraphqlDisconnect(context, callback);
+  if (type === 'rpc') return onGrpcCancelled(context, callback);
   if (type !== 'http') return () => {};
   const response = rawResponse(context);
   if (response.destroyed) callback();
   else response.once?.('close', callback);
   return () => void response.off?.('close', callback);
+}
+
+function onGrpcCancelled(context: ExecutionContext, callback: () => void): () => void {
+  const call = grpcCallOf(context);
+  if (call?.cancelled) callback();
+  else call?.once('cancelled', callback);
+  return () => void call?.off('cancelled', callback);
 }
 
 /** One listener for each connection, because one GraphQL document may ask for many fields at once. */

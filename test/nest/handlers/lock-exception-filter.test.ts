@@ -5,6 +5,7 @@ import type { Observable } from 'rxjs';
 import {
   DistributedLock,
   InvalidLockOptionsError,
+  InvalidResourceError,
   LeaseLostError,
   LockAbortedError,
   LockBusyError,
@@ -282,6 +283,42 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     expect(
       await rejection(new Promise((resolve, reject) => answer.subscribe({ next: resolve, error: reject }))),
     ).toEqual(told);
+  });
+
+  const STATUS: Record<string, number> = {
+    busy: 10, // ABORTED
+    timeout: 10,
+    full: 14, // UNAVAILABLE
+    unavailable: 14,
+    shutdown: 14,
+    lost: 10,
+    stale: 10,
+    mismatch: 13, // INTERNAL
+    options: 13,
+    name: 3, // INVALID_ARGUMENT
+  };
+  it.each(Object.entries(STATUS))('answers a gRPC call that failed (%s) with the status %i', async (kind, status) => {
+    class Metadata {
+      readonly entries: Record<string, string> = {};
+      set(key: string, value: string): void {
+        this.entries[key] = value;
+      }
+    }
+    const call = { sendMetadata: () => {}, metadata: new Metadata() };
+    call.metadata.set('authorization', 'secret');
+    const error = errors[kind] ?? new InvalidResourceError('order:7 is no name', 'resource');
+    const answer = filter.catch(error, hostOf('rpc', {}, call.metadata, call)) as Observable<never>;
+    const rejected = rejection<{ details: string; message: string; code: number; metadata: Metadata }>(
+      new Promise((resolve, reject) => answer.subscribe({ next: resolve, error: reject })),
+    );
+    const { code, details, message, metadata } = await rejected;
+    expect([code, details]).toEqual([status, message]);
+    expect(details).not.toMatch(INSIDES);
+    const { 'grpc-retry-pushback-ms': retry, ...rest } = metadata.entries;
+    expect(rest).toEqual({ 'lock-error-code': error.code });
+    // Without it, the client's own policy decides. The text is a whole number, which gRPC asks for.
+    if (status === 13 || status === 3) expect(retry).toBeUndefined();
+    else expect(retry).toMatch(/^[1-9]\d*$/);
   });
 
   const event = ['exception', { ...told, cause: { pattern: 'pay', data: '7' } }];

@@ -51,6 +51,13 @@ export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 
 // Locks and leases
 export type { AcquireMode, LockMode, LockOptions } from './core/api/lock-options.js';
+export type {
+  ForeignClaim,
+  ForeignClient,
+  ForeignContext,
+  ForeignLock,
+  ForeignReply,
+} from './core/api/foreign-lock.js';
 export type { Lease, LockedWork, TransferOptions, TryUsingResult } from './core/api/lease.js';
 export type { AdoptOptions } from './core/lease/adoption.js';
 export { key, type KeyValue, type ResourceNames } from './core/api/resource.js';
@@ -81,6 +88,7 @@ export type { FencedCommand } from './redis/fence/fenced-commands.js';
 // Errors
 export {
   type AttemptOutcome,
+  type ForeignHolder,
   InvalidLockOptionsError,
   InvalidResourceError,
   LockAbortedError,

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
+import { alsoLockOf, ForeignLocks } from './holding/foreign-locks.js';
 import { ActiveHolds } from './holding/active-holds.js';
 import { drain } from './holding/drain.js';
 import { Alarms } from './util/alarms.js';
@@ -10,6 +11,7 @@ import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
+import { InvalidLockOptionsError } from './api/errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -109,7 +111,8 @@ export class LockClient {
     const active = new ActiveHolds();
     const localQueues = new LocalQueues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
-    const deps = { ...runtime, localQueues, watchdog, active, context, leaks };
+    const foreignLocks = new ForeignLocks(runtime);
+    const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
     if (options.transactions) {
       leases.transactions = new TransactionLeases(options.transactions, context, (lease, work, transaction) =>
@@ -150,11 +153,11 @@ export class LockClient {
 
   /** How much this process holds, waits for and still has to release at this moment. */
   stats(): LockStats {
-    const { localQueues, watchdog, orphanReleases, alarms } = this.#deps;
+    const { localQueues, watchdog, orphanReleases, alarms, foreignLocks } = this.#deps;
     return {
       resources: localQueues.size,
       leases: watchdog.size,
-      orphanReleases: orphanReleases.size,
+      orphanReleases: orphanReleases.size + foreignLocks.size,
       lateGrants: orphanReleases.departed,
       alarms: alarms.size,
     };
@@ -295,6 +298,7 @@ export class LockClient {
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
     const decoded = decodeLeases(text);
+    for (const { resource } of decoded) checkMayAdopt(resource, this.#deps.defaults);
     const parts = decoded.map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     // The terms are checked for the part that stays taken longest.
@@ -324,15 +328,27 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.#deps;
+    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases, foreignLocks } = this.#deps;
     this.#closing.abort();
     await drain(this.#deps, drainMs);
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);
+    await foreignLocks.close(defaults.attemptTimeoutMs);
     watchdog.stop();
     leaks.stop();
     alarms.stop();
     await store.close();
   }
+}
+
+/** @throws InvalidLockOptionsError if the lease would be held without the lock of the other library */
+function checkMayAdopt(resource: string, { alsoLock }: LockDefaults): void {
+  if (alsoLockOf(alsoLock, resource) === undefined) return;
+  throw new InvalidLockOptionsError(
+    `${quote(resource)} cannot be adopted while the module takes the lock of ${alsoLock!.library} too (alsoLock): that ` +
+      'lock is not transferred. Let the job acquire the lock itself, or let the key function of alsoLock return ' +
+      'undefined for this resource.',
+    'alsoLock',
+  );
 }

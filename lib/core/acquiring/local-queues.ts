@@ -38,7 +38,7 @@ export class LocalQueues implements GrantListener {
    * @param take makes a lease of the grant, as soon as it is known
    * @throws LockError of the kind that says why the resource was not granted
    */
-  acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
+  acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
     if (options.waitMs === 0 || options.retry) return this.#polling.acquire(resource, options, take);
     const { clock, alarms, closing } = this.deps;
     return new Promise((resolve, reject) => {

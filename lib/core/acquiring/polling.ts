@@ -39,7 +39,7 @@ export class Polling {
   constructor(private readonly deps: Runtime) {}
 
   /** @throws LockError of the kind that says why the resource was not granted */
-  async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
+  async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
     const { clock, closing } = this.deps;
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
@@ -55,6 +55,7 @@ export class Polling {
       isOver: false,
       storeLease: undefined,
     };
+    let grant: Grant;
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);
       const storeLease = (poller.storeLease = await this.#poll(poller));
@@ -64,13 +65,14 @@ export class Polling {
         this.deps.orphanReleases.start(poller.owner, options);
         throw aborted(resource, closing, options.signal);
       }
-      return take({ storeLease, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt });
+      grant = { storeLease, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt };
     } finally {
       dispose();
       poller.isOver = true;
       // No orphan lock.
       if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.owner, options);
     }
+    return take(grant);
   }
 
   async #poll(poller: Poller): Promise<StoreLease> {

@@ -20,6 +20,25 @@ function isKnown({ list }: SeenHolders): boolean {
   return list.length > 0;
 }
 
+/** The lock of another library that is in the way of a call with `alsoLock`. */
+export interface ForeignHolder {
+  /** The other library, such as `redlock`. */
+  readonly library: string;
+  /** The key of its lock. */
+  readonly key: string;
+  /** What is left of that lock unless it is renewed, in milliseconds; `Infinity` if it has no end. */
+  readonly ttlMs: number;
+}
+
+function describeForeign({ library, key, ttlMs }: ForeignHolder): string {
+  const left = ttlMs === Infinity ? 'has no end' : `has ${formatDuration(ttlMs)} left unless renewed`;
+  return `the lock ${quote(key)} of ${library} (alsoLock), which ${left}`;
+}
+
+function retryAfter(ttlMs: number): number {
+  return Number.isFinite(ttlMs) ? ttlMs : 0;
+}
+
 function asked(attempts: number): string {
   return `asked ${count(attempts, 'time')}`;
 }
@@ -54,6 +73,17 @@ export class LockBusyError extends LockError {
   readonly holders: readonly SeenHolder[];
   /** How many holders there are; 0 if that is not known. */
   readonly holderCount: number;
+  /** The lock of another library that is in the way; not set where it is one of ours. */
+  declare foreignHolder?: ForeignHolder;
+
+  static byForeign(resource: string, attempts: number, holder: ForeignHolder): LockBusyError {
+    const message =
+      `${quoteResource(resource)} is held by ${describeForeign(holder)} (${asked(attempts)}). ` +
+      `Set waitMs to wait for it, or try again later.`;
+    const error = new LockBusyError(resource, attempts, retryAfter(holder.ttlMs), NO_HOLDERS, message);
+    error.foreignHolder = holder;
+    return error;
+  }
 
   constructor(
     resource: string,
@@ -62,12 +92,14 @@ export class LockBusyError extends LockError {
     /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
     seen: SeenHolders = NO_HOLDERS,
+    message?: string,
   ) {
     const isOne = seen.count === 1 && seen.list.length === 1;
     super(
-      `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'} ` +
-        `(${asked(attempts)}${isOne ? `; its lease has ${formatDuration(retryAfterMs)} left unless renewed` : ''}). ` +
-        `Set waitMs to wait for it, or try again later.`,
+      message ??
+        `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'} ` +
+          `(${asked(attempts)}${isOne ? `; its lease has ${formatDuration(retryAfterMs)} left unless renewed` : ''}). ` +
+          `Set waitMs to wait for it, or try again later.`,
       resource,
     );
     this.holders = seen.list;
@@ -92,6 +124,17 @@ export class LockTimeoutError extends LockError {
   readonly holders: readonly SeenHolder[];
   /** How many holders there are; 0 if that is not known, and for a latch. */
   readonly holderCount: number;
+  /** The lock of another library that was in the way; not set where it was one of ours. */
+  declare foreignHolder?: ForeignHolder;
+
+  static byForeign(resource: string, waitedMs: number, attempts: number, holder: ForeignHolder): LockTimeoutError {
+    const message =
+      `${quoteResource(resource)} is held by ${describeForeign(holder)}; waited ${formatDuration(waitedMs)} ` +
+      `(${asked(attempts)}). Raise waitMs, shorten the work done under the lock, or try again later.`;
+    const error = new LockTimeoutError(resource, waitedMs, attempts, retryAfter(holder.ttlMs), NO_HOLDERS, message);
+    error.foreignHolder = holder;
+    return error;
+  }
 
   constructor(
     resource: string,

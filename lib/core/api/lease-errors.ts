@@ -12,6 +12,8 @@ export type LeaseLossReason =
   | 'takenOver'
   /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
   | 'notRenewed'
+  /** The lock of the other library (`alsoLock`) was lost: it was taken over, or not renewed in time. */
+  | 'foreignLost'
   /** The lease reached its `maxHoldMs`. */
   | 'maxHold'
   /** The application shut down and the work did not end within `drainMs`. */
@@ -28,6 +30,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   takenOver: 'Redis no longer has it: it was deleted, evicted, or lost with the data of a restart or fail-over',
   notRenewed:
     'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
+  foreignLost: 'the lock of the other library (alsoLock) was lost: it was deleted, taken over, or not renewed in time',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
@@ -69,6 +72,14 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
     ? `Redis confirmed no renewal for ${formatDuration(unansweredMs)} (${failure})`
     : `Redis did not answer for ${formatDuration(unansweredMs)}`;
   return `${silence}. Raise ${lease} if leases have to outlive such an outage`;
+}
+
+/** @param name the lock of the other library */
+export function explainForeignLost(name: string): string {
+  return (
+    `${name} was lost: it was deleted or taken over, or no renewal was confirmed before its deadline. ` +
+    'Look for old code that deletes a key without comparing its value, and whether its Redis answers'
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from './errors.js';
+import type { ForeignLock } from './foreign-lock.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {
@@ -135,6 +136,15 @@ export interface LockOptions {
    * @default none
    */
   signal?: AbortSignal;
+  /**
+   * Takes the lock of another library too, so that processes with the old release and with the new one exclude each
+   * other: `redlock(...)`, `redisSemaphore(...)`, `murlock(...)` or `setNx(...)` of `nestjs-redis-lock/migration`. For
+   * the modes `exclusive` and `reentrant`. A call in another mode ignores the module's.
+   *
+   * @default none
+   * @see docs/migration/both-at-once.md
+   */
+  alsoLock?: ForeignLock;
 }
 
 /** How long a lease may be. What it is when it is left out differs. */
@@ -158,10 +168,12 @@ export const LOCK_OPTIONS = new OptionTable({
   ignoreTransaction: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
+  alsoLock: checked<ForeignLock>(checkForeignLock),
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
 export type LockDefaults = LeaseLimit &
+  Pick<LockOptions, 'alsoLock'> &
   Required<
     Pick<
       LockOptions,
@@ -186,7 +198,7 @@ const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
 export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode', 'minHoldMs', 'ignoreTransaction');
 
 /** The names of the module options that are defaults of its locks. */
-const LOCK_DEFAULT_NAMES = Object.keys(LOCK_DEFAULTS) as (keyof LockDefaults)[];
+const LOCK_DEFAULT_NAMES = [...Object.keys(LOCK_DEFAULTS), 'alsoLock'] as (keyof LockDefaults)[];
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
 export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {
@@ -195,7 +207,8 @@ export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefault
 }
 
 /** Lock options with all values set. */
-export interface ResolvedLockOptions extends LockDefaults {
+export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock'> {
+  readonly alsoLock: ForeignLock | undefined;
   readonly mode: LockMode;
   /** Semaphores only. */
   readonly permits?: PermitRequest | undefined;
@@ -217,6 +230,29 @@ function checkStrategy(option: string, value: unknown): void {
       `not ${describeValue(value)}.`,
     option,
   );
+}
+
+function checkForeignLock(option: string, value: unknown): void {
+  const { library, keyOf, open } = (value ?? {}) as Partial<ForeignLock>;
+  if (typeof library === 'string' && typeof keyOf === 'function' && typeof open === 'function') return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a lock of nestjs-redis-lock/migration, such as redlock({ client }), not ${describeValue(value)}.`,
+    option,
+  );
+}
+
+/** @throws InvalidLockOptionsError if the other library has no lock of this mode */
+export function checkAlsoLock({ alsoLock, mode = DEFAULT_MODE }: Pick<LockOptions, 'alsoLock' | 'mode'>): void {
+  if (alsoLock === undefined || isForeignMode(mode)) return;
+  throw new InvalidLockOptionsError(
+    `alsoLock is for the modes exclusive and reentrant, not '${mode}': the lock of ${alsoLock.library} has one holder. ` +
+      'Leave alsoLock out, or take the lock exclusively until all old processes are gone.',
+    'alsoLock',
+  );
+}
+
+function isForeignMode(mode: LockMode): boolean {
+  return mode === 'exclusive' || mode === 'reentrant';
 }
 
 /** @throws InvalidLockOptionsError if the lease is longer than the quarantine of a store that has lost its data */
@@ -267,8 +303,9 @@ export function fillLockOptions(
   if (options !== undefined) checkLeaseLimit(options.leaseMs, defaults);
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
   const minHoldMs = options?.minHoldMs ?? LOCK_OPTIONS.defaults.minHoldMs;
+  const mode = permits ? 'semaphore' : (options?.mode ?? DEFAULT_MODE);
   const filled: ResolvedLockOptions = {
-    mode: permits ? 'semaphore' : (options?.mode ?? DEFAULT_MODE),
+    mode,
     permits,
     // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
     leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),
@@ -283,8 +320,10 @@ export function fillLockOptions(
     minHoldMs,
     retry: options?.retry,
     signal: options?.signal,
+    alsoLock: options?.alsoLock ?? (isForeignMode(mode) ? defaults.alsoLock : undefined),
   };
   if (minHoldMs > 0) checkMinHold(filled);
+  if (options?.alsoLock !== undefined) checkAlsoLock(options);
   return filled;
 }
 

@@ -1,10 +1,17 @@
 import { lastingController } from '../util/signals.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import { explainNotRenewed, LEAKED, LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
+import {
+  explainForeignLost,
+  explainNotRenewed,
+  LEAKED,
+  LeaseLostError,
+  type LeaseLossReason,
+} from '../api/lease-errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
+import type { ForeignHold } from './foreign-hold.js';
 import { type Holder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
 /** Hears of losses, and knows what may explain them. One for all holds of a client. */
@@ -50,6 +57,8 @@ export class Hold implements Holder {
   origin: Origin | undefined;
   isWatched = false;
 
+  /** The lock of another library that is held beside this one. */
+  foreign: ForeignHold | undefined;
   #isRenewedNoMore = false;
   #endsAt: number;
   #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
@@ -92,7 +101,8 @@ export class Hold implements Holder {
 
   /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
-    return Math.min(this.storeLease.deadline, this.#endsAt);
+    const deadline = Math.min(this.storeLease.deadline, this.#endsAt);
+    return this.foreign === undefined ? deadline : Math.min(deadline, this.foreign.deadline);
   }
 
   get isReleased(): boolean {
@@ -132,7 +142,7 @@ export class Hold implements Holder {
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
-    const explained = reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
+    const explained = this.#explain(reason);
     this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
     this.losses.lost(this, this.#lossError);
     this.#over();
@@ -192,6 +202,11 @@ export class Hold implements Holder {
     this.#onOver = undefined;
   }
 
+  #explain(reason: LeaseLossReason): string | undefined {
+    if (reason === 'foreignLost') return explainForeignLost(this.foreign!.name);
+    return reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
+  }
+
   #whyNotRenewed(): string {
     const { storeLease, leaseMs } = this;
     if (this.#isRenewedNoMore) return LEAKED;
@@ -207,6 +222,9 @@ export class Hold implements Holder {
   #reasonAtDeadline(): LeaseLossReason {
     if (this.#isRenewedNoMore) return 'notRenewed';
     if (this.clock.now() >= this.#endsAt) return 'maxHold';
-    return this.renewable ? 'notRenewed' : 'expired';
+    if (!this.renewable) return 'expired';
+    // Where both are over, this process stood still, or no server answered.
+    const isOursOver = this.clock.now() >= this.storeLease.deadline;
+    return this.foreign === undefined || isOursOver ? 'notRenewed' : 'foreignLost';
   }
 }

@@ -29,12 +29,25 @@ export interface RenewalTrouble {
   readonly cause: LockStoreError;
 }
 
+/** A lock of another library, as the watchdog sees it. */
+export interface ForeignRenewal {
+  /** For messages. */
+  readonly name: string;
+  /** How many renewals in a row have failed, and when the first of them was sent. */
+  failures: number;
+  failingSince: number;
+  /** @returns whether this process still has it */
+  renew(leaseMs: number, sentAt: number): Promise<boolean>;
+}
+
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
 export interface Holder extends Due {
   readonly storeLease: StoreLease;
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
+  /** The lock of another library that is renewed with it. */
+  readonly foreign?: ForeignRenewal | undefined;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
   /** Compares the deadline, and marks a holder as lost that has passed it. */

@@ -3,7 +3,7 @@ import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockObservers } from '../api/events.js';
 import { asStoreError, type LockStore } from '../store/lock-store.js';
-import type { Holder, StoreLease } from './store-lease.js';
+import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
@@ -122,6 +122,7 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
+    if (holder.foreign !== undefined) this.#renewForeign(holder, holder.foreign, leaseMs, sentAt);
     const renewed = storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     renewed.then(
       (isOwner) => {
@@ -134,14 +135,44 @@ export class Watchdog {
         storeLease.trouble = { since, failures: failures + 1, cause };
         const present = storeLease.holders.find((each) => each.isHeld());
         if (!present) return;
-        const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
-        storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
-        this.watch(present);
+        this.#renewSoon(present);
         const { resource } = storeLease.owner;
         const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
         this.observers.emit({ type: 'renewalFailed', resource, fencingToken: present.fencingToken, error });
       },
     );
+  }
+
+  #renewForeign(holder: Holder, foreign: ForeignRenewal, leaseMs: number, sentAt: number): void {
+    const { resource } = holder.storeLease.owner;
+    foreign.renew(leaseMs, sentAt).then(
+      (isOwner) => {
+        if (!isOwner) return holder.lose('foreignLost');
+        const { failures, failingSince } = foreign;
+        foreign.failures = 0;
+        if (failures === 0 || !holder.isHeld()) return;
+        const failedForMs = this.clock.now() - failingSince;
+        const { fencingToken } = holder;
+        this.observers.emit({ type: 'renewalRecovered', resource, fencingToken, failures, failedForMs });
+      },
+      (reason: unknown) => {
+        const cause = asStoreError(reason);
+        if (foreign.failures++ === 0) foreign.failingSince = sentAt;
+        if (!holder.isHeld()) return;
+        // Both are renewed again: one of them could not be trusted without the other.
+        this.#renewSoon(holder);
+        const error = new LockUnavailableError(resource, `renew ${foreign.name} beside`, 'failed', cause);
+        this.observers.emit({ type: 'renewalFailed', resource, fencingToken: holder.fencingToken, error });
+      },
+    );
+  }
+
+  /** A renewal has failed, so the next one comes early. */
+  #renewSoon(holder: Holder): void {
+    const { storeLease } = holder;
+    const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
+    storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
+    this.watch(holder);
   }
 
   #renewedAgain(storeLease: StoreLease): void {

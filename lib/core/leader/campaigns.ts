@@ -47,7 +47,8 @@ export class Campaigns {
         // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,
       },
-      this.deps.defaults,
+      // The leader of another library is elected by that library.
+      { ...this.deps.defaults, alsoLock: undefined },
     );
     const campaign = new Campaign(name, resource, lock, this.deps, () => {
       if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);

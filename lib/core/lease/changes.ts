@@ -44,6 +44,13 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Prom
   };
   await ask(alarms, send, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
   if (!hold.isHeld()) return;
+  const { foreign } = hold;
+  if (foreign) {
+    const renew = (): Promise<boolean> => foreign.renew(hold.renewalMs(lastsMs));
+    const isOwner = await ask(alarms, renew, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
+    if (!isOwner) hold.lose('foreignLost');
+    if (!hold.isHeld()) return;
+  }
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
   watchdog.watch(hold);

@@ -1,4 +1,5 @@
 import type { ActiveHolds } from '../holding/active-holds.js';
+import type { ForeignLocks } from '../holding/foreign-locks.js';
 import type { LocalQueues } from '../acquiring/local-queues.js';
 import type { Leaks } from './leaks.js';
 import type { LockContext } from '../holding/lock-context.js';
@@ -12,4 +13,5 @@ export interface LeaseDeps extends Runtime {
   readonly active: ActiveHolds;
   readonly context: LockContext;
   readonly leaks: Leaks;
+  readonly foreignLocks: ForeignLocks;
 }

@@ -2,14 +2,36 @@ import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import { LockError, LockShutdownError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
+import {
+  InvalidLockOptionsError,
+  LockError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+  quoteResource,
+} from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
+import type { ForeignHold } from '../holding/foreign-hold.js';
+import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
+
+/** What {@link LeaseFactory.holdBoth} may be told. */
+interface HowToHoldBoth {
+  /** The async context of the call that acquires both. */
+  readonly caller?: AsyncContext | undefined;
+  /** Of a call whose lease the user has to release. */
+  readonly origin?: Origin | undefined;
+  /** When the `waitMs` of the call began. @default what the grant says */
+  readonly startedAt?: number;
+  /** Called when the other lock is not had, before ours is released. */
+  readonly failed?: (error: unknown, waiting: Hold) => Promise<void>;
+}
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
@@ -53,26 +75,61 @@ export class LeaseFactory {
     const { context, leaks } = this.deps;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
+    const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options);
+    if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options, also);
     this.transactions?.current()?.checkIsFree(resource, options);
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();
-    return this.deps.localQueues.acquire(resource, options, (grant) => {
+    return this.deps.localQueues.acquire<SingleLease>(resource, options, (grant) => {
+      if (also) return this.holdBoth(grant, options, also, { caller, origin });
       const lease = this.hold(grant, options, caller);
       return origin ? leaks.track(lease, origin) : lease;
     });
   }
 
   /**
+   * Takes charge of a lock that the store has granted, once the lock of the other library is held too. Until then ours
+   * is renewed, whatever the options say of the lease. Both or none are held in the end.
+   *
+   * @throws LockError of the kind that says why the other one was not had
+   */
+  async holdBoth(
+    grant: Grant,
+    options: ResolvedLockOptions,
+    also: AlsoLock,
+    how: HowToHoldBoth = {},
+  ): Promise<SingleLease> {
+    const { clock, leaks } = this.deps;
+    const { caller, origin, startedAt = clock.now() - grant.waitedMs } = how;
+    const waiting = beginWait(grant, options, this.deps, caller);
+    let foreign: ForeignHold | undefined;
+    try {
+      foreign = await waitForForeign(waiting, options, also, startedAt, this.deps);
+      endWait(waiting, this.deps);
+    } catch (error) {
+      if (foreign) this.deps.foreignLocks.withdraw(foreign, options);
+      await how.failed?.(error, waiting);
+      await abandon(waiting, this.deps);
+      throw error;
+    }
+    const grantedAt = clock.now();
+    const both = { ...grant, waitedMs: grantedAt - startedAt, grantedAt };
+    const lease = this.hold(both, options, caller, foreign);
+    return origin ? leaks.track(lease, origin) : lease;
+  }
+
+  /**
    * Takes charge of a lock that the store has granted.
    *
    * @param caller the async context of the call that has acquired it
+   * @param foreign the lock of the other library that is held beside it
    */
-  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): SingleLease {
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, foreign?: ForeignHold): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
+    hold.foreign = foreign;
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
@@ -142,6 +199,7 @@ export class LeaseFactory {
     const isCutShort =
       error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
     const isBusy = error instanceof LockTimeoutError;
+    if (isBusy && error.foreignHolder) throw error;
     if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
     const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
     const { attempts, retryAfterMs, holders: list, holderCount: count } = isBusy ? error : unknown;
@@ -162,9 +220,10 @@ export class LeaseFactory {
     if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
   }
 
-  async #enterAgain(hold: Hold, options: ResolvedLockOptions): Promise<SingleLease> {
+  async #enterAgain(hold: Hold, options: ResolvedLockOptions, also: AlsoLock | undefined): Promise<SingleLease> {
     const { resource } = hold.owner;
     this.#checkReentry(hold, options);
+    if (also) checkHasForeign(hold, also);
     hold.depth++;
     if (options.mode === 'write') hold.writers++;
     const lease = new SingleLease(hold, this.deps, options.mode);
@@ -206,4 +265,14 @@ function mayEnter(held: LockMode, wanted: LockMode): boolean {
 function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
   lease.hold.storeLease.raiseMinHold(minHoldMs);
   return lease;
+}
+
+/** @throws InvalidLockOptionsError if the outermost entry did not take the lock of the other library */
+function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
+  if (foreign?.lock === lock && foreign.key === key) return;
+  throw new InvalidLockOptionsError(
+    `This async context holds ${quoteResource(owner.resource)} without the lock of ${lock.library} that this call wants ` +
+      'too. The outermost entry takes it: pass the same alsoLock there.',
+    'alsoLock',
+  );
 }

@@ -1,7 +1,8 @@
 import { type Answer, retryUnexecuted } from '../store/ask.js';
 import { downgrade, sendDepth } from './changes.js';
-import { LeaseLostError } from '../api/lease-errors.js';
+import { explainForeignLost, LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
+import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { releaseInStore } from '../holding/release-in-store.js';
@@ -15,19 +16,52 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
-  const { alarms, localQueues, watchdog } = deps;
   const wasHeld = hold.end();
   const { endedAt } = hold;
-  const heldMs = endedAt - hold.acquiredAt;
-  watchdog.unwatch(hold);
+  deps.watchdog.unwatch(hold);
+  if (hold.foreign === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
+  const ended = releaseBoth(hold, hold.foreign, deps, wasHeld);
+  if (!hold.backgroundRelease) return ended;
+  ended.catch(() => {}); // the observers know
+  return OVER;
+}
+
+function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: number): Promise<void> {
+  const { alarms, localQueues } = deps;
+  const heldMs = hold.endedAt - hold.acquiredAt;
   const released = localQueues.release(hold, () => conclude(hold, deps, HANDED_OVER, wasHeld, heldMs));
   if (released === undefined) return OVER;
   const again = (): Promise<boolean> => releaseInStore(hold.storeLease, deps);
-  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, endedAt);
+  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, sentAt);
   const ended = answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
   if (!hold.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
+}
+
+/**
+ * The lock of the other library first: a new process that is granted ours would otherwise find that one still taken,
+ * and pause. An old process may get it in between, and the next new one waits for it. The work has ended before.
+ *
+ * @throws LockUnavailableError when it is not known whether both were released
+ */
+async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
+  const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
+  const { resource } = owner;
+  // Ours is not renewed any more.
+  const patienceMs = Math.max(1, Math.min(attemptTimeoutMs, storeLease.deadline - hold.endedAt));
+  const answer = await deps.foreignLocks.release(foreign, hold, storeLease.minHoldMs, patienceMs);
+  const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
+  if (isLost) {
+    const error = new LeaseLostError(resource, 'foreignLost', fencingToken, explainForeignLost(foreign.name));
+    deps.observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
+  }
+  await releaseOurs(hold, deps, wasHeld && !isLost);
+  if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
+  const { outcome, error: cause } = answer;
+  const error = new LockUnavailableError(resource, `release ${foreign.name} beside`, outcome, cause);
+  deps.observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
+  throw error;
 }
 
 /** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */

@@ -1,7 +1,7 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { ask } from '../store/ask.js';
 import { currentContext } from '../util/async-contexts.js';
-import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
+import { InvalidLockOptionsError, LockUnavailableError, quoteResource } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
@@ -41,6 +41,14 @@ export abstract class PrintableLease {
   [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
     return `Lease ${escapeUnsafe(inspect(this.toJSON(), options))}`;
   }
+}
+
+function notTransferable(resource: string, foreign: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `The lease of ${quoteResource(resource)} cannot be transferred: it has ${foreign} too, which stays with this ` +
+      'process. Release the lease, and let the job acquire the lock itself.',
+    'alsoLock',
+  );
 }
 
 /** The lease of one resource. */
@@ -118,6 +126,10 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.owner));
     // All holders of this process have lost it.
     if (!isOwner) this.hold.storeLease.takenOver();
+    const { foreign } = this.hold;
+    if (foreign && this.hold.isHeld() && !(await this.#ask('verify', () => foreign.renew(this.hold.renewalMs())))) {
+      this.hold.lose('foreignLost');
+    }
     return this.isHeld();
   }
 
@@ -195,6 +207,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   checkMayTransfer(): void {
     this.assertHeld();
     if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
+    const { foreign } = this.hold;
+    if (foreign) throw notTransferable(this.resource, foreign.name);
   }
 
   /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */

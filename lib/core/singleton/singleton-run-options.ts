@@ -4,6 +4,7 @@ import {
   type ResolvedLockOptions,
   resolveLockOptions,
 } from '../api/lock-options.js';
+import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Lease } from '../api/lease.js';
 import { checkResource, jobResource } from '../api/resource.js';
 import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs, type Tick } from '../store/tick-store.js';
@@ -52,9 +53,9 @@ export interface SingletonRunOptions {
   /**
    * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer.
    *
-   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
+   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`, `alsoLock`
    */
-  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
 }
 
 /** One run of one tick, as the job sees it. */
@@ -78,6 +79,8 @@ export interface ResolvedSingletonRun {
   readonly keepMs: number;
   readonly target: Tick;
   readonly due: TickDue | undefined;
+  /** The lock of the old code for this job. An old process that has it runs the tick, so it is not waited for. */
+  readonly also: AlsoLock | undefined;
 }
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
@@ -112,7 +115,9 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
-  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
+  const found = alsoLockOf(lock.alsoLock, target.resource);
+  const also = found && { ...found, isBusyFinal: true };
+  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due, also };
 }
 
 function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number): TickDue {

@@ -1,7 +1,9 @@
 import { askUntil } from '../store/ask.js';
 import type { Timer } from '../util/clock.js';
-import { LockUnavailableError } from '../api/errors.js';
+import { LockBusyError, LockError, LockShutdownError, LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
+import type { AlsoLock } from '../holding/foreign-locks.js';
+import type { Grant, Hold } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
@@ -186,12 +188,15 @@ export class SingletonRuns {
     sentAt: number,
     { fencingToken, rerun }: Extract<TickReply, { status: 'granted' }>,
     work: SingletonWork<T>,
-  ): Promise<T> {
+  ): Promise<T | undefined> {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick } = options;
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
-    const lease = leases.hold({ storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt }, lock);
+    const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
+    const { also } = attempt;
+    const lease = also ? await this.#holdBoth(attempt, grant, also) : leases.hold(grant, lock);
+    if (lease === undefined) return undefined;
     return leases.runUnder(lease, async () => {
       deps.observers.emit({ type: 'tickStarted', job, tick, rerun });
       const began = deps.clock.now();
@@ -211,6 +216,30 @@ export class SingletonRuns {
   }
 
   /**
+   * Takes the lock of the old code too. Resolves to `undefined` where an old process has it: that one runs the tick, or
+   * has run it. So it does not run again.
+   *
+   * @throws LockError when the lock could not be asked for; then any instance may have the tick
+   */
+  async #holdBoth(attempt: TickAttempt, grant: Grant, also: AlsoLock): Promise<SingleLease | undefined> {
+    const { options, lock } = attempt;
+    const isOld = (error: unknown): boolean => error instanceof LockBusyError && error.foreignHolder !== undefined;
+    const failed = async (error: unknown, hold: Hold): Promise<void> => {
+      if (isOld(error)) await this.#finish(attempt, { hold });
+      else this.#forget(attempt);
+    };
+    try {
+      return await this.leases.holdBoth(grant, lock, also, { startedAt: this.deps.clock.now(), failed });
+    } catch (error) {
+      const { job, tick } = options;
+      if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', job, tick, reason: 'foreign' });
+      else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', job, tick, error });
+      if (isOld(error) || error instanceof LockShutdownError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
    * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock still
    * stands: afterwards another instance could take the tick over first.
    */
@@ -222,7 +251,10 @@ export class SingletonRuns {
   }
 
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
-  async #finish({ options, target, owner, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
+  async #finish(
+    { options, target, owner, lock, keepMs }: TickAttempt,
+    { hold }: Pick<SingleLease, 'hold'>,
+  ): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { alarms, clock, closing } = this.deps;
     await askUntil(alarms, clock, {

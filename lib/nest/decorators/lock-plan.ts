@@ -6,7 +6,13 @@ import {
   InvalidResourceError,
 } from '../../core/api/errors.js';
 import type { LockedWork } from '../../core/api/lease.js';
-import { type AcquireMode, checkMinHold, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import {
+  type AcquireMode,
+  checkAlsoLock,
+  checkMinHold,
+  LOCK_OPTIONS,
+  type LockOptions,
+} from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue } from '../../core/api/validation.js';
@@ -62,7 +68,7 @@ export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
  * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
  */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal'> {
+  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'alsoLock'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
@@ -78,7 +84,7 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
  * `onBusy`.
  */
 export interface LockDecoratorOptions<A extends readonly unknown[], B extends AnyOnBusy = OnBusy<A>>
-  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode'> {}
+  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock'> {}
 
 /** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
 export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
@@ -107,7 +113,7 @@ export const DECORATOR_OPTIONS = new OptionTable({
 
 const READ_WRITE_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
-  ...without(LOCK_OPTIONS.options, 'mode', 'signal'),
+  ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'alsoLock'),
 } satisfies OptionsOf<ReadWriteLockOptions<never, AnyOnBusy>>);
 
 export const LOCK_DECORATOR_OPTIONS = new OptionTable({
@@ -157,6 +163,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, AnyOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   checkMinHold(options);
+  checkAlsoLock(options);
   const { key, onBusy, onLost, lockService, ...rest } = options;
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);

@@ -167,7 +167,7 @@ export interface ResolvedModuleOptions {
   readonly drainMs: number;
 }
 
-const { leaseMs, waitMs, watchdog, attemptTimeoutMs, cohort, cohortMs, maxWaiters, backgroundRelease } =
+const { leaseMs, waitMs, watchdog, attemptTimeoutMs, cohort, cohortMs, maxWaiters, backgroundRelease, alsoLock } =
   LOCK_OPTIONS.options;
 
 /** Each module option with its check and its default. What depends on other options is checked with them. */
@@ -184,6 +184,7 @@ export const MODULE_OPTIONS = new OptionTable({
   cohortMs,
   maxWaiters,
   backgroundRelease,
+  alsoLock,
   durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
   restartQuarantineMs: checked<number>(),
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),

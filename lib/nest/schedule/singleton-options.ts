@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
@@ -9,7 +10,7 @@ import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 /** The options of all singleton jobs. */
 export interface SingletonJobOptions extends Pick<
   LockOptions,
-  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
+  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'
 > {
   /**
    * The name of the job. It must be the same on every instance, and different from the name of any other job.
@@ -54,6 +55,14 @@ export interface SingletonJobOptions extends Pick<
    * @default no limit
    */
   maxHoldMs?: number;
+  /**
+   * Takes the lock of the old code too, for one release: mostly `setNx(...)` of `nestjs-redis-lock/migration`. Where a
+   * process with the old release has it, the tick does not run again.
+   *
+   * @default none
+   * @see docs/migration/both-at-once.md
+   */
+  alsoLock?: ForeignLock;
 }
 
 /** The options of singleton jobs that `@SingletonCron` takes. */
@@ -76,7 +85,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxClockSkewMs?: number;
 }
 
-const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = LOCK_OPTIONS.options;
+const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = LOCK_OPTIONS.options;
 
 export const JOB_OPTIONS = new OptionTable({
   name: checked<string>(checkName),
@@ -86,6 +95,7 @@ export const JOB_OPTIONS = new OptionTable({
   waitMs,
   maxHoldMs,
   attemptTimeoutMs,
+  alsoLock,
 } satisfies OptionsOf<SingletonJobOptions>);
 
 export const TICK_OPTIONS = new OptionTable({
@@ -135,7 +145,7 @@ export interface ResolvedJobOptions {
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
   readonly maxClockSkewMs: number;
-  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
 }
 
 /**
@@ -155,8 +165,8 @@ export function resolveJobOptions(
   const { name, lockService, overlap = defaults.overlap } = options;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
-  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = options;
-  const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs };
+  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = options;
+  const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock };
   return { name, lockService, overlap, onCrash, maxClockSkewMs, lock };
 }
 

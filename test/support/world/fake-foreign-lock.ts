@@ -60,6 +60,11 @@ export class FakeForeignServer {
 
   delete(key: string): void {
     this.#held.delete(key);
+    this.wakeAll();
+  }
+
+  /** Tells every waiter that its lock may be free. */
+  wakeAll(): void {
     for (const wake of this.#freed) wake();
   }
 

@@ -1,0 +1,188 @@
+import { aborted } from './acquire-errors.js';
+import { LONG_WAIT_MS, tellOfLongWait } from './long-waits.js';
+import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
+import type { ForeignReply } from '../api/foreign-lock.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { ForeignHold } from '../holding/foreign-hold.js';
+import type { ForeignLocks } from '../holding/foreign-locks.js';
+import { AttemptLog, failurePause, grantedTooLate } from '../store/attempts.js';
+import { withTimeout } from '../store/ask.js';
+import { LockStoreError } from '../store/lock-store.js';
+import type { Runtime } from '../store/runtime.js';
+import { jitter } from '../util/backoff.js';
+import { pause } from '../util/promises.js';
+
+/**
+ * How long a call waits for a foreign holder before it asks again, at most: its lock may be released early. Only one
+ * process of the new release asks for a resource at a time, the one that has our lock.
+ */
+const LONGEST_PAUSE_MS = 100;
+/** The same, where the other library says when its lock is free. */
+const LONGEST_WAIT_MS = 1_000;
+/** No pause is shorter, whatever the other library says. */
+const SHORTEST_PAUSE_MS = 5;
+
+/** Our lock is held; this is the wait for the other one. */
+export interface ForeignWait {
+  readonly resource: string;
+  readonly options: ResolvedLockOptions;
+  /** Whether the wait ends as soon as the lock is found to be busy. */
+  readonly isBusyFinal: boolean;
+  /** When the whole call began, on the monotonic clock. */
+  readonly startedAt: number;
+  /** Aborts when our lock is lost, the caller gives up, or the application shuts down. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks for a foreign lock until it is held. If it is not had in the end, whatever may have been granted is released.
+ *
+ * @throws LockBusyError, LockTimeoutError, LockUnavailableError, LockAbortedError, LockShutdownError
+ */
+export async function acquireForeign(
+  foreign: ForeignHold,
+  wait: ForeignWait,
+  deps: Runtime & { readonly foreignLocks: ForeignLocks },
+): Promise<void> {
+  const attempts = new ForeignAttempts(foreign, wait, deps);
+  try {
+    while (!(await attempts.next()));
+  } catch (error) {
+    attempts.giveUp();
+    throw error;
+  }
+}
+
+class ForeignAttempts {
+  readonly #log = new AttemptLog();
+  /** What is left of the foreign holder's lock, by the last answer. */
+  #ttlMs = 0;
+  #isOver = false;
+  #isToldOf = false;
+
+  constructor(
+    private readonly foreign: ForeignHold,
+    private readonly wait: ForeignWait,
+    private readonly deps: Runtime & { readonly foreignLocks: ForeignLocks },
+  ) {}
+
+  /** Asks once, and pauses if that was in vain. @returns whether it is held now */
+  async next(): Promise<boolean> {
+    if (await this.#ask()) return true;
+    const { options, signal } = this.wait;
+    const { clock } = this.deps;
+    if (options.waitMs === 0 || (this.wait.isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
+    const leftMs = this.#giveUpAt - clock.now();
+    this.#tellOfLongWait();
+    if (leftMs > 0) await this.#pause(leftMs);
+    if (signal.aborted) throw this.#abortedError();
+    if (clock.now() >= this.#giveUpAt) throw this.#inVain();
+    return false;
+  }
+
+  /** What was granted, or may still be, is released. */
+  giveUp(): void {
+    this.#isOver = true;
+    if (this.#log.isAmbiguous) this.deps.foreignLocks.withdraw(this.foreign, this.wait.options);
+  }
+
+  get #giveUpAt(): number {
+    return this.wait.startedAt + this.wait.options.waitMs;
+  }
+
+  async #ask(): Promise<boolean> {
+    const { foreign, deps } = this;
+    const { options, signal } = this.wait;
+    if (signal.aborted) throw this.#abortedError();
+    const now = deps.clock.now();
+    const patienceMs = options.waitMs === 0 ? Infinity : Math.max(1, this.#giveUpAt - now);
+    this.#log.sent(now);
+    const command = foreign.acquire(options.leaseMs, signal);
+    const answer = await withTimeout(deps.alarms, command, Math.min(options.attemptTimeoutMs, patienceMs), signal);
+    if (answer.outcome === 'answered') return this.#read(answer.value);
+    if (answer.outcome === 'failed') {
+      this.#log.failed(answer.error);
+      if (answer.error.failure === 'refused') throw this.#inVain();
+      return false;
+    }
+    this.#releaseLate(command);
+    if (answer.outcome === 'timeout') this.#log.unanswered(answer.error);
+    else this.#log.isAmbiguous = true;
+    return false;
+  }
+
+  #read(reply: ForeignReply): boolean {
+    const { clock } = this.deps;
+    if (reply.status === 'held') {
+      // What comes next may fail, and then it has to be released.
+      this.#log.isAmbiguous = true;
+      if (clock.now() < this.foreign.deadline) return true;
+      this.#log.unanswered(grantedTooLate());
+      return false;
+    }
+    this.#ttlMs = reply.ttlMs;
+    this.#log.busy(reply.ttlMs);
+    return false;
+  }
+
+  /** An answer may come after the release that should have ended it. */
+  #releaseLate(command: Promise<ForeignReply>): void {
+    command.then(
+      ({ status }) => {
+        if (status === 'held' && this.#isOver) this.deps.foreignLocks.withdraw(this.foreign, this.wait.options);
+      },
+      () => {},
+    );
+  }
+
+  #tellOfLongWait(): void {
+    const { resource, options, startedAt } = this.wait;
+    const now = this.deps.clock.now();
+    if (this.#isToldOf || now < startedAt + LONG_WAIT_MS) return;
+    this.#isToldOf = true;
+    tellOfLongWait(this.deps, resource, options, now - startedAt, this.#log, now);
+  }
+
+  async #pause(leftMs: number): Promise<void> {
+    const { foreign, deps } = this;
+    const { clock, random } = deps;
+    const { signal } = this.wait;
+    if (this.#log.last !== 'busy') {
+      await pause(clock, Math.min(leftMs, failurePause(this.#log, random)), signal);
+      return;
+    }
+    const askedAt = clock.now();
+    const asLong = (longest: number): number => Math.min(leftMs, Math.min(longest, this.#ttlMs + 1) * jitter(random));
+    const woken = new AbortController();
+    const wake = (): void => woken.abort();
+    signal.addEventListener('abort', wake, { once: true });
+    const told = foreign.whenFree(asLong(LONGEST_WAIT_MS), woken.signal);
+    void told?.then(wake);
+    await pause(clock, asLong(told ? LONGEST_WAIT_MS : LONGEST_PAUSE_MS), woken.signal);
+    signal.removeEventListener('abort', wake);
+    wake();
+    // Any program may send such messages.
+    const restMs = askedAt + SHORTEST_PAUSE_MS - clock.now();
+    if (restMs > 0) await pause(clock, Math.min(leftMs, restMs), signal);
+  }
+
+  #inVain(): Error {
+    const { resource, isBusyFinal, startedAt } = this.wait;
+    const { clock } = this.deps;
+    const { lock, key } = this.foreign;
+    const log = this.#log;
+    if (log.last === 'busy') {
+      const holder = { library: lock.library, key, ttlMs: this.#ttlMs };
+      if (isBusyFinal) return LockBusyError.byForeign(resource, log.attempts, holder);
+      return LockTimeoutError.byForeign(resource, clock.now() - startedAt, log.attempts, holder);
+    }
+    const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};
+    const cause = new LockStoreError(failure, `${this.foreign.name}: ${message}`);
+    return new LockUnavailableError(resource, 'acquire', log.last, cause);
+  }
+
+  #abortedError(): Error {
+    const { resource, options } = this.wait;
+    return aborted(resource, this.deps.closing, options.signal);
+  }
+}

@@ -1,0 +1,62 @@
+import type { ForeignClaim, ForeignLock, ForeignReply } from '../api/foreign-lock.js';
+import type { Clock } from '../util/clock.js';
+import { quote } from '../util/quoted.js';
+import { retentionSince, validUntil } from './store-lease.js';
+
+/**
+ * The lock of another library that a hold has beside its own lock, and the deadline until which this process can trust
+ * it. The claim promises that no renewal makes the lease shorter. So the deadline only moves forward.
+ */
+export class ForeignHold {
+  /** How many renewals in a row have failed, and when the first of them was sent. Kept by the watchdog. */
+  failures = 0;
+  failingSince = 0;
+  #deadline = -Infinity;
+  #heldSince = 0;
+
+  constructor(
+    readonly lock: ForeignLock,
+    readonly key: string,
+    private readonly claim: ForeignClaim,
+    private readonly clock: Clock,
+  ) {}
+
+  /** For messages. */
+  get name(): string {
+    return `the lock ${quote(this.key)} of ${this.lock.library} (alsoLock)`;
+  }
+
+  /** The monotonic time after which an old process may hold it. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  async acquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
+    const sentAt = this.clock.now();
+    const reply = await this.claim.tryAcquire(leaseMs, signal);
+    if (reply.status === 'held') {
+      this.#heldSince = this.clock.now();
+      this.#deadline = Math.max(this.#deadline, validUntil(sentAt, leaseMs));
+    }
+    return reply;
+  }
+
+  /** A confirmation after the deadline changes nothing: the lock is lost. @returns whether this process still has it */
+  async renew(leaseMs: number, sentAt = this.clock.now()): Promise<boolean> {
+    const isOwner = await this.claim.renew(leaseMs);
+    if (isOwner && this.clock.now() < this.#deadline) {
+      this.#deadline = Math.max(this.#deadline, validUntil(sentAt, leaseMs));
+    }
+    return isOwner;
+  }
+
+  /** @param minHoldMs how long the resource stays taken at least, counted from the grant */
+  release(minHoldMs: number): Promise<boolean> {
+    return this.claim.release(retentionSince(this.#heldSince, minHoldMs, this.clock.now())?.leftMs ?? 0);
+  }
+
+  /** Resolves when the lock may be free; `undefined` where the library does not tell its waiters. */
+  whenFree(forMs: number, signal: AbortSignal): Promise<void> | undefined {
+    return this.claim.whenFree?.(forMs, signal);
+  }
+}

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { io } from 'socket.io-client';
-import { WebSocket } from 'ws';
+import type { io as connect } from 'socket.io-client';
+import type { WebSocket as Socket } from 'ws';
 import { eventually } from '../../support/expect/eventually.js';
 
 /** A client of a gateway, on either platform. */
@@ -15,7 +15,8 @@ export interface GatewayClient {
   leave(): void;
 }
 
-export async function connectSocketIo(url: string): Promise<GatewayClient> {
+/** @param io of the stack that asks */
+export async function connectSocketIo(io: typeof connect, url: string): Promise<GatewayClient> {
   const socket = io(url, { transports: ['websocket'], reconnection: false, forceNew: true });
   const heard: GatewayClient['heard'] = [];
   socket.onAny((event: string, data: unknown) => heard.push({ event, data }));
@@ -30,7 +31,8 @@ export async function connectSocketIo(url: string): Promise<GatewayClient> {
   };
 }
 
-export async function connectWs(url: string): Promise<GatewayClient> {
+/** @param WebSocket of the stack that asks */
+export async function connectWs(WebSocket: typeof Socket, url: string): Promise<GatewayClient> {
   const socket = new WebSocket(url.replace('http', 'ws'));
   const heard: GatewayClient['heard'] = [];
   socket.on('message', (text: Buffer) => heard.push(JSON.parse(text.toString()) as GatewayClient['heard'][number]));
@@ -47,6 +49,8 @@ export async function connectWs(url: string): Promise<GatewayClient> {
 async function nextOf(heard: GatewayClient['heard'], send: () => void): Promise<unknown> {
   const before = heard.length;
   send();
-  await eventually(() => expect(heard.length).toBeGreaterThan(before));
+  await eventually(() => {
+    if (heard.length === before) throw new Error('The gateway has not answered');
+  });
   return heard[before];
 }

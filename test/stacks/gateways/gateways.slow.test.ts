@@ -3,6 +3,8 @@ import { APP_FILTER } from '@nestjs/core';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { LockExceptionFilter, RedisLockService } from 'nestjs-redis-lock';
+import { io } from 'socket.io-client';
+import { WebSocket } from 'ws';
 import { inMemory, useApps } from '../../nest/nest-apps.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { connectSocketIo, connectWs, type GatewayClient } from './clients.js';
@@ -11,8 +13,8 @@ import { PaymentsGateway } from './payments.gateway.js';
 
 type Platform = [string, (app: INestApplication) => WebSocketAdapter, (url: string) => Promise<GatewayClient>];
 const PLATFORMS: Platform[] = [
-  ['socket.io', (app) => new IoAdapter(app), connectSocketIo],
-  ['ws', (app) => new WsAdapter(app), connectWs],
+  ['socket.io', (app) => new IoAdapter(app), (url) => connectSocketIo(io, url)],
+  ['ws', (app) => new WsAdapter(app), (url) => connectWs(WebSocket, url)],
 ];
 
 const BUSY = { status: 'error', message: 'Another request is working on this. Try again later.', code: 'LOCK_BUSY' };
@@ -178,7 +180,7 @@ describe('on Socket.IO, an acknowledgement', () => {
   beforeEach(async () => {
     const { app, url } = await start({ imports: [inMemory()], providers: [AnsweringGateway] });
     locks = app.get(RedisLockService);
-    client = await connectSocketIo(url);
+    client = await connectSocketIo(io, url);
   });
   afterEach(() => client.leave());
 

@@ -61,6 +61,7 @@ export type {
 export type { Lease, LockedWork, TransferOptions, TryUsingResult } from './core/api/lease.js';
 export type { AdoptOptions } from './core/lease/adoption.js';
 export { key, type KeyValue, type ResourceNames } from './core/api/resource.js';
+export { mergeSignals } from './core/util/signals.js';
 export { exponentialBackoff, fixedInterval, type RetryState, type RetryStrategy } from './core/api/retry.js';
 
 // Database transactions

@@ -45,8 +45,12 @@ export function lastingController(): AbortController {
 }
 
 /**
- * Returns one signal that aborts with the first of two. Written by hand, because `AbortSignal.any` leaks on Node before
- * 26. `dispose` removes the listeners from signals that live longer than the call.
+ * Returns one signal that aborts with the first of two, such as `lease.signal` and the signal of a job, and with its
+ * reason. `dispose` removes its listeners from both: call it when the work is done. On Node before 26,
+ * `AbortSignal.any` keeps a signal that has a listener for as long as the process lives.
+ *
+ * @param lasting the first signal
+ * @param own the second one, if there is one; without it, the signal that is returned is the first
  */
 export function mergeSignals(
   lasting: AbortSignal,

@@ -1,0 +1,25 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import type { OnModuleDestroy } from '@nestjs/common';
+import { DelayedError, type Job } from 'bullmq';
+import { type BusyError, DistributedLock, key } from 'nestjs-redis-lock';
+
+/** Gives the job back to the queue, and its place in the worker to another job. The job keeps all its attempts. */
+export async function putOff(_busy: BusyError, job: Job, token?: string): Promise<never> {
+  await job.moveToDelayed(Date.now() + 500, token);
+  throw new DelayedError();
+}
+
+@Processor('shipments', { concurrency: 2 })
+export class Shipments extends WorkerHost implements OnModuleDestroy {
+  readonly shipped: string[] = [];
+
+  @DistributedLock({ key: (job: Job) => key`customer:${job.data.customer}`, waitMs: 0, onBusy: putOff })
+  async process(job: Job): Promise<void> {
+    this.shipped.push(job.data.parcel);
+  }
+
+  // At shutdown: takes no new jobs, and ends those that it has, while locks can still be had.
+  async onModuleDestroy(): Promise<void> {
+    await this.worker.close();
+  }
+}

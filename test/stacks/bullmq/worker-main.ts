@@ -1,0 +1,39 @@
+// A worker in a process of its own: it takes jobs of all queues, and says what it does in lines of JSON.
+import { BullModule, Processor, WorkerHost } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { Job } from 'bullmq';
+import { Redis } from 'ioredis';
+import { DistributedLock, key, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { Customers, REDIS } from './customers.js';
+import { connectionTo, LEASE_MS, STALLING } from './queues.js';
+
+const url = process.argv[2]!;
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+/** Ends no job but the one that is stopped. */
+@Processor('killed', STALLING)
+class Killed extends WorkerHost {
+  constructor(private readonly locks: RedisLockService) {
+    super();
+  }
+
+  @DistributedLock({ key: (job: Job) => key`killed:${job.data.id}`, leaseMs: LEASE_MS })
+  async process({ data: { id } }: Job): Promise<void> {
+    say({ id, token: this.locks.currentOrThrow().fencingToken });
+    if (id !== 'stopped') await new Promise(() => {});
+  }
+}
+
+@Module({
+  imports: [
+    RedisLockModule.forRoot({ connection: url }),
+    BullModule.forRoot(connectionTo(url)),
+    BullModule.registerQueue({ name: 'customers' }, { name: 'killed' }),
+  ],
+  providers: [Customers, Killed, { provide: REDIS, useFactory: () => new Redis(url) }],
+})
+class AppModule {}
+
+await NestFactory.createApplicationContext(AppModule, { logger: false });
+say({ isReady: true });

@@ -19,7 +19,7 @@ const PAGE_MS = 30_000;
 
 /** The paths of the pages of docs/ on the site. */
 const pages = GUIDES.filter((path) => path.startsWith('docs/')).map((path) => ({
-  path: `/${path.replace('docs/', '').replace(/\.md$/, '.html')}`,
+  path: `/${path.replace('docs/', '').replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html')}`,
   text: readGuide(path),
 }));
 const withDiagrams = pages.filter(({ text }) => /^```mermaid$/m.test(text));
@@ -80,6 +80,16 @@ describe('the site in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('names the guides from other libraries beside the page', async () => {
+    await page.goto('/');
+    await page.locator('.VPSidebar a[href="/migration/"]').click();
+    await heading('Migration: the way here from other libraries');
+    expect(new URL(page.url()).pathname).toBe('/migration/');
+    await page.locator('.VPSidebar').getByRole('link', { name: 'From murlock' }).click();
+    await heading('From murlock');
+    expect(complaints).toEqual([]);
+  });
+
   it('finds a word', async () => {
     await page.goto('/');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -129,7 +139,7 @@ describe('the site in a browser', () => {
     const built = readdirSync(join(ROOT, 'site/dist'), { recursive: true, encoding: 'utf8' });
     const assets = built.filter((name) => /\.(html|js)$/.test(name)).map((name) => readGuide(`site/dist/${name}`));
     expect(assets.length).toBeGreaterThan(20);
-    expect(assets.filter((text) => /<!-- (run|generated)\b/.test(text))).toEqual([]);
+    expect(assets.filter((text) => /<!-- (run|file|generated)\b/.test(text))).toEqual([]);
   });
 
   it(

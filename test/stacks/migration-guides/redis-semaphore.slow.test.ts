@@ -22,7 +22,7 @@ describe('from redis-semaphore', () => {
   ])('%s', (_version, load) => {
     it('one import at a time, however long it takes', async () => {
       const [one, two] = await start(load);
-      const imports = await crowd(1_300, [(work) => one.load(work), (work) => two.load(work)]);
+      const imports = await crowd(1_800, [(work) => one.load(work), (work) => two.load(work)]);
       expect(imports).toEqual({ ran: 2, atOnce: 1 });
     });
 

@@ -30,7 +30,7 @@ describe('from redlock 5', () => {
   ])('%s', (_version, load) => {
     it('one transfer at a time, however long it takes, and whatever the order of the accounts', async () => {
       const [one, two] = await start(load);
-      const transfers = await crowd(1_300, [
+      const transfers = await crowd(2_300, [
         (work) => one.transfer('a', 'b', work),
         (work) => two.transfer('b', 'a', work),
       ]);
@@ -50,7 +50,7 @@ describe('from redlock 5', () => {
     it('the signal of a lost lock aborts', async () => {
       const [one] = await start(load);
       const told = await toldOfLoss(
-        9_000,
+        15_000,
         (work) => one.transfer('a', 'b', work),
         () => client().flushall(),
       );

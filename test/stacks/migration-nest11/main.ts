@@ -46,7 +46,7 @@ async function ofMurlock(version: Version<Orders>) {
   return {
     payments: await crowd(100, [(work) => one.pay({ id: '7' }, work), (work) => two.pay({ id: '7' }, work)]),
     parcels: await crowd(100, [(work) => one.ship('7', work), (work) => two.ship('7', work)]),
-    longPayments: await crowd(1_300, [(work) => one.pay({ id: '8' }, work), (work) => two.pay({ id: '8' }, work)]),
+    longPayments: await crowd(1_600, [(work) => one.pay({ id: '8' }, work), (work) => two.pay({ id: '8' }, work)]),
     longPayment: await outcome(one.pay({ id: '9' }, () => sleep(1_200))),
     withoutId: await outcome(one.pay({} as { id: string }, listKeys)),
     keysInPay,
@@ -62,8 +62,8 @@ async function ofNestjsRedis(version: Version<Stock>) {
   const [one, two] = await startPods(version);
   return {
     counts: await crowd(100, [(work) => one.count(work), (work) => two.count(work)]),
-    longMoves: await crowd(1_300, [(work) => one.move('a', 'b', work), (work) => two.move('b', 'a', work)]),
-    longCounts: await crowd(1_300, [(work) => one.count(work), (work) => two.count(work)]),
+    longMoves: await crowd(1_700, [(work) => one.move('a', 'b', work), (work) => two.move('b', 'a', work)]),
+    longCounts: await crowd(1_700, [(work) => one.count(work), (work) => two.count(work)]),
   };
 }
 
@@ -94,7 +94,7 @@ async function byDefault(Service: Type<Theirs>, AppModule: Type) {
   const app = await start({ module: class Root {}, imports: [AppModule], providers: [Service] });
   const service = app.get<Theirs>(Service);
   const calls = Array.from({ length: 3 }, (): Locked => (work) => service.run(work));
-  return { calls: await crowd(800, calls), route: Reflect.getMetadata('route', service.handle) as unknown };
+  return { calls: await crowd(1_200, calls), route: Reflect.getMetadata('route', service.handle) as unknown };
 }
 
 /** The error of a call that cannot reach Redis. */

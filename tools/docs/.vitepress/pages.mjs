@@ -21,6 +21,7 @@ const ROOMS = [
   { folder: 'guide', title: 'Guide' },
   { folder: 'reference', title: 'Reference' },
   { folder: 'operations', title: 'Operations' },
+  { folder: 'migration', title: 'Migration' },
   { folder: 'internals', title: 'Internals' },
 ];
 

@@ -8,7 +8,7 @@ export class Imports {
   constructor(private readonly locks: RedisLockService) {}
 
   async load(work: Work) {
-    await this.locks.using('imports', { leaseMs: 1_000, waitMs: 5_000 }, ({ signal }) => work(signal));
+    await this.locks.using('imports', { leaseMs: 1_500, waitMs: 5_000 }, ({ signal }) => work(signal));
   }
 
   /** @returns whether this call cleaned up; another process may be doing it */

@@ -11,7 +11,8 @@ export class Imports implements OnModuleDestroy {
   async load(work: Work) {
     const lost = new AbortController();
     const mutex = new Mutex(this.redis, 'imports', {
-      lockTimeout: 1_000,
+      lockTimeout: 1_500,
+      refreshInterval: 300,
       acquireTimeout: 5_000,
       retryInterval: 20,
       onLockLost: (error) => lost.abort(error),

@@ -19,7 +19,7 @@ export class Accounts {
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 1_000, waitMs: 2_000 })],
+  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 2_000, waitMs: 3_000 })],
   providers: [Accounts],
 })
 export class AppModule {}

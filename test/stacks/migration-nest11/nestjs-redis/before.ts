@@ -12,7 +12,7 @@ export class Stock {
   }
 
   async move(from: string, to: string, work: () => Promise<void>) {
-    await this.redlock.withLock([`shelf:${from}`, `shelf:${to}`], 1_000, work, { extensionThresholdMs: 500 });
+    await this.redlock.withLock([`shelf:${from}`, `shelf:${to}`], 1_000, work, { extensionThresholdMs: 800 });
   }
 }
 

@@ -19,7 +19,10 @@ const PAGE_MS = 30_000;
 
 /** The paths of the pages of docs/ on the site. */
 const pages = GUIDES.filter((path) => path.startsWith('docs/')).map((path) => ({
-  path: `/${path.replace('docs/', '').replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html')}`,
+  path: `/${path
+    .replace('docs/', '')
+    .replace(/README\.md$/, 'index.md')
+    .replace(/\.md$/, '.html')}`,
   text: readGuide(path),
 }));
 const withDiagrams = pages.filter(({ text }) => /^```mermaid$/m.test(text));

@@ -18,11 +18,17 @@ export interface Version<T extends object> {
 
 const QUIET: LoggerService = { log: () => {}, warn: () => {}, error: () => {} };
 
+/** What a story saw of the old code and of the new. */
+export type OfBoth<R> = Record<'before' | 'after', R>;
+
 /** A private Redis, which both versions find by REDIS_URL, and two instances of the application on it. */
-export function usePods(): {
+export function usePods<T extends object>(
+  versions: OfBoth<() => Promise<Version<T>>>,
+): {
   redis: () => RedisServer;
   client: () => Redis;
-  start: <T extends object>(load: () => Promise<Version<T>>) => Promise<[T, T]>;
+  /** The same story with both at the same time: most of it is waiting. */
+  ofBoth: <R>(story: (pods: [T, T], version: 'before' | 'after') => Promise<R>) => Promise<OfBoth<R>>;
 } {
   const redis = useRedis();
   const running: INestApplicationContext[] = [];
@@ -31,11 +37,12 @@ export function usePods(): {
     process.env.REDIS_URL = redis().url;
     client = connectAdmin(redis().port);
   });
-  afterAll(() => client.disconnect());
   afterEach(async () => {
     await Promise.all(running.splice(0).map((app) => app.close()));
+    await client.flushall();
   });
-  const startOne = async <T extends object>({ AppModule, Service }: Version<T>): Promise<T> => {
+  afterAll(() => client.disconnect());
+  const startOne = async ({ AppModule, Service }: Version<T>): Promise<T> => {
     const app = await Test.createTestingModule({ imports: [AppModule] })
       .setLogger(QUIET)
       .compile();
@@ -46,9 +53,13 @@ export function usePods(): {
   return {
     redis,
     client: () => client,
-    start: async (load) => {
-      const version = await load();
-      return [await startOne(version), await startOne(version)];
+    ofBoth: async (story) => {
+      const [old, our] = [await versions.before(), await versions.after()];
+      const [before, after] = await Promise.all([
+        story([await startOne(old), await startOne(old)], 'before'),
+        story([await startOne(our), await startOne(our)], 'after'),
+      ]);
+      return { before, after };
     },
   };
 }

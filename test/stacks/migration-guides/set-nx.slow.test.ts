@@ -1,10 +1,6 @@
-import { type Public, usePods, type Version } from './pods.js';
+import { type Public, usePods } from './pods.js';
 import type { Invoices } from './set-nx/after.js';
-import { crowd, sleep } from './stories.js';
-
-type Versions = () => Promise<Version<Public<Invoices>>>;
-const before: Versions = () => import('./set-nx/before.js').then((it) => ({ ...it, Service: it.Invoices }));
-const after: Versions = () => import('./set-nx/after.js').then((it) => ({ ...it, Service: it.Invoices }));
+import { ALONE, crowd, sleep, TOGETHER } from './stories.js';
 
 /** Both pods are to be asked for the same tick. */
 async function farFromTheNextTick(): Promise<void> {
@@ -13,62 +9,58 @@ async function farFromTheNextTick(): Promise<void> {
 }
 
 describe('from a hand-written SET NX', () => {
-  const { client, start } = usePods();
-  afterEach(() => client().flushall());
+  const { client, ofBoth } = usePods<Public<Invoices>>({
+    before: () => import('./set-nx/before.js').then((it) => ({ ...it, Service: it.Invoices })),
+    after: () => import('./set-nx/after.js').then((it) => ({ ...it, Service: it.Invoices })),
+  });
 
-  describe.each([
-    ['before', before],
-    ['after', after],
-  ])('%s', (version, load) => {
-    const isOld = version === 'before';
-
-    it('reminders are sent once when the timers fire together', async () => {
-      await farFromTheNextTick();
-      const pods = await start(load);
-      let sent = 0;
+  it('reminders are sent once when the timers fire together', async () => {
+    await farFromTheNextTick();
+    const sent = await ofBoth(async (pods) => {
+      let count = 0;
       for (const pod of pods) {
         pod.send = async () => {
-          sent++;
-          await sleep(100);
+          count++;
+          await sleep(200);
         };
       }
       await Promise.all(pods.map((pod) => pod.remind()));
-      expect(sent).toBe(1);
+      return count;
     });
+    expect(sent).toEqual({ before: 1, after: 1 });
+  });
 
-    it(`a clock that is late ${isOld ? 'sends them twice' : 'does not matter'}`, async () => {
-      await farFromTheNextTick();
-      const pods = await start(load);
-      let sent = 0;
-      for (const pod of pods) pod.send = async () => void sent++;
+  it('where a timer is late, the old code sends them twice', async () => {
+    await farFromTheNextTick();
+    const sent = await ofBoth(async (pods) => {
+      let count = 0;
+      for (const pod of pods) pod.send = async () => void count++;
       for (const pod of pods) await pod.remind();
-      expect(sent).toBe(isOld ? 2 : 1);
+      return count;
     });
+    expect(sent).toEqual({ before: 2, after: 1 });
+  });
 
-    it('one payment of an invoice at a time', async () => {
-      const pods = await start(load);
-      const payments = await crowd(
-        100,
-        pods.map((pod) => (work) => pod.pay('7', work)),
-      );
-      expect(payments).toEqual({ ran: 2, atOnce: 1 });
-    });
+  it('one payment of an invoice at a time', async () => {
+    const payments = await ofBoth(([one, two]) =>
+      crowd(100, [(work) => one.pay('7', work), (work) => two.pay('7', work)]),
+    );
+    expect(payments).toEqual({ before: ALONE, after: ALONE });
+  });
 
-    it(`work that takes longer than the lease ${isOld ? 'is not alone' : 'is alone'}`, async () => {
-      const pods = await start(load);
-      const payments = await crowd(
-        1_500,
-        pods.map((pod) => (work) => pod.pay('7', work)),
-      );
-      expect(payments).toEqual({ ran: 2, atOnce: isOld ? 2 : 1 });
-    });
+  it('work that takes longer than the lease is alone with the new code only', async () => {
+    const payments = await ofBoth(([one, two]) =>
+      crowd(1_800, [(work) => one.pay('7', work), (work) => two.pay('7', work)]),
+    );
+    expect(payments).toEqual({ before: TOGETHER, after: ALONE });
+  });
 
-    it(`a late release ${isOld ? 'frees the lock of the next holder' : 'frees nothing'}`, async () => {
-      const [one, two] = await start(load);
+  it('a late release of the old code frees the lock of the next holder', async () => {
+    const cameInBeside = await ofBoth(async ([one, two], version) => {
       let isHeld = false;
       let second: Promise<unknown> | undefined;
       await one.pay('7', async () => {
-        await client().flushall(); // as when a process stands still until its lease is over
+        await loseLockOf(version); // as when a process stands still until its lease is over
         await new Promise<void>((begun) => {
           second = two.pay('7', async () => {
             isHeld = true;
@@ -81,7 +73,16 @@ describe('from a hand-written SET NX', () => {
       let wasHeld: boolean | undefined;
       await one.pay('7', async () => void (wasHeld = isHeld));
       await second;
-      expect(wasHeld).toBe(isOld);
+      return wasHeld;
     });
+    expect(cameInBeside).toEqual({ before: true, after: false });
   });
+
+  /** Each version has keys of its own. */
+  async function loseLockOf(version: 'before' | 'after'): Promise<void> {
+    const keys = await client().keys('*');
+    const lost = keys.filter((key) => (key === 'lock:invoice:7') === (version === 'before'));
+    expect(lost).not.toEqual([]);
+    await client().del(...lost);
+  }
 });

@@ -3,6 +3,11 @@
 /** Runs work under a lock. */
 export type Locked = (work: (signal?: AbortSignal) => Promise<void>) => Promise<unknown>;
 
+/** Two ran, and never at the same time. */
+export const ALONE = { ran: 2, atOnce: 1 };
+/** Two ran at the same time. */
+export const TOGETHER = { ran: 2, atOnce: 2 };
+
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** All of them start in the same moment, and each works this long. How many ran, and how many at most at once. */
@@ -43,6 +48,7 @@ export async function toldOfLoss(
   await locked(async (signal) => {
     await takeAway();
     const began = performance.now();
+    if (signal?.aborted) return void (told = 0);
     await new Promise<void>((resolve) => {
       const timeout = setTimeout(resolve, withinMs);
       signal?.addEventListener('abort', () => {

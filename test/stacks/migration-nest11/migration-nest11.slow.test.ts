@@ -1,9 +1,7 @@
 import { runUnbundled } from '../../support/process/run-typescript.js';
 import { useRedis } from '../../support/redis/redis-server.js';
+import { ALONE, TOGETHER } from '../migration-guides/stories.js';
 import type { Seen } from './main.js';
-
-const ALONE = { ran: 2, atOnce: 1 };
-const TOGETHER = { ran: 2, atOnce: 2 };
 
 describe('on Nest 11', () => {
   const redis = useRedis();

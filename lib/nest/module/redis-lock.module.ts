@@ -6,6 +6,7 @@ import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { handlerLocksOf } from '../handlers/handler-locks.js';
 import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
+import { GatewayFilterExplorer } from '../handlers/gateway-filter.explorer.js';
 import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
 import {
   checkExtras,
@@ -87,6 +88,11 @@ function createModule(
     inject: [DiscoveryService],
     useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
   };
+  const filterExplorer: Provider = {
+    provide: GatewayFilterExplorer,
+    inject: [DiscoveryService],
+    useFactory: (discovery: DiscoveryService) => new GatewayFilterExplorer(discovery, name),
+  };
   const orderExplorer: Provider = {
     provide: TransactionOrderExplorer,
     inject: [DiscoveryService, getRedisLockOptionsToken(name)],
@@ -113,6 +119,7 @@ function createModule(
         jobExplorer,
         leaderExplorer,
         handlerExplorer,
+        filterExplorer,
         orderExplorer,
       ];
     },

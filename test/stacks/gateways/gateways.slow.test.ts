@@ -108,6 +108,8 @@ describe.each(PLATFORMS)('a gateway on %s', (platform, adapterFor, connect) => {
   ];
   it.each(GLOBAL)('with %s, Nest answers in words of its own, and logs ours', async (_, options) => {
     const { client, locks, log } = await open(OrdersGateway, options);
+    const warning = expect.stringContaining('Put @UseFilters(LockExceptionFilter) on OrdersGateway');
+    expect(log.at('warn')).toEqual(options.providers ? [warning] : []);
     await using _lease = await locks.acquire('order:secret');
     for (const how of ['impatient.method', 'impatient.handler']) {
       expect(await client.ask(how, 'secret')).toEqual({

@@ -1,6 +1,10 @@
 // What runs in a Worker (worker.ts).
 import { Redis } from 'ioredis';
 import { Redisson } from 'node-redisson';
+import type { Lease } from '../../../lib/core/api/lease.js';
+import { LockClient } from '../../../lib/core/lock-client.js';
+import { redisson } from '../../../lib/migration/redisson.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedissonService } from '../../support/redisson/redisson-service.js';
 
 /** One caller of a lock, whatever the library. */
@@ -10,7 +14,8 @@ export interface Caller {
   forceUnlock(name: string): Promise<boolean>;
 }
 
-export type Library = 'redisson' | 'node-redisson';
+/** The actor, the other library, and ours with and without its `alsoLock`. */
+export type Library = 'redisson' | 'node-redisson' | 'ours' | 'ours alone';
 
 const CALLERS: Record<Library, (port: number, leaseMs: number) => Caller> = {
   redisson(port, watchdogMs) {
@@ -30,7 +35,26 @@ const CALLERS: Record<Library, (port: number, leaseMs: number) => Caller> = {
       forceUnlock: (name) => lockOf(name).forceUnlock(),
     };
   },
+
+  ours: (port, leaseMs) => ours(port, leaseMs, redisson({ client: { port } })),
+  'ours alone': (port, leaseMs) => ours(port, leaseMs),
 };
+
+function ours(port: number, leaseMs: number, alsoLock?: ReturnType<typeof redisson>): Caller {
+  const instanceId = `process-${process.pid}`;
+  const store = new RedisLockStore({ connection: { port }, keyPrefix: 'lock', instanceId, leaseMs });
+  const locks = new LockClient({ store, defaults: { leaseMs, waitMs: 60_000, alsoLock } });
+  const started = store.start(5_000);
+  const leases = new Map<string, Lease>();
+  return {
+    async lock(name) {
+      await started;
+      leases.set(name, await locks.acquire(name));
+    },
+    unlock: (name) => leases.get(name)!.release(),
+    forceUnlock: () => Promise.reject(new Error('Ours has no such call')),
+  };
+}
 
 let redis: Redis;
 let caller: Caller;
@@ -53,12 +77,15 @@ const verbs = {
     return caller.forceUnlock(name);
   },
 
-  /** Adds 1 to a counter so many times, in two commands: nothing but the lock protects it. */
+  /**
+   * Adds 1 to a counter so many times: reads it, and then writes it and a log of what was written. Nothing but the lock
+   * protects it.
+   */
   async count(name: string, counter: string, times: number): Promise<void> {
     for (let i = 0; i < times; i++) {
       await caller.lock(name);
-      const value = Number(await redis.get(counter));
-      await redis.set(counter, value + 1);
+      const value = Number(await redis.get(counter)) + 1;
+      await redis.multi().set(counter, value).rpush(`${counter}-log`, value).exec();
       await caller.unlock(name);
     }
   },

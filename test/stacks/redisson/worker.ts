@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { programOf } from '../../support/process/program.js';
 import type { Library, Verbs } from './worker-main.js';
 
+export type { Library };
+
 interface Answer {
   readonly id: number;
   readonly value?: unknown;

@@ -138,8 +138,9 @@ export interface LockOptions {
   signal?: AbortSignal;
   /**
    * Takes the lock of another library too, so that processes with the old release and with the new one exclude each
-   * other: `redlock(...)`, `redisSemaphore(...)`, `murlock(...)` or `setNx(...)` of `nestjs-redis-lock/migration`. For
-   * the modes `exclusive` and `reentrant`. A call in another mode ignores the module's.
+   * other: `redlock(...)`, `redisSemaphore(...)`, `murlock(...)`, `redisson(...)` or `setNx(...)` of
+   * `nestjs-redis-lock/migration`. For the modes `exclusive` and `reentrant`. A call in another mode ignores the
+   * module's.
    *
    * @default none
    * @see docs/migration/both-at-once.md

@@ -93,6 +93,23 @@ class OrdersController {
   }
 }
 
+@Controller('handlers')
+class HandlersController {
+  @LockHandler('x')
+  @ApiOperation({ summary: 'documented above' })
+  @Get('above/:id')
+  async above(@Param('id', ParseIntPipe) id: number, @Query('note') note: string): Promise<unknown> {
+    return { id, note };
+  }
+
+  @ApiOperation({ summary: 'documented below' })
+  @Get('below/:id')
+  @LockHandler('x')
+  async below(@Param('id', ParseIntPipe) id: number, @Query('note') note: string): Promise<unknown> {
+    return { id, note };
+  }
+}
+
 describe.each(PLATFORMS)('@DistributedLock on the routes of %s', (_, adapter) => {
   const start = useApps();
   const startShop = () => start({ imports: [inMemory()], controllers: [OrdersController], adapter: adapter() });
@@ -135,6 +152,14 @@ describe.each(PLATFORMS)('@DistributedLock on the routes of %s', (_, adapter) =>
       const parameters = paths[`/orders/${where}/{id}`]?.get?.parameters;
       expect(parameters).toMatchObject([{ name: 'id', in: 'path', schema: { type: 'number' } }, { name: 'note' }]);
     }
+  });
+
+  it.each(['above', 'below'])('@LockHandler %s a Swagger decorator: the same', async (where) => {
+    const { app } = await start({ imports: [inMemory()], controllers: [HandlersController], adapter: adapter() });
+    const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+    const route = paths[`/handlers/${where}/{id}`]?.get;
+    expect(route?.summary).toBe(`documented ${where}`);
+    expect(route?.parameters).toMatchObject([{ name: 'id', schema: { type: 'number' } }, { name: 'note' }]);
   });
 });
 

@@ -80,8 +80,20 @@ class OrdersController {
   @LockHandler('orders')
   @DistributedLock('orders')
   async retried(): Promise<string> {
+    return this.#thirdTime();
+  }
+
+  async #thirdTime(): Promise<string> {
     if (++this.#attempts < 3) throw new Error('not yet');
     return `${this.#attempts} attempts under ${this.locks.current()?.resource}`;
+  }
+
+  /** The lower interceptor is the outer one. */
+  @Get('retried-outside')
+  @LockHandler('orders')
+  @UseInterceptors(RetryInterceptor)
+  async retriedOutside(): Promise<string> {
+    return this.#thirdTime();
   }
 
   async #work(who: string): Promise<string> {
@@ -159,6 +171,14 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
     shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
     expect(await (await fetch(`${shop().url}/orders/retried`)).text()).toBe('3 attempts under orders');
     expect(acquired).toEqual(['orders']);
+    expect(await holders()).toBe(0);
+  });
+
+  it('an interceptor around the lock that begins anew acquires the lock anew', async () => {
+    const acquired: string[] = [];
+    shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
+    expect(await (await fetch(`${shop().url}/orders/retried-outside`)).text()).toBe('3 attempts under orders');
+    expect(acquired).toEqual(['orders', 'orders', 'orders']);
     expect(await holders()).toBe(0);
   });
 });

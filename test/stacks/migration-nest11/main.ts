@@ -5,7 +5,8 @@ import { NestFactory } from '@nestjs/core';
 import { Redlock, RedlockService } from '@nestjs-redis/lock';
 import { Redis } from 'ioredis';
 import { MurLockService } from 'murlock';
-import { DistributedLock, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { DistributedLock, type OptionsWithConnection, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { redlock } from 'nestjs-redis-lock/migration';
 import { createClient } from 'redis';
 import { crowd, type Locked, sleep } from '../migration-guides/stories.js';
 
@@ -134,12 +135,30 @@ async function nested() {
   };
 }
 
+/** Instances with @nestjs-redis/lock and instances with ours, during a deploy. */
+async function mixed() {
+  const theirs = (await start(old.nestjsRedis.AppModule)).get(RedlockService);
+  const startOurs = async (options: Partial<OptionsWithConnection>): Promise<RedisLockService> =>
+    (await start(RedisLockModule.forRoot({ connection: url, ...options }))).get(RedisLockService);
+  const [alone, together] = [await startOurs({}), await startOurs({ alsoLock: redlock({ client: url }) })];
+  return {
+    without: await crowd(300, [
+      (work) => theirs.withLock('m', 9_000, () => work()),
+      (work) => alone.using('m', () => work()),
+    ]),
+    with: await crowd(100, [
+      (work) => theirs.withLock('m', 9_000, () => work()),
+      (work) => together.using('m', () => work()),
+    ]),
+  };
+}
+
 // One after the other only where they share a key.
 const both = async <T>(tell: (version: 'before' | 'after') => Promise<T>) => ({
   before: await tell('before'),
   after: await tell('after'),
 });
-const [murlock, nestjsRedis, defaults, redlock4, nestedCalls, down] = await Promise.all([
+const [murlock, nestjsRedis, defaults, redlock4, nestedCalls, down, deploy] = await Promise.all([
   both((version) => {
     const { AppModule, Orders: Service } = version === 'before' ? old.murlock : our.murlock;
     return ofMurlock({ AppModule, Service });
@@ -154,8 +173,9 @@ const [murlock, nestjsRedis, defaults, redlock4, nestedCalls, down] = await Prom
   tellRedlock4(),
   nested(),
   withoutRedis(),
+  mixed(),
 ]);
-const seen = { murlock, nestjsRedis, defaults, redlock4, nestedCalls, down };
+const seen = { murlock, nestjsRedis, defaults, redlock4, nestedCalls, down, deploy };
 export type Seen = typeof seen;
 
 process.stdout.write(JSON.stringify(seen), () => process.exit(0)); // their clients would keep it alive

@@ -66,6 +66,10 @@ describe('on Nest 11', () => {
     });
   });
 
+  it('with alsoLock: redlock(), ours and @nestjs-redis/lock exclude each other', () => {
+    expect(seen.deploy).toEqual({ without: TOGETHER, with: ALONE });
+  });
+
   describe('from redlock 4', () => {
     it('one transfer at a time, which ends with its ttl', () => {
       const { transfers, longTransfers } = seen.redlock4;

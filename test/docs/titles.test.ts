@@ -18,6 +18,8 @@ const WORDS: Record<string, string> = {
   'fake timers': 'docs/guide/testing.md',
   GraphQL: 'docs/guide/request-handlers.md',
   microservices: 'docs/guide/request-handlers.md',
+  WebSocket: 'docs/guide/with-websockets.md',
+  gRPC: 'docs/guide/with-microservices.md',
   transactions: 'docs/guide/with-transactions.md',
   'fencing tokens': 'docs/guide/fencing.md',
   TypeORM: 'docs/guide/fencing-drivers.md',

@@ -16,7 +16,7 @@ const WORDS: Record<string, string> = {
   Vitest: 'docs/guide/testing.md',
   mocks: 'docs/guide/testing.md',
   'fake timers': 'docs/guide/testing.md',
-  GraphQL: 'docs/guide/request-handlers.md',
+  GraphQL: 'docs/guide/with-graphql.md',
   microservices: 'docs/guide/request-handlers.md',
   WebSocket: 'docs/guide/with-websockets.md',
   gRPC: 'docs/guide/with-microservices.md',

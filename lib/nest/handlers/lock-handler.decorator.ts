@@ -26,6 +26,7 @@ type Given =
  * - A promise has ended when it settles, even if a timeout interceptor has stopped waiting for it.
  * - A file or a stream has ended when it is sent.
  * - An Observable has ended when it completes, fails or is unsubscribed.
+ * - A GraphQL subscription has ended when it has no more events, or when its client unsubscribes or leaves.
  *
  * If the client disconnects while its request waits for the lock, the request stops waiting.
  *

@@ -3,6 +3,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { LockExceptionFilter, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { OrdersResolver } from './orders.js';
 import { ask, askAndLeave, SERVERS } from './servers.js';
 import { FailingResolver, FIELDS, FilteredResolver, INSIDES, OPERATIONS, ORDERS, SlowResolver } from './shop.js';
 
@@ -22,6 +23,13 @@ describe.each(SERVERS)('%s', (_, { adapter, graphql }) => {
         expect(refused.errors).toMatchObject([{ message: 'Forbidden resource' }]);
       }
     }
+  });
+
+  it('the snippet of the guide', async () => {
+    const { url } = await start({ adapter: adapter(), imports: [inMemory(), graphql()], providers: [OrdersResolver] });
+    expect(await ask(url, 'mutation { pay(id: "7") }')).toMatchObject({ data: { pay: 'paid 7' } });
+    const report = await ask(url, '{ report }', { 'x-tenant': 'acme' });
+    expect(report).toMatchObject({ data: { report: 'a long report' } });
   });
 
   const WAYS = {

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 import { inMemory, type RunningApp, useApps } from '../../nest/nest-apps.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { FeedResolver } from './feed.js';
+import { OrdersResolver } from './orders.js';
 import { SERVERS } from './servers.js';
 import { INSIDES } from './shop.js';
 
@@ -28,7 +29,7 @@ describe.each(SERVERS)('subscriptions of %s', (_, { adapter, graphql }) => {
     app = await start({
       adapter: adapter(),
       imports: [inMemory(), graphql()],
-      providers: [FeedResolver, { provide: APP_FILTER, useClass: LockExceptionFilter }],
+      providers: [FeedResolver, OrdersResolver, { provide: APP_FILTER, useClass: LockExceptionFilter }],
     });
     feed = app.app.get(FeedResolver);
   });
@@ -125,6 +126,10 @@ describe.each(SERVERS)('subscriptions of %s', (_, { adapter, graphql }) => {
     await eventually(() => expect(even.ended).toBe(true));
     expect(even).toMatchObject({ events: [2, 4], errors: [] });
     await eventually(async () => expect(await lock()).toEqual([0, 0]));
+  });
+
+  it('permits count subscribers: the snippet of the guide', async () => {
+    expect(await ended(subscribe('ticks'))).toMatchObject({ events: [1, 2, 3], errors: [] });
   });
 
   it('a busy lock is answered by the filter', async () => {

@@ -1,0 +1,110 @@
+import { Redis } from 'ioredis';
+import { eventually } from '../../support/expect/eventually.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { LEASE_MS, LIBRARIES, type Library, sleep } from './counting.js';
+import { Pod } from './fleet.js';
+
+/** What one library's counter came to. */
+interface Counted {
+  readonly library: Library;
+  readonly counter: number;
+  /** How often the pods of each release have written it. */
+  readonly old: number;
+  readonly new: number;
+}
+
+describe('processes with another library and ours, on one counter for each library', () => {
+  const redis = useRedis();
+  let admin: Redis;
+  const pods: Pod[] = [];
+
+  beforeEach(async () => {
+    admin = new Redis(redis().url);
+    await admin.flushall();
+  });
+
+  afterEach(() => {
+    for (const pod of pods.splice(0)) pod.kill();
+    admin.disconnect();
+  });
+
+  async function start(old: number, fresh: number, takesBoth: boolean): Promise<{ old: Pod[]; fresh: Pod[] }> {
+    const { url } = redis();
+    const fleet = {
+      old: Array.from({ length: old }, () => new Pod('old', url)),
+      fresh: Array.from({ length: fresh }, () => new Pod('new', url, String(takesBoth))),
+    };
+    pods.push(...fleet.old, ...fleet.fresh);
+    await Promise.all(pods.map((pod) => pod.ready()));
+    return fleet;
+  }
+
+  async function counted(): Promise<Counted[]> {
+    const read = async (key: string): Promise<number> => Number(await admin.get(key));
+    return Promise.all(
+      LIBRARIES.map(async (library) => ({
+        library,
+        counter: await read(`count:${library}`),
+        old: await read(`done:${library}:old`),
+        new: await read(`done:${library}:new`),
+      })),
+    );
+  }
+
+  /** Resolves when the pods of both releases have each written every counter so often since now. */
+  async function untilAllHaveCounted(times: number): Promise<void> {
+    const before = await counted();
+    await eventually(async () => {
+      const since = (await counted()).map((now, index) => ({
+        library: now.library,
+        old: now.old - before[index]!.old,
+        new: now.new - before[index]!.new,
+      }));
+      const late = since.filter((each) => each.old < times || each.new < times);
+      if (late.length > 0) await sleep(50);
+      expect(late).toEqual([]);
+    }, 20_000);
+  }
+
+  it('no update is lost, though processes of both releases die and stand still while they hold the lock', async () => {
+    const { old, fresh } = await start(3, 3, true);
+    await untilAllHaveCounted(10);
+    old[0]!.tell('kill');
+    fresh[0]!.tell('kill');
+    await untilAllHaveCounted(10);
+    old[1]!.tell('stop');
+    fresh[1]!.tell('stop');
+    // Longer than its lock lasts: it must not write when it goes on.
+    await sleep(LEASE_MS * 1.5);
+    old[1]!.goOn();
+    fresh[1]!.goOn();
+    await untilAllHaveCounted(10);
+    const complaints = await Promise.all(pods.map((pod) => pod.end()));
+    expect(complaints.join('')).toBe('');
+    for (const { library, counter, old: byOld, new: byNew } of await counted()) {
+      expect([library, counter]).toEqual([library, byOld + byNew]);
+    }
+    for (const fate of ['old:SIGKILL', 'new:SIGKILL', 'old:SIGSTOP', 'new:SIGSTOP']) {
+      expect([fate, await admin.get(fate)]).toEqual([fate, '1']);
+    }
+    // Whatever was held by those that died has expired, and the others have released theirs.
+    const left = await Promise.all([1, 2, 3].map(keysIn));
+    expect(left).toEqual([[], [], []]);
+  });
+
+  it('the same fleet without alsoLock loses updates of every library', async () => {
+    await start(2, 2, false);
+    await eventually(async () => {
+      const exact = (await counted()).filter(({ counter, old, new: byNew }) => old + byNew === counter);
+      if (exact.length > 0) await sleep(50);
+      expect(exact).toEqual([]);
+    }, 20_000);
+  });
+
+  async function keysIn(db: number): Promise<string[]> {
+    const client = new Redis(redis().url, { db });
+    const keys = await client.keys('*');
+    client.disconnect();
+    return keys;
+  }
+});

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { ForeignClaim, ForeignClient } from '../../../lib/core/api/foreign-lock.js';
+import type { ForeignClaim, ForeignClient, ForeignLock } from '../../../lib/core/api/foreign-lock.js';
+import type { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import { redisson } from '../../../lib/migration/redisson.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -9,6 +10,8 @@ import { channelOf, RedissonService, type RedissonThread } from '../../support/r
 /** Longer than any of these tests: a waiter that gets the lock was woken. */
 const LONG_MS = 600_000;
 const NEVER = new AbortController().signal;
+/** As docs/migration/from-redisson.md names them. */
+const RIGHTS = '+eval +evalsha +pttl +pexpire +hexists +hset +hdel +publish +subscribe +unsubscribe'.split(' ');
 
 describe('a claim to an RLock, beside the actor that behaves as RedissonLock', () => {
   const redis = useRedis();
@@ -168,13 +171,47 @@ describe('a claim to an RLock, beside the actor that behaves as RedissonLock', (
     }
   });
 
+  it('the rights that the guide names are enough', async () => {
+    const limited = openAs('limited', ['&redisson_lock__channel:*', ...RIGHTS]);
+    const claim = limited.claim('stock');
+    await thread.lock('stock');
+    const waiting = untilHeld(claim);
+    await untilSubscribed();
+    await thread.unlock('stock');
+    await waiting;
+    await eventually(async () => expect(await subscribers()).toBe(0));
+    expect(await claim.renew(LONG_MS)).toBe(true);
+    expect(await claim.release(0)).toBe(true);
+    await limited.close();
+  });
+
+  it('a release that may not wake the waiters is refused, and changes nothing', async () => {
+    const limited = openAs('silent', RIGHTS);
+    const claim = limited.claim('stock');
+    await claim.tryAcquire(LONG_MS, NEVER);
+    const error = await rejection<LockStoreError>(claim.release(0));
+    expect(error.failure).toBe('refused');
+    expect(error.message).toMatch(/NOPERM|ACL/);
+    expect(await claim.renew(LONG_MS)).toBe(true);
+    await limited.close();
+  });
+
   it('a key of another kind is an error that names it as such', async () => {
     await admin.set('stock', 'a string');
     expect((await rejection(ours.claim('stock').tryAcquire(1_000, NEVER))).message).toContain('WRONGTYPE');
   });
 
   function open(): ForeignClient {
-    const lock = redisson({ client: redis().url });
+    return openBy(redisson({ client: redis().url }));
+  }
+
+  /** With no other rights than these. */
+  function openAs(username: string, rights: string[]): ForeignClient {
+    void admin.acl('SETUSER', username, 'reset', 'on', '>secret', '~stock', ...rights);
+    return openBy(redisson({ client: { port: redis().port, username, password: 'secret' } }));
+  }
+
+  function openBy(lock: ForeignLock): ForeignClient {
     return lock.open({ instanceId: 'test', now: () => performance.now(), randomId: () => randomUUID() });
   }
 

@@ -133,10 +133,11 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
     for (const plan of plans) {
       // The interceptor is bound once for each @LockHandler, and perhaps to the whole application as well.
       if (outer?.holds(plan)) continue;
-      const resources = plan.resources(undefined, [context]);
+      const args: [ExecutionContext] = [context];
+      const resources = plan.resources(undefined, args);
       if (outer?.covers(plan, resources)) continue;
       const work = (lease: Lease): Promise<void> => subscribe(plan, lease);
-      const running = runLocked<unknown>(service, plan, resources, work, undefined, [context], leaving.signal);
+      const running = runLocked<unknown>(service, plan, resources, work, undefined, args, leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
       // Nest needs a value, also if the handler did not run.
       if (!began) subscriber.next(resultWithoutWork(fallback, context));

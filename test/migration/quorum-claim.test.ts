@@ -1,0 +1,118 @@
+import type { ForeignClaim } from '../../lib/core/api/foreign-lock.js';
+import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { murlock, redisSemaphore, redlock, setNx } from '../../lib/migration.js';
+import { QuorumClaim } from '../../lib/migration/quorum-claim.js';
+import { track } from '../support/expect/tracked.js';
+import { FakeClock, settle } from '../support/world/fake-clock.js';
+import { FakeForeignServer } from '../support/world/fake-foreign-lock.js';
+
+const NEVER = new AbortController().signal;
+
+describe('a claim to several servers', () => {
+  const clock = new FakeClock();
+  let servers: FakeForeignServer[];
+  let claim: QuorumClaim;
+
+  beforeEach(() => {
+    servers = [1, 2, 3].map(() => new FakeForeignServer(clock));
+    claim = new QuorumClaim(
+      servers.map((server): ForeignClaim => ({
+        tryAcquire: (ms) => server.acquire('x', 'ours', ms),
+        renew: (ms) => server.renew('x', 'ours', ms),
+        release: (ms) => server.release('x', 'ours', ms),
+      })),
+    );
+  });
+
+  const owners = () => servers.map((server) => server.ownerOf('x'));
+
+  it('is held where a majority is, though one server hangs or fails', async () => {
+    servers[0]!.troubles.acquire.push({ until: new Promise(() => {}) });
+    expect(await claim.tryAcquire(1_000, NEVER)).toEqual({ status: 'held' });
+    servers[1]!.troubles.renew.push({ failure: 'unknown' });
+    servers[0]!.put('x', 'ours', 1_000);
+    expect(await claim.renew(1_000)).toBe(true);
+    expect(await claim.release(0)).toBe(true);
+    await settle();
+    expect(owners()).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('is busy where a majority is, and leaves nothing on the others', async () => {
+    servers[0]!.put('x', 'theirs', 700);
+    servers[1]!.put('x', 'theirs', 900);
+    expect(await claim.tryAcquire(1_000, NEVER)).toEqual({ status: 'busy', ttlMs: 700 });
+    await settle();
+    expect(owners()).toEqual(['theirs', 'theirs', undefined]);
+  });
+
+  it('releases a vote that comes after it was given up', async () => {
+    let answer!: () => void;
+    servers[2]!.troubles.acquire.push({ until: new Promise((resolve) => (answer = resolve)) });
+    servers[0]!.put('x', 'theirs', 700);
+    servers[1]!.put('x', 'theirs', 900);
+    expect((await claim.tryAcquire(1_000, NEVER)).status).toBe('busy');
+    answer();
+    await settle();
+    expect(servers[2]!.ownerOf('x')).toBeUndefined();
+  });
+
+  it('is lost where a majority has it no more', async () => {
+    await claim.tryAcquire(1_000, NEVER);
+    servers[0]!.delete('x');
+    expect(await claim.renew(1_000)).toBe(true);
+    servers[1]!.delete('x');
+    expect(await claim.renew(1_000)).toBe(false);
+  });
+
+  it.each([
+    ['notExecuted', ['notExecuted', 'notExecuted', 'notExecuted']],
+    ['unknown', ['notExecuted', 'unknown', 'notExecuted']],
+    ['refused', ['refused', 'refused', 'refused']],
+  ] as const)('fails as %s where no majority can be asked: %j', async (failure, failures) => {
+    failures.forEach((each, index) => servers[index]!.troubles.acquire.push({ failure: each }));
+    await expect(claim.tryAcquire(1_000, NEVER)).rejects.toMatchObject({ failure });
+  });
+
+  it('may have been executed where one server has', async () => {
+    servers[1]!.troubles.acquire.push({ failure: 'notExecuted' });
+    servers[2]!.troubles.acquire.push({ failure: 'notExecuted' });
+    const attempt = track(claim.tryAcquire(1_000, NEVER));
+    await settle();
+    expect(attempt.error).toMatchObject({ failure: 'unknown' });
+  });
+});
+
+describe('the locks of other libraries', () => {
+  const client = 'redis://localhost:1';
+
+  it('know their keys without sending anything', () => {
+    expect(redlock({ client }).keyOf('a')).toBe('a');
+    expect(redlock({ clients: [client, client], key: (name) => `locks:${name}` }).keyOf('a')).toBe('locks:a');
+    expect(redisSemaphore({ client }).keyOf('a')).toBe('mutex:a');
+    expect(redisSemaphore({ client, key: () => undefined }).keyOf('a')).toBeUndefined();
+    expect(murlock({ client, key: (name) => `Orders:pay:${name}` }).keyOf('a')).toBe('Orders:pay:a');
+    expect(setNx({ client, key: 'cron' }).keyOf('a')).toBe('cron');
+  });
+
+  it.each([
+    ['client', () => redlock({})],
+    ['client', () => redlock({ client, clients: [client] })],
+    ['clients', () => redlock({ clients: [] })],
+    ['client', () => redlock({ client: 'localhost' })],
+    ['client', () => murlock({} as never)],
+    ['key', () => setNx({ client } as never)],
+    ['key', () => redlock({ client, key: () => '' }).keyOf('a')],
+    ['key', () => redisSemaphore({ client, key: (() => 7) as never }).keyOf('a')],
+    ['keepMs', () => setNx({ client, key: 'x', keepMs: -1 })],
+    ['value', () => setNx({ client, key: 'x', value: 'const' as never })],
+  ] as const)('refuse a wrong %s', (option, make) => {
+    let error: unknown;
+    try {
+      make();
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect((error as InvalidLockOptionsError).option).toBe(option);
+  });
+});

@@ -21,6 +21,8 @@ const WORDS: Record<string, string> = {
   WebSocket: 'docs/guide/with-websockets.md',
   gRPC: 'docs/guide/with-microservices.md',
   transactions: 'docs/guide/with-transactions.md',
+  'typeorm-transactional': 'docs/guide/with-typeorm.md',
+  MikroORM: 'docs/guide/with-mikro-orm.md',
   'fencing tokens': 'docs/guide/fencing.md',
   TypeORM: 'docs/guide/fencing-drivers.md',
   Prisma: 'docs/guide/fencing-drivers.md',

@@ -1,9 +1,10 @@
 // Once before the tests of this folder: installs the stacks that they need, and puts the built package into each.
-import { cp, readdir, rm } from 'node:fs/promises';
+import { cp, readdir, readFile, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../scripts/setup.mjs';
 import { ensureBuilt } from '../../scripts/setup/dist.mjs';
+import { runStep } from '../../scripts/setup/step.mjs';
 import { ensurePackages } from '../../scripts/setup/packages.mjs';
 
 /** npm waits for the network and for the disk. */
@@ -16,6 +17,7 @@ export default async function install({ testPathPatterns }) {
   const work = async () => {
     for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
       await ensurePackages(folder);
+      await generateSources(folder);
       await putPackageInto(folder);
     }
   };
@@ -43,6 +45,13 @@ async function testsIn(folder) {
 async function entriesOf(folder) {
   const entries = await readdir(folder, { withFileTypes: true });
   return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }));
+}
+
+/** Runs the script `generate` of a stack, whose sources import what it writes to `generated/`. */
+async function generateSources(folder) {
+  const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  if (!scripts?.generate || existsSync(join(folder, 'generated'))) return;
+  await runStep('Generating sources', 'npm', ['run', '--silent', 'generate'], { cwd: folder });
 }
 
 /** A copy, not a link: what the package imports is then looked for in the stack first, and may be another Nest. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { ensurePackages } from '../../../scripts/setup/packages.mjs';
 import { blocksOf, ROOT } from '../guides.js';
-import { type SqlServer, startMariadb, startPostgres } from './sql-server.js';
+import { type SqlServer, startMariadb, startPostgres } from '../../support/sql/sql-server.js';
 
 const FOLDER = join(ROOT, 'test/docs/drivers');
 const run = promisify(execFile);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
-import { findTools, MARIADB, POSTGRES } from '../../support/process/toolchain.mjs';
+import { findTools, MARIADB, POSTGRES } from '../process/toolchain.mjs';
 
 export interface SqlServer {
   readonly url: string;

@@ -1,6 +1,7 @@
 import { InvalidLockOptionsError, LockBusyError, LockTimeoutError } from '../../lib/core/api/errors.js';
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
 import { encodeLeases } from '../../lib/core/lease/transfer-text.js';
+import { TransactionScope } from '../../lib/nest/transactions/transaction-scope.js';
 import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
 import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
 import { track } from '../support/expect/tracked.js';
@@ -245,6 +246,23 @@ describe('a call that also takes the lock of another library', () => {
       );
     });
     expect(server.commands).toEqual([]);
+  });
+
+  it('cannot be added by a later call of the same database transaction, which has the lease of the first', async () => {
+    const transactions = new TransactionScope();
+    const b = world.instance('b', { transactions });
+    const use = (given?: LockOptions) => b.locks.using('stock', given, async () => server.names());
+    await transactions.run(async () => {
+      await use();
+      await expect(use(options)).rejects.toThrow(/without the lock of oldlock that this call wants too/);
+      expect(ourOwner('stock')).toBeDefined();
+    });
+    expect(server.commands).toEqual([]);
+    await transactions.run(async () => {
+      expect(await use(options)).toEqual(['acquire']);
+      expect(await use(options)).toEqual(['acquire']);
+    });
+    expect(server.names()).toEqual(['acquire', 'release']);
   });
 
   it('takes several resources with the lock of each, all or nothing', async () => {

@@ -1,4 +1,5 @@
 import { acquireForeign } from '../acquiring/foreign-wait.js';
+import { InvalidLockOptionsError, quoteResource } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { AlsoLock } from '../holding/foreign-locks.js';
@@ -101,4 +102,14 @@ export async function abandon(waiting: Hold, deps: LeaseDeps): Promise<void> {
     if (answer.outcome !== 'answered') orphanReleases.start(waiting.owner, waiting);
   }
   active.delete(waiting);
+}
+
+/** @throws InvalidLockOptionsError if a lease that is used again was acquired without the lock of the other library */
+export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
+  if (foreign?.lock === lock && foreign.key === key) return;
+  throw new InvalidLockOptionsError(
+    `${quoteResource(owner.resource)} is held already, by this async context or by its database transaction, without ` +
+      `the lock of ${lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
+    'alsoLock',
+  );
 }

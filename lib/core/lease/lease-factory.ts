@@ -2,19 +2,12 @@ import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import {
-  InvalidLockOptionsError,
-  LockError,
-  LockShutdownError,
-  LockTimeoutError,
-  LockUnavailableError,
-  quoteResource,
-} from '../api/errors.js';
+import { LockError, LockShutdownError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
-import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
+import { abandon, beginWait, checkHasForeign, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
@@ -265,14 +258,4 @@ function mayEnter(held: LockMode, wanted: LockMode): boolean {
 function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
   lease.hold.storeLease.raiseMinHold(minHoldMs);
   return lease;
-}
-
-/** @throws InvalidLockOptionsError if the outermost entry did not take the lock of the other library */
-function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
-  if (foreign?.lock === lock && foreign.key === key) return;
-  throw new InvalidLockOptionsError(
-    `This async context holds ${quoteResource(owner.resource)} without the lock of ${lock.library} that this call wants ` +
-      'too. The outermost entry takes it: pass the same alsoLock there.',
-    'alsoLock',
-  );
 }

@@ -5,7 +5,9 @@ import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
 import type { LockContext } from '../holding/lock-context.js';
+import { alsoLockOf } from '../holding/foreign-locks.js';
 import { CompositeLease } from './composite-lease.js';
+import { checkHasForeign } from './foreign-lease.js';
 import type { SingleLease } from './single-lease.js';
 
 /** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
@@ -62,6 +64,7 @@ export class OpenTransaction {
    * @returns `undefined` where the call was refused, so that the work was not called
    * @throws LockReentryError when the transaction would wait for itself
    * @throws LeaseLostError when the transaction has lost the lease
+   * @throws InvalidLockOptionsError when the lease was acquired without the lock of another library that the call wants
    */
   async using<T, L extends AnyLease | null>(
     names: readonly string[],
@@ -136,7 +139,7 @@ export class OpenTransaction {
     }
   }
 
-  /** Takes back a lease that the work may run under. @throws LeaseLostError, LockReentryError */
+  /** Takes back a lease that the work may run under. @throws LeaseLostError, LockReentryError, InvalidLockOptionsError */
   #take(name: string, options: ResolvedLockOptions): SingleLease[] {
     const kept = this.#kept.get(name);
     if (!kept || this.context.hold(name)) return [];
@@ -146,6 +149,8 @@ export class OpenTransaction {
       return [];
     }
     kept[at]!.assertHeld();
+    const also = alsoLockOf(options.alsoLock, name);
+    if (also) checkHasForeign(kept[at]!.hold, also);
     const [lease] = kept.splice(at, 1);
     if (kept.length === 0) this.#kept.delete(name);
     lease!.hold.storeLease.raiseMinHold(options.minHoldMs);

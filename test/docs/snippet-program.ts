@@ -24,7 +24,7 @@ const FOLDER = join(ROOT, 'test/docs/snippets'); // It exists in memory only.
 export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONTRIBUTING.md')
   .flatMap(blocksOf)
   .filter(({ language }) => language === 'ts')
-  .filter(({ note }) => !note?.startsWith('driver: ')) // test/docs/drivers has those
+  .filter(({ note }) => !note?.startsWith('driver: ')) // test/stacks/databases/drivers has those
   .filter(({ note }) => !note?.startsWith(FILE)); // test/stacks has those, and compiles and runs them
 
 const files = new Map(snippets.map((block, index) => [join(FOLDER, `snippet-${index}.ts`), block]));

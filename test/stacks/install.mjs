@@ -26,31 +26,31 @@ export default async function install({ testPathPatterns }) {
 
 /** The stacks with a test that will run. All of them, where a test will run that belongs to none: it looks at all. */
 async function stacksOf(patterns) {
-  const stacks = [];
-  for (const { name, isDirectory } of await entriesOf(import.meta.dirname)) {
-    const folder = join(import.meta.dirname, name);
-    if (isDirectory && existsSync(join(folder, 'package.json'))) stacks.push({ folder, tests: await testsIn(folder) });
-  }
-  const forAll = await testsIn(import.meta.dirname);
-  const runs = (tests) =>
-    tests.some((test) => patterns.length === 0 || patterns.some((it) => new RegExp(it).test(test)));
-  return stacks.filter(({ tests }) => runs(forAll) || runs(tests)).map(({ folder }) => folder);
+  const runs = (path) => patterns.length === 0 || patterns.some((pattern) => new RegExp(pattern).test(path));
+  const { folders, tests } = await look(import.meta.dirname);
+  const wanted = await Promise.all(folders.map(async (folder) => (await testsIn(folder)).some(runs)));
+  const areAll = tests.some(runs);
+  return folders.filter((folder, index) => existsSync(join(folder, 'package.json')) && (areAll || wanted[index]));
 }
 
 async function testsIn(folder) {
-  const names = (await entriesOf(folder)).map(({ name }) => name);
-  return names.filter((name) => name.endsWith('.test.ts')).map((name) => join(folder, name));
+  const { folders, tests } = await look(folder);
+  return [...tests, ...(await Promise.all(folders.map(testsIn))).flat()];
 }
 
-async function entriesOf(folder) {
-  const entries = await readdir(folder, { withFileTypes: true });
-  return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }));
+async function look(folder) {
+  const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => name !== 'node_modules');
+  const paths = (chosen) => chosen.map(({ name }) => join(folder, name));
+  return {
+    folders: paths(entries.filter((entry) => entry.isDirectory())),
+    tests: paths(entries.filter(({ name }) => name.endsWith('.test.ts'))),
+  };
 }
 
 /** Runs the script `generate` of a stack, whose sources import what it writes to `generated/`. */
 async function generateSources(folder) {
   const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  if (!scripts?.generate || existsSync(join(folder, 'generated'))) return;
+  if (!scripts?.generate) return;
   await runStep('Generating sources', 'npm', ['run', '--silent', 'generate'], { cwd: folder });
 }
 

@@ -32,7 +32,7 @@ it('finds the project and the stacks', () => {
       '.',
       'tools/bench',
       'tools/docs',
-      'test/docs/drivers',
+      'test/stacks/databases',
       'test/package/consumers/nest11-cjs-jest',
     ]),
   );

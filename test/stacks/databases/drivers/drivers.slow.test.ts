@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { ensurePackages } from '../../../scripts/setup/packages.mjs';
-import { blocksOf, ROOT } from '../guides.js';
-import { type SqlServer, startMariadb, startPostgres } from '../../support/sql/sql-server.js';
+import { blocksOf, ROOT } from '../../../docs/guides.js';
+import { type SqlServer, startMariadb, startPostgres } from '../../../support/sql/sql-server.js';
 
-const FOLDER = join(ROOT, 'test/docs/drivers');
+const FOLDER = join(ROOT, 'test/stacks/databases');
 const run = promisify(execFile);
 
 const PREFIX = 'driver: ';
@@ -63,7 +62,6 @@ describe('docs/guide/fencing-drivers.md', () => {
   const servers: Record<string, SqlServer> = {};
 
   beforeAll(async () => {
-    await ensurePackages(FOLDER);
     symlinkSync(join(FOLDER, 'node_modules'), join(compiled, 'node_modules'));
     writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }');
     for (const [name, code] of snippets) {
@@ -92,7 +90,7 @@ describe('docs/guide/fencing-drivers.md', () => {
 
     beforeAll(async () => {
       const url = (driver === 'mysql2' ? servers.mariadb : servers.postgres)!.url;
-      const program = join(FOLDER, 'run-driver.mjs');
+      const program = join(import.meta.dirname, 'run-driver.mjs');
       const env = { ...process.env, NODE_OPTIONS: '', TABLES: JSON.stringify(TABLES) };
       const { stdout } = await run(process.execPath, [program, driver, url, compiled], { env, timeout: 60_000 });
       outcomes = JSON.parse(stdout) as Record<string, unknown>;

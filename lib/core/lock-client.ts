@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
-import { alsoLockOf, ForeignLocks } from './holding/foreign-locks.js';
+import { ForeignLocks } from './holding/foreign-locks.js';
 import { ActiveHolds } from './holding/active-holds.js';
 import { drain } from './holding/drain.js';
 import { Alarms } from './util/alarms.js';
@@ -11,7 +11,6 @@ import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
-import { InvalidLockOptionsError } from './api/errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import { type LockObserver, LockObservers } from './api/events.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -41,6 +40,7 @@ import { type Random, SystemRandom } from './util/random.js';
 import { checkIsKept, checkOwnResource, checkResource, checkResources, type ResourceNames } from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
+import { checkMayAdopt } from './lease/foreign-checks.js';
 import { decodeLeases } from './lease/transfer-text.js';
 import { type OpenTransaction, TransactionLeases } from './lease/transaction-leases.js';
 import type { TransactionHooks } from './api/transactions.js';
@@ -298,7 +298,7 @@ export class LockClient {
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
     const decoded = decodeLeases(text);
-    for (const { resource } of decoded) checkMayAdopt(resource, this.#deps.defaults);
+    for (const part of decoded) checkMayAdopt(part, this.#deps.defaults);
     const parts = decoded.map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     // The terms are checked for the part that stays taken longest.
@@ -340,15 +340,4 @@ export class LockClient {
     alarms.stop();
     await store.close();
   }
-}
-
-/** @throws InvalidLockOptionsError if the lease would be held without the lock of the other library */
-function checkMayAdopt(resource: string, { alsoLock }: LockDefaults): void {
-  if (alsoLockOf(alsoLock, resource) === undefined) return;
-  throw new InvalidLockOptionsError(
-    `${quote(resource)} cannot be adopted while the module takes the lock of ${alsoLock!.library} too (alsoLock): that ` +
-      'lock is not transferred. Let the job acquire the lock itself, or let the key function of alsoLock return ' +
-      'undefined for this resource.',
-    'alsoLock',
-  );
 }

@@ -25,6 +25,10 @@ export class QuorumClaim implements ForeignClaim {
       // Too late: the claim was given up, and no later attempt has taken the place of this one.
       else if (this.#isReleased && attempt === this.#latest) releaseQuietly(claim);
       return reply.status === 'held';
+    }).catch((error: unknown) => {
+      // Those that have not answered yet may still grant it.
+      if (attempt === this.#latest) this.#isReleased = true;
+      throw error;
     });
     if (isHeld) return { status: 'held' };
     this.#isReleased = true;

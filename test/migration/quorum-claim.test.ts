@@ -80,6 +80,18 @@ describe('a claim to several servers', () => {
     await settle();
     expect(attempt.error).toMatchObject({ failure: 'unknown' });
   });
+
+  it('releases a vote that comes after the others have failed', async () => {
+    let answer!: () => void;
+    servers[0]!.troubles.acquire.push({ until: new Promise((resolve) => (answer = resolve)) });
+    servers[1]!.troubles.acquire.push({ failure: 'notExecuted' });
+    servers[2]!.troubles.acquire.push({ failure: 'notExecuted' });
+    await expect(claim.tryAcquire(1_000, NEVER)).rejects.toMatchObject({ failure: 'notExecuted' });
+    answer();
+    await settle();
+    expect(servers[0]!.names()).toEqual(['acquire', 'release']);
+    expect(servers[0]!.ownerOf('x')).toBeUndefined();
+  });
 });
 
 describe('the locks of other libraries', () => {

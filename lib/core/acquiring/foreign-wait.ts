@@ -157,7 +157,7 @@ class ForeignAttempts {
     const wake = (): void => woken.abort();
     signal.addEventListener('abort', wake, { once: true });
     const told = foreign.whenFree(asLong(LONGEST_WAIT_MS), woken.signal);
-    void told?.then(wake);
+    told?.then(wake, () => {});
     await pause(clock, asLong(told ? LONGEST_WAIT_MS : LONGEST_PAUSE_MS), woken.signal);
     signal.removeEventListener('abort', wake);
     wake();

@@ -66,10 +66,10 @@ export type LockEvent =
   | { type: 'tickFinished'; job: string; tick: string; ranMs: number }
   /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
-   * not ended. `foreign`: a process with the old release has its lock (`alsoLock`). `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further
-   * ahead than clocks may differ. `lateMs` is how late it is by the clock of Redis, below 0 if it is early.
-   * `clockBehindMs` is how far the clock of this process is behind that of Redis, if that is more than
-   * `maxClockSkewMs`, and below 0 if it is ahead.
+   * not ended. `foreign`: a process with the old release has its lock (`alsoLock`). `late`: it is too late for it, or
+   * a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
+   * it is by the clock of Redis, below 0 if it is early. `clockBehindMs` is how far the clock of this process is
+   * behind that of Redis, if that is more than `maxClockSkewMs`, and below 0 if it is ahead.
    */
   | { type: 'tickSkipped'; job: string; tick: string; reason: 'claimed' | 'overlap' | 'foreign' }
   | {

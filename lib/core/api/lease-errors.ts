@@ -146,6 +146,16 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @param foreign the lock of the other library */
+  static waitingForOwnForeign(resource: string, held: string, foreign: string): LockReentryError {
+    return new LockReentryError(
+      `This async context already has the lock ${foreign} (alsoLock), which it took for ${quoteResource(held)}. So this call ` +
+        `for ${quoteResource(resource)} would wait for itself for ever. Release the other one before, or let the key ` +
+        `function of alsoLock return undefined for one of them.`,
+      resource,
+    );
+  }
+
   static keptByTransaction(resource: string, wanted?: string): LockReentryError {
     return new LockReentryError(
       `The database transaction of this call holds ${quoteResource(resource)} until it ends, so this call ` +

@@ -252,7 +252,8 @@ export function checkAlsoLock({ alsoLock, mode = DEFAULT_MODE }: Pick<LockOption
   );
 }
 
-function isForeignMode(mode: LockMode): boolean {
+/** Whether the locks of other libraries are like it: with one holder. */
+export function isForeignMode(mode: LockMode): boolean {
   return mode === 'exclusive' || mode === 'reentrant';
 }
 

@@ -101,6 +101,6 @@ export class ForeignLocks {
     await Promise.all(this.#pending);
     timer.cancel();
     this.#stop.abort();
-    await Promise.allSettled([...this.#clients.values()].map((client) => client.close()));
+    await Promise.allSettled([...this.#clients.values()].map(async (client) => client.close()));
   }
 }

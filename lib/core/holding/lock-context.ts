@@ -46,6 +46,15 @@ export class LockContext {
     return undefined;
   }
 
+  /** The innermost live hold that is looked for. */
+  find(isMeant: (hold: Hold) => boolean): Hold | undefined {
+    for (const { lease } of this.#entries()) {
+      const hold = lease.holds.find((each) => isMeant(each) && each.isHeld());
+      if (hold) return hold;
+    }
+    return undefined;
+  }
+
   /** How many permits of this semaphore the context holds. */
   permits(resource: string): number {
     if (storage.getStore() === undefined) return 0; // nearly always

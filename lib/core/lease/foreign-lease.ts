@@ -1,5 +1,4 @@
 import { acquireForeign } from '../acquiring/foreign-wait.js';
-import { InvalidLockOptionsError, quoteResource } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { AlsoLock } from '../holding/foreign-locks.js';
@@ -44,13 +43,14 @@ export async function waitForForeign(
 ): Promise<ForeignHold> {
   const { resource } = waiting.owner;
   const { closing, foreignLocks } = deps;
+  // First, because opening it may throw.
+  const foreign = foreignLocks.claim(also);
   const over = new AbortController();
   const abort = (): void => over.abort();
   waiting.onOver(abort);
   closing.addEventListener('abort', abort, { once: true });
   const stopListening = options.signal && onAbort(options.signal, abort);
   if (closing.aborted || options.signal?.aborted) abort();
-  const foreign = foreignLocks.claim(also);
   const { isBusyFinal = options.waitMs === 0 } = also;
   try {
     await acquireForeign(foreign, { resource, options, isBusyFinal, startedAt, signal: over.signal }, deps);
@@ -102,14 +102,4 @@ export async function abandon(waiting: Hold, deps: LeaseDeps): Promise<void> {
     if (answer.outcome !== 'answered') orphanReleases.start(waiting.owner, waiting);
   }
   active.delete(waiting);
-}
-
-/** @throws InvalidLockOptionsError if a lease that is used again was acquired without the lock of the other library */
-export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
-  if (foreign?.lock === lock && foreign.key === key) return;
-  throw new InvalidLockOptionsError(
-    `${quoteResource(owner.resource)} is held already, by this async context or by its database transaction, without ` +
-      `the lock of ${lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
-    'alsoLock',
-  );
 }

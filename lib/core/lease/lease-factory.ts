@@ -7,7 +7,8 @@ import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
-import { abandon, beginWait, checkHasForeign, endWait, waitForForeign } from './foreign-lease.js';
+import { checkForeignKeys, checkHasForeign, checkIsNotOwn } from './foreign-checks.js';
+import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
@@ -71,12 +72,13 @@ export class LeaseFactory {
     const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options, also);
+    if (also) checkIsNotOwn(resource, also, context);
     this.transactions?.current()?.checkIsFree(resource, options);
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();
     return this.deps.localQueues.acquire<SingleLease>(resource, options, (grant) => {
-      if (also) return this.holdBoth(grant, options, also, { caller, origin });
+      if (also) return caller.runInAsyncScope(() => this.holdBoth(grant, options, also, { caller, origin }));
       const lease = this.hold(grant, options, caller);
       return origin ? leaks.track(lease, origin) : lease;
     });
@@ -162,6 +164,7 @@ export class LeaseFactory {
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
     for (const name of names) this.#checkReentry(this.deps.context.hold(name), options);
+    if (options.alsoLock !== undefined) checkForeignKeys(names, options.alsoLock);
     const giveUpAt = this.deps.clock.now() + options.waitMs;
     const leases: SingleLease[] = [];
     try {

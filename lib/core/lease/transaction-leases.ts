@@ -7,7 +7,7 @@ import { describeValue } from '../api/validation.js';
 import type { LockContext } from '../holding/lock-context.js';
 import { alsoLockOf } from '../holding/foreign-locks.js';
 import { CompositeLease } from './composite-lease.js';
-import { checkHasForeign } from './foreign-lease.js';
+import { checkHasForeign } from './foreign-checks.js';
 import type { SingleLease } from './single-lease.js';
 
 /** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */

@@ -1,0 +1,56 @@
+import { InvalidLockOptionsError, quoteResource } from '../api/errors.js';
+import type { ForeignLock } from '../api/foreign-lock.js';
+import { LockReentryError } from '../api/lease-errors.js';
+import { isForeignMode, type LockDefaults } from '../api/lock-options.js';
+import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import type { Hold } from '../holding/hold.js';
+import type { LockContext } from '../holding/lock-context.js';
+import { quote } from '../util/quoted.js';
+import type { LeaseTransfer } from './transfer-text.js';
+
+/** @throws InvalidLockOptionsError if a lease that is used again was acquired without the lock of the other library */
+export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
+  if (foreign?.lock === lock && foreign.key === key) return;
+  throw new InvalidLockOptionsError(
+    `${quoteResource(owner.resource)} is held already, by this async context or by its database transaction, without ` +
+      `the lock of ${lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
+    'alsoLock',
+  );
+}
+
+/** @throws LockReentryError if the call would wait for the foreign lock of a lease that its async context holds */
+export function checkIsNotOwn(resource: string, { lock, key }: AlsoLock, context: LockContext): void {
+  const own = context.find(({ foreign }) => foreign?.lock === lock && foreign.key === key);
+  if (own)
+    throw LockReentryError.waitingForOwnForeign(resource, own.owner.resource, `${quote(key)} of ${lock.library}`);
+}
+
+/** @throws InvalidLockOptionsError if a call for several resources would wait for the foreign lock of one of them */
+export function checkForeignKeys(names: readonly string[], lock: ForeignLock): void {
+  const keys = new Map<string, string>();
+  for (const name of names) {
+    const key = lock.keyOf(name);
+    if (key === undefined) continue;
+    const other = keys.get(key);
+    if (other !== undefined) {
+      throw new InvalidLockOptionsError(
+        `One call cannot lock ${quoteResource(other)} and ${quoteResource(name)}: for both, alsoLock takes the lock ` +
+          `${quote(key)} of ${lock.library}, which has one holder. Lock one resource, or let the key function of ` +
+          'alsoLock return undefined for the other one.',
+        'alsoLock',
+      );
+    }
+    keys.set(key, name);
+  }
+}
+
+/** @throws InvalidLockOptionsError if the lease would be held without the lock of the other library */
+export function checkMayAdopt({ resource, mode }: LeaseTransfer, { alsoLock }: LockDefaults): void {
+  if (alsoLock === undefined || !isForeignMode(mode) || alsoLockOf(alsoLock, resource) === undefined) return;
+  throw new InvalidLockOptionsError(
+    `${quoteResource(resource)} cannot be adopted while the module takes the lock of ${alsoLock.library} too (alsoLock): ` +
+      'that lock is not transferred. Let the job acquire the lock itself, or let the key function of alsoLock return ' +
+      'undefined for this resource.',
+    'alsoLock',
+  );
+}

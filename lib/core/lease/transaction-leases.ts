@@ -135,7 +135,8 @@ export class OpenTransaction {
       const isMixed = lease !== null && kept.length > 0 && rest.length > 0;
       return isMixed ? new CompositeLease(inOrderOf(names, [...kept, ...partsOf(lease!)])) : lease;
     } finally {
-      if (lease === null) for (const each of kept) this.#put(each);
+      // The transaction may have ended meanwhile.
+      if (lease === null) for (const each of kept) await this.keep(each);
     }
   }
 

@@ -1,3 +1,4 @@
+import { LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { TransactionScope } from '../../../lib/nest/transactions/transaction-scope.js';
@@ -88,6 +89,21 @@ describe('a lock that is acquired inside of a transaction', () => {
     work.open();
     await running;
     expect(await isFree()).toBe(true);
+  });
+
+  it('is released where the transaction has ended while the call waited in vain for the rest', async () => {
+    const price = await b.locks.acquire('price');
+    let waiting: Promise<unknown> | undefined;
+    await scope.run(async () => {
+      await sell();
+      waiting = a.locks.using(['stock', 'price'], { waitMs: 1_000 }, async () => {}).catch((error: unknown) => error);
+      await settle();
+    });
+    await world.clock.advance(1_001);
+    expect(await waiting).toBeInstanceOf(LockTimeoutError);
+    await settle();
+    expect(await isFree()).toBe(true);
+    await price.release();
   });
 
   it('the next holder is granted only after the commit', async () => {

@@ -48,6 +48,7 @@ export {
 } from './nest/handlers/lock-handler.decorator.js';
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
+export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // Locks and leases
 export type { AcquireMode, LockMode, LockOptions } from './core/api/lock-options.js';

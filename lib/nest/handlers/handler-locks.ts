@@ -2,6 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
 import type { Handler } from '../request/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
+import { DEFAULT_NAME } from '../tokens.js';
+import { lockedMethodsOf } from '../transactions/transaction-order.js';
 
 /** The metadata key of `@LockHandler`, on the method. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
@@ -51,6 +53,18 @@ export function hasLostItsLocks(prototype: object, name: string | symbol): boole
   return (
     ownLockedHandlersOf(owner).includes(name) && !handlerLocksOf((owner as Record<string | symbol, object>)[name]!)
   );
+}
+
+/** The names of the methods that a lock service locks, with any decorator of ours. Inherited ones are among them. */
+export function methodsLockedBy(service: string, prototype: object): readonly (string | symbol)[] {
+  const isOurs = ({ lockService = DEFAULT_NAME }: { lockService?: string | undefined }): boolean =>
+    lockService === service;
+  const methods = prototype as Record<string | symbol, object>;
+  const names = lockedHandlersOf(prototype).filter((name) => handlerLocksOf(methods[name]!)?.plans.some(isOurs));
+  for (let each: object | null = prototype; each; each = Object.getPrototypeOf(each) as object | null) {
+    for (const method of lockedMethodsOf(each)) if (isOurs(method)) names.push(method.name);
+  }
+  return [...new Set(names)];
 }
 
 function ownLockedHandlersOf(prototype: object): readonly (string | symbol)[] {

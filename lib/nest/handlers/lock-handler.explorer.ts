@@ -1,6 +1,7 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { runsForFields, schemasWith } from './graphql-schemas.js';
 import { handlerLocksOf, hasLostItsLocks, lockedHandlersOf } from './handler-locks.js';
 import {
   FIELD_RESOLVERS,
@@ -12,16 +13,6 @@ import {
 } from '../request/known-handlers.js';
 import { describeMethod } from '../decorators/method.js';
 import { DEFAULT_NAME } from '../tokens.js';
-
-/** The token under which `@nestjs/graphql` provides its options. */
-const GRAPHQL_OPTIONS = 'GqlModuleOptions';
-
-/** The part of them that is needed here. */
-interface GraphqlOptions {
-  /** The modules whose resolvers are served. None or an empty list: all. */
-  readonly include?: readonly unknown[];
-  readonly fieldResolverEnhancers?: readonly string[];
-}
 
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
@@ -100,14 +91,8 @@ export class LockHandlerExplorer implements OnModuleInit {
 
   /** @throws InvalidLockOptionsError if a GraphQL schema with this module runs no interceptors for field resolvers */
   #checkFieldResolver(where: string, module: unknown): void {
-    const serving = this.#discovery
-      .getProviders()
-      .filter(({ token }) => token === GRAPHQL_OPTIONS)
-      .map(({ instance }) => (instance ?? {}) as GraphqlOptions)
-      .filter(({ include }) => !include?.length || include.includes(module));
-    const runs = ({ fieldResolverEnhancers }: GraphqlOptions): boolean =>
-      fieldResolverEnhancers?.includes('interceptors') === true;
-    if (serving.length > 0 && serving.every(runs)) return;
+    const schemas = schemasWith(module, this.#discovery.getProviders());
+    if (schemas.length > 0 && schemas.every((schema) => runsForFields(schema, 'interceptors'))) return;
     throw neverRuns(
       where,
       'the method is a field resolver, and GraphQLModule runs no interceptors for field resolvers. Set its option ' +

@@ -6,6 +6,7 @@ import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { handlerLocksOf } from '../handlers/handler-locks.js';
 import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
+import { FieldFilterExplorer } from '../handlers/field-filter.explorer.js';
 import { GatewayFilterExplorer } from '../handlers/gateway-filter.explorer.js';
 import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
 import {
@@ -88,7 +89,12 @@ function createModule(
     inject: [DiscoveryService],
     useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
   };
-  const filterExplorer: Provider = {
+  const fieldExplorer: Provider = {
+    provide: FieldFilterExplorer,
+    inject: [DiscoveryService],
+    useFactory: (discovery: DiscoveryService) => new FieldFilterExplorer(discovery, name),
+  };
+  const gatewayExplorer: Provider = {
     provide: GatewayFilterExplorer,
     inject: [DiscoveryService],
     useFactory: (discovery: DiscoveryService) => new GatewayFilterExplorer(discovery, name),
@@ -119,7 +125,8 @@ function createModule(
         jobExplorer,
         leaderExplorer,
         handlerExplorer,
-        filterExplorer,
+        fieldExplorer,
+        gatewayExplorer,
         orderExplorer,
       ];
     },

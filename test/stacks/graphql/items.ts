@@ -8,9 +8,12 @@ export class Item {
   @Field(() => Int) readonly id: number;
   @Field(() => String, { nullable: true }) readonly eagerly: Promise<string> | undefined;
 
-  constructor(id: number, eagerly?: Promise<string>) {
+  @Field(() => [String], { nullable: 'itemsAndList' }) readonly listed: Promise<string>[] | undefined;
+
+  constructor(id: number, eagerly?: Promise<string>, listed?: Promise<string>[]) {
     this.id = id;
     this.eagerly = eagerly;
+    this.listed = listed;
   }
 }
 
@@ -67,6 +70,12 @@ export class ItemsResolver extends WithLocks {
   }
 
   @ResolveField(() => String, { nullable: true })
+  @DistributedLock({ key: 'order:7', waitMs: 0 })
+  async reserved(): Promise<string> {
+    return 'reserved';
+  }
+
+  @ResolveField(() => String, { nullable: true })
   async busy(): Promise<string> {
     throw new LockBusyError('order:7', 3, 1_200);
   }
@@ -85,6 +94,13 @@ export class EagerResolver extends WithLocks {
     const again = this.locks.using('basket', async () => 'locked again');
     again.catch(() => undefined);
     return new Item(1, again);
+  }
+
+  @Query(() => Item)
+  failing(): Item {
+    const failure = Promise.reject<string>(new LockBusyError('order:7', 3, 1_200));
+    failure.catch(() => undefined);
+    return new Item(1, failure, [failure, Promise.resolve('ok')]);
   }
 
   @Query(() => Item)

@@ -16,7 +16,7 @@ export interface GraphqlServer {
   graphqlAsync(options?: Options): DynamicModule;
 }
 
-type Options = Pick<GqlModuleOptions, 'fieldResolverEnhancers' | 'include' | 'path'>;
+type Options = Pick<GqlModuleOptions, 'fieldResolverEnhancers' | 'include' | 'path' | 'transformSchema'>;
 
 const apollo: ApolloDriverConfig = {
   driver: ApolloDriver,

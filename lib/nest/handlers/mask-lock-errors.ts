@@ -1,0 +1,138 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
+import { LockExceptionFilter } from './lock-exception.filter.js';
+
+/** The parts of a schema of `graphql` that are needed here, which this package does not depend on. */
+interface Schema {
+  getTypeMap(): Record<string, object>;
+}
+
+interface ObjectType {
+  getFields(): Record<string, Field>;
+}
+
+interface Field {
+  readonly name: string;
+  resolve?: Resolver | undefined;
+  subscribe?: Resolver | undefined;
+}
+
+type Resolver = (this: unknown, source: unknown, ...rest: unknown[]) => unknown;
+
+/** Returns the error that a client is sent in place of another. */
+type Mask = (error: unknown) => unknown;
+
+/** All that the filter asks for, where it does not answer itself. */
+const IN_GRAPHQL = { getType: () => 'graphql' } as unknown as ArgumentsHost;
+
+/**
+ * Makes the resolvers of a GraphQL schema answer lock errors as the `LockExceptionFilter` does, so that no message with
+ * a resource or an address is sent to a client. For `transformSchema` of `GraphQLModule`, with every driver.
+ *
+ * It also reaches what no filter of Nest does: field resolvers without `fieldResolverEnhancers: ['filters']`, promises
+ * in plain properties and in lists, and what a subscription throws after its first event. Errors of other kinds pass.
+ *
+ * A field without a resolver is read as the default resolver of `graphql` does: a `fieldResolver` of the driver is not
+ * asked. Resolvers that are set later, such as `loaders` of Mercurius, are not reached.
+ *
+ * ```ts
+ * GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, transformSchema: maskLockErrors });
+ * ```
+ *
+ * @returns the same schema
+ * @throws InvalidLockOptionsError if it is no schema
+ */
+export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S {
+  if (typeof (schema as S | undefined)?.getTypeMap !== 'function') {
+    throw new InvalidLockOptionsError(
+      'maskLockErrors takes a schema of the package graphql. Set transformSchema: maskLockErrors of GraphQLModule.',
+      'transformSchema',
+    );
+  }
+  const filter = new LockExceptionFilter();
+  const mask: Mask = (error) => {
+    if (!(error instanceof LockError)) return error;
+    try {
+      // It logs what the operator must know.
+      return void filter.catch(error, IN_GRAPHQL);
+    } catch (answer) {
+      return answer;
+    }
+  };
+  for (const [name, type] of Object.entries((schema as unknown as Schema).getTypeMap())) {
+    if (name.startsWith('__') || !isObjectType(type)) continue;
+    for (const field of Object.values(type.getFields())) {
+      field.resolve = maskedResolver(field.resolve ?? propertyOf(field.name), mask);
+      if (field.subscribe) field.subscribe = maskedResolver(field.subscribe, mask);
+    }
+  }
+  return schema;
+}
+
+/** There may be several copies of `graphql`, which compares names as well. */
+function isObjectType(type: object): type is ObjectType {
+  return Object.prototype.toString.call(type) === '[object GraphQLObjectType]';
+}
+
+/** What `graphql` does for a field without a resolver. */
+function propertyOf(name: string): Resolver {
+  return (source, ...rest) => {
+    if (source === null || (typeof source !== 'object' && typeof source !== 'function')) return undefined;
+    const value = (source as Record<string, unknown>)[name];
+    return typeof value === 'function' ? (value.call(source, ...rest) as unknown) : value;
+  };
+}
+
+function maskedResolver(resolve: Resolver, mask: Mask): Resolver {
+  return function (this: unknown, ...args) {
+    try {
+      return maskedValue(resolve.apply(this, args), mask);
+    } catch (error) {
+      throw mask(error);
+    }
+  };
+}
+
+/** The value, in which promises and events fail with errors that a client may see. */
+function maskedValue(value: unknown, mask: Mask): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (isThenable(value)) {
+    return value.then(
+      (settled) => maskedValue(settled, mask),
+      (error: unknown) => {
+        throw mask(error);
+      },
+    );
+  }
+  if (Array.isArray(value)) return value.some(mayFail) ? value.map((each) => maskedValue(each, mask)) : value;
+  return Symbol.asyncIterator in value ? maskedEvents(value as AsyncIterable<unknown>, mask) : value;
+}
+
+/** The events of a subscription. A generator would let `return()` wait for an event that never comes. */
+function maskedEvents(events: AsyncIterable<unknown>, mask: Mask): AsyncIterableIterator<unknown> {
+  const iterator = events[Symbol.asyncIterator]();
+  const masked = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      throw mask(error);
+    }
+  };
+  return {
+    next: () => masked(() => iterator.next()),
+    ...(iterator.return && { return: (value?: unknown) => masked(() => iterator.return!(value)) }),
+    ...(iterator.throw && { throw: (error?: unknown) => masked(() => iterator.throw!(error)) }),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+/** Whether an element of a list may still fail. */
+function mayFail(element: unknown): boolean {
+  return element !== null && typeof element === 'object' && (Array.isArray(element) || isThenable(element));
+}
+
+function isThenable(value: object): value is PromiseLike<unknown> {
+  return 'then' in value && typeof value.then === 'function';
+}

@@ -1,5 +1,5 @@
 // A worker in a process of its own: it takes jobs of all queues, and says what it does in lines of JSON.
-import { BullModule, Processor, WorkerHost } from '@nestjs/bullmq';
+import { BullModule, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Job } from 'bullmq';
@@ -23,6 +23,10 @@ class Killed extends WorkerHost {
     say({ id, token: this.locks.currentOrThrow().fencingToken });
     if (id !== 'stopped') await new Promise(() => {});
   }
+
+  /** BullMQ says that a worker which stood still has lost its job. Without a listener, it prints that. */
+  @OnWorkerEvent('error')
+  onError(): void {}
 }
 
 @Module({

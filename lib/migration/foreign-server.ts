@@ -6,8 +6,11 @@ import type { RedisConnectionOption } from '../redis/connection/connection-optio
 import { createConnection } from '../redis/create-connection.js';
 import type { Script } from '../redis/script/script.js';
 
-/** How long a command waits for the first connection. */
-const FIRST_CONNECTION_MS = 1_000;
+/**
+ * How long a command waits for the first connection. Less than a command may take by default: then the error says what
+ * is wrong with the connection, and not only that there was no answer.
+ */
+const FIRST_CONNECTION_MS = 750;
 /** No pause before a reconnect is longer than a third of it. */
 const RECONNECT_WITHIN_MS = 3_000;
 
@@ -52,7 +55,7 @@ export class ForeignServer {
   }
 
   /**
-   * Resolves as soon as there has been a connection, or after a second. A command that is sent without a connection is
+   * Resolves as soon as there has been a connection, or after three quarters of a second. A command that is sent without a connection is
    * refused at once, as not executed.
    */
   async connected(signal?: AbortSignal): Promise<void> {

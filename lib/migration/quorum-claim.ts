@@ -7,8 +7,9 @@ import { asStoreError, LockStoreError } from '../core/store/lock-store.js';
  */
 export class QuorumClaim implements ForeignClaim {
   readonly #majority: number;
-  /** Numbers what has begun, so that an answer that comes late knows whether it still counts. */
+  /** Numbers what has begun, so that an attempt that ends late knows whether it still counts. */
   #latest = 0;
+  /** Whether no attempt holds it, or may still: a vote that comes then is too late. */
   #isReleased = false;
 
   constructor(private readonly claims: readonly ForeignClaim[]) {
@@ -23,7 +24,7 @@ export class QuorumClaim implements ForeignClaim {
       const reply = await claim.tryAcquire(leaseMs, signal);
       if (reply.status === 'busy') ttlMs = Math.min(ttlMs, reply.ttlMs);
       // Too late: the claim was given up, and no later attempt has taken the place of this one.
-      else if (this.#isReleased && attempt === this.#latest) releaseQuietly(claim);
+      else if (this.#isReleased) releaseQuietly(claim);
       return reply.status === 'held';
     }).catch((error: unknown) => {
       // Those that have not answered yet may still grant it.
@@ -31,8 +32,11 @@ export class QuorumClaim implements ForeignClaim {
       throw error;
     });
     if (isHeld) return { status: 'held' };
-    this.#isReleased = true;
-    for (const claim of this.claims) releaseQuietly(claim);
+    // A later attempt may hold it by now, with the same owner value.
+    if (attempt === this.#latest) {
+      this.#isReleased = true;
+      for (const claim of this.claims) releaseQuietly(claim);
+    }
     return { status: 'busy', ttlMs };
   }
 

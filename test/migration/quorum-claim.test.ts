@@ -1,5 +1,6 @@
 import type { ForeignClaim } from '../../lib/core/api/foreign-lock.js';
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { LOCK_DEFAULTS } from '../../lib/core/api/lock-options.js';
 import { murlock, redisSemaphore, redlock, setNx } from '../../lib/migration.js';
 import { QuorumClaim } from '../../lib/migration/quorum-claim.js';
 import { track } from '../support/expect/tracked.js';
@@ -81,6 +82,21 @@ describe('a claim to several servers', () => {
     expect(attempt.error).toMatchObject({ failure: 'unknown' });
   });
 
+  it('keeps what a later attempt was granted when an earlier one ends in vain', async () => {
+    let answer!: () => void;
+    servers[0]!.troubles.acquire.push({ until: new Promise((resolve) => (answer = resolve)) });
+    servers[0]!.put('x', 'theirs', 700);
+    servers[1]!.put('x', 'theirs', 700);
+    const timedOut = claim.tryAcquire(1_000, NEVER);
+    await settle();
+    servers[1]!.delete('x');
+    expect(await claim.tryAcquire(1_000, NEVER)).toEqual({ status: 'held' });
+    answer();
+    expect((await timedOut).status).toBe('busy');
+    await settle();
+    expect(owners()).toEqual(['theirs', 'ours', 'ours']);
+  });
+
   it('releases a vote that comes after the others have failed', async () => {
     let answer!: () => void;
     servers[0]!.troubles.acquire.push({ until: new Promise((resolve) => (answer = resolve)) });
@@ -96,6 +112,18 @@ describe('a claim to several servers', () => {
 
 describe('the locks of other libraries', () => {
   const client = 'redis://localhost:1';
+
+  it('say why there is no connection before an attempt counts as unanswered', async () => {
+    const opened = redlock({ client }).open({ instanceId: 'a', now: () => performance.now(), randomId: () => 'id' });
+    const attempt = opened.claim('x').tryAcquire(1_000, NEVER);
+    const timedOut = new Promise((_, reject) => setTimeout(reject, 0.9 * LOCK_DEFAULTS.attemptTimeoutMs, 'no answer'));
+    await expect(Promise.race([attempt, timedOut])).rejects.toMatchObject({
+      failure: 'notExecuted',
+      message: expect.stringContaining('ECONNREFUSED') as string,
+    });
+    await opened.close();
+    await timedOut.catch(() => {});
+  });
 
   it('know their keys without sending anything', () => {
     expect(redlock({ client }).keyOf('a')).toBe('a');

@@ -38,8 +38,8 @@ const ADVICE: Advice = {
   WRONGPASS: 'Check the user name and password in the connection option',
   NOPERM:
     'The ACL user needs EVALSHA, EVAL, SUBSCRIBE, the commands inside the scripts, ' +
-    'and the keys and channels under keyPrefix',
-  WRONGTYPE: 'A key of the lock holds a value of another type; choose another keyPrefix or remove that key',
+    'and the keys and channels of the locks',
+  WRONGTYPE: 'A key of the lock holds a value of another type; choose another key or keyPrefix, or remove that key',
   OOM: 'Redis is out of memory; raise maxmemory, or keep less data beside the locks',
   READONLY: 'This server is a read-only replica; connect to the primary',
 };

@@ -284,6 +284,33 @@ describe('faults while both are acquired', () => {
     expect(server.names().at(-1)).toBe('release');
   });
 
+  it('says that the caller gave up, or the shutdown, where a single attempt has no answer', async () => {
+    server.troubles.acquire.push({ until: new Promise(() => {}) }, { until: new Promise(() => {}) });
+    const caller = new AbortController();
+    const aborted = track(a.locks.acquire('stock', { ...options, waitMs: 0, signal: caller.signal }));
+    await world.clock.advance(100);
+    caller.abort();
+    await world.clock.advance(0);
+    expect(aborted.error).toMatchObject({ code: 'LOCK_ABORTED' });
+    const closing = track(a.locks.acquire('stock', { ...options, waitMs: 0 }));
+    await world.clock.advance(100);
+    void a.locks.shutdown(1_000);
+    await world.clock.advance(0);
+    expect(closing.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+  });
+
+  it('gives up at once where the lock was busy before and the present question has no answer', async () => {
+    server.put('old:stock', 'an old pod', 60_000);
+    const caller = new AbortController();
+    const waiting = track(a.locks.acquire('stock', { ...options, signal: caller.signal }));
+    await world.clock.advance(10);
+    server.troubles.acquire.push({ until: new Promise(() => {}) });
+    await world.clock.advance(200);
+    caller.abort();
+    await world.clock.advance(0);
+    expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED' });
+  });
+
   it('asks again for a grant whose answer came after its end', async () => {
     let execute!: () => void;
     server.troubles.acquire.push({ until: new Promise((resolve) => (execute = resolve)) });

@@ -71,6 +71,7 @@ class ForeignAttempts {
     if (await this.#ask()) return true;
     const { options, signal } = this.wait;
     const { clock } = this.deps;
+    if (signal.aborted) throw this.#abortedError();
     if (options.waitMs === 0 || (this.wait.isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
     const leftMs = this.#giveUpAt - clock.now();
     this.#tellOfLongWait();

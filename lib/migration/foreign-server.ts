@@ -22,7 +22,8 @@ export function foreignScript(name: string, lua: string): Script {
 /** Our own connections to one Redis of the other library: to its server, database and key prefix. */
 export class ForeignServer {
   readonly #connection: Connection;
-  readonly #connected: Promise<void>;
+  /** The commands that wait for the first connection. */
+  readonly #waiting = new Set<() => void>();
   #wasConnected = false;
   #isClosed = false;
 
@@ -30,11 +31,9 @@ export class ForeignServer {
   constructor(client: RedisConnectionOption, { instanceId }: Pick<ForeignContext, 'instanceId'>) {
     const settings = { instanceId, leaseMs: RECONNECT_WITHIN_MS, inBackground: true };
     this.#connection = createConnection({ connection: client, ...settings });
-    this.#connected = new Promise((resolve) => {
-      this.#connection.onConnected(() => {
-        this.#wasConnected = true;
-        resolve();
-      });
+    this.#connection.onConnected(() => {
+      this.#wasConnected = true;
+      for (const proceed of this.#waiting) proceed();
     });
     this.#connection.connect();
   }
@@ -62,13 +61,14 @@ export class ForeignServer {
     if (this.#wasConnected || signal?.aborted) return;
     await new Promise<void>((resolve) => {
       const settle = (): void => {
+        this.#waiting.delete(settle);
         clearTimeout(timer);
         signal?.removeEventListener('abort', settle);
         resolve();
       };
       const timer = setTimeout(settle, FIRST_CONNECTION_MS);
       signal?.addEventListener('abort', settle, { once: true });
-      void this.#connected.then(settle);
+      this.#waiting.add(settle);
     });
   }
 

@@ -1,8 +1,8 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { gate, track } from '../../support/expect/tracked.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing } from '../../support/world/scripted-store.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { gate, track } from '../../../support/expect/tracked.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { failing } from '../../../support/world/scripted-store.js';
 
 const REENTRANT: LockOptions = { mode: 'reentrant' };
 

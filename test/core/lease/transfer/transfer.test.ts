@@ -1,6 +1,6 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import {
   brokenAfter,
   executedWhen,
@@ -8,8 +8,8 @@ import {
   lostOnTheWay,
   replyLost,
   repliedWhen,
-} from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+} from '../../../support/world/scripted-store.js';
+import { gate, track } from '../../../support/expect/tracked.js';
 
 const READ: LockOptions = { mode: 'read' };
 const LEASE_MS = 30_000;

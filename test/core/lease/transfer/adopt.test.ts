@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import type { LockOptions } from '../../../../lib/core/api/lock-options.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import {
   answered,
   executedWhen,
@@ -9,8 +9,8 @@ import {
   lostOnTheWay,
   replyLost,
   repliedWhen,
-} from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+} from '../../../support/world/scripted-store.js';
+import { gate, track } from '../../../support/expect/tracked.js';
 
 describe('adopting a lease', () => {
   let world: LockWorld;

@@ -1,8 +1,8 @@
-import type { Lease } from '../../../lib/core/api/lease.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { repliedWhen } from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+import type { Lease } from '../../../../lib/core/api/lease.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { repliedWhen } from '../../../support/world/scripted-store.js';
+import { gate, track } from '../../../support/expect/tracked.js';
 
 describe('while one lease of several is on its way', () => {
   let world: LockWorld;

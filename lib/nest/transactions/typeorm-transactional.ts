@@ -47,17 +47,31 @@ export function typeormTransactional(options: TypeormTransactionalOptions): Tran
     getDataSourceByName,
     dataSources = TYPEORM_TRANSACTIONAL_OPTIONS.defaults.dataSources,
   } = options;
+  // TypeORM has one query runner for all transactions on SQLite. So each transaction has an object of its own here.
+  const open = new WeakMap<object, OpenTransaction>();
   return {
     current() {
       for (const name of dataSources) {
         // In a transaction, the manager is that of the transaction.
         const runner = getDataSourceByName(name)?.manager.queryRunner;
-        if (runner?.isTransactionActive) return runner;
+        if (!runner?.isTransactionActive) continue;
+        const transaction = open.get(runner) ?? { runner };
+        open.set(runner, transaction);
+        return transaction;
       }
       return undefined;
     },
-    runOnEnd: (_transaction, callback) => runOnTransactionComplete(() => void callback()),
+    runOnEnd(transaction, callback) {
+      runOnTransactionComplete(() => {
+        open.delete((transaction as OpenTransaction).runner);
+        void callback();
+      });
+    },
   };
+}
+
+interface OpenTransaction {
+  readonly runner: object;
 }
 
 function checkNames(option: string, names: unknown): void {

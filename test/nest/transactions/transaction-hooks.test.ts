@@ -28,7 +28,24 @@ describe('typeormTransactional', () => {
     const of = (...dataSources: string[]) =>
       typeormTransactional({ runOnTransactionComplete, getDataSourceByName: (name) => sources[name], dataSources });
     expect(of('first', 'ended', 'unknown').current()).toBeUndefined();
-    expect(of('first', 'open').current()).toBe((sources['open'] as ReturnType<typeof runner>).manager.queryRunner);
+    const hooks = of('first', 'open');
+    expect(hooks.current()).toBeDefined();
+    expect(hooks.current()).toBe(hooks.current());
+  });
+
+  it('tells the transactions of one query runner apart, which SQLite uses for all of them', async () => {
+    const source = { manager: { queryRunner: { isTransactionActive: true } } };
+    const ends: (() => void)[] = [];
+    const hooks = typeormTransactional({
+      runOnTransactionComplete: (callback) => void ends.push(callback),
+      getDataSourceByName: () => source,
+    });
+    const first = hooks.current()!;
+    const released = new Promise<void>((resolve) => hooks.runOnEnd(first, async () => resolve()));
+    expect(hooks.current()).toBe(first);
+    ends[0]!();
+    await released;
+    expect(hooks.current()).not.toBe(first);
   });
 });
 

@@ -1,3 +1,4 @@
+import { checkAlsoLock, checkForeignLock, isForeignMode } from './also-lock.js';
 import { InvalidLockOptionsError } from './errors.js';
 import type { ForeignLock } from './foreign-lock.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
@@ -231,30 +232,6 @@ function checkStrategy(option: string, value: unknown): void {
       `not ${describeValue(value)}.`,
     option,
   );
-}
-
-function checkForeignLock(option: string, value: unknown): void {
-  const { library, keyOf, open } = (value ?? {}) as Partial<ForeignLock>;
-  if (typeof library === 'string' && typeof keyOf === 'function' && typeof open === 'function') return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a lock of nestjs-redis-lock/migration, such as redlock({ client }), not ${describeValue(value)}.`,
-    option,
-  );
-}
-
-/** @throws InvalidLockOptionsError if the other library has no lock of this mode */
-export function checkAlsoLock({ alsoLock, mode = DEFAULT_MODE }: Pick<LockOptions, 'alsoLock' | 'mode'>): void {
-  if (alsoLock === undefined || isForeignMode(mode)) return;
-  throw new InvalidLockOptionsError(
-    `alsoLock is for the modes exclusive and reentrant, not '${mode}': the lock of ${alsoLock.library} has one holder. ` +
-      'Leave alsoLock out, or take the lock exclusively until all old processes are gone.',
-    'alsoLock',
-  );
-}
-
-/** Whether the locks of other libraries are like it: with one holder. */
-export function isForeignMode(mode: LockMode): boolean {
-  return mode === 'exclusive' || mode === 'reentrant';
 }
 
 /** @throws InvalidLockOptionsError if the lease is longer than the quarantine of a store that has lost its data */

@@ -1,7 +1,8 @@
+import { isForeignMode } from '../api/also-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../api/errors.js';
 import type { ForeignLock } from '../api/foreign-lock.js';
 import { LockReentryError } from '../api/lease-errors.js';
-import { isForeignMode, type LockDefaults } from '../api/lock-options.js';
+import type { LockDefaults } from '../api/lock-options.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';

@@ -5,14 +5,9 @@ import {
   InvalidLockOptionsError,
   InvalidResourceError,
 } from '../../core/api/errors.js';
+import { checkAlsoLock } from '../../core/api/also-lock.js';
 import type { LockedWork } from '../../core/api/lease.js';
-import {
-  type AcquireMode,
-  checkAlsoLock,
-  checkMinHold,
-  LOCK_OPTIONS,
-  type LockOptions,
-} from '../../core/api/lock-options.js';
+import { type AcquireMode, checkMinHold, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue } from '../../core/api/validation.js';

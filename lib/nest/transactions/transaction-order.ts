@@ -68,30 +68,43 @@ export function refusalOfFirstCall(
   const hooks = (service as { [HOOKS]?: TransactionHooks })[HOOKS];
   if (hooks?.current() !== undefined) return undefined;
   const { library, isDirect } = transaction;
-  if (isDirect && methodAbove(prototype, method)) return wrongOrder(method, library);
+  if (isDirect && methodAbove(prototype, method)) return wrongOrder(method, library, hooks !== undefined);
   if (!warnedOf.has(method)) {
     warnedOf.add(method);
     new Logger('RedisLockModule').warn(
       `${method.where} was called inside a transaction of ${library}. ${method.decorator} releases the lock when the ` +
-        `method ends, before the commit, so the next holder reads old rows. ${waysOut(library)}`,
+        `method ends, before the commit, so the next holder reads old rows. Take the lock outside: call ` +
+        `${method.where} before the transaction begins. ${waysOut(library, hooks !== undefined)}`,
     );
   }
   return undefined;
 }
 
-/** The error for a transaction around a lock. */
-export function wrongOrder({ where, decorator }: LockedMethod, library: string): InvalidLockOptionsError {
+/**
+ * The error for a transaction around a lock.
+ *
+ * @param hasHooks whether the module option transactions is set, and does not see this transaction
+ */
+export function wrongOrder(
+  { where, decorator }: LockedMethod,
+  library: string,
+  hasHooks = false,
+): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `${where}: @Transactional() of ${library} stands above ${decorator}, so the transaction is around the lock. The ` +
       `lock would be released before the commit, and the next holder would read old rows. Write ${decorator}() above ` +
-      `@Transactional(). ${waysOut(library)}`,
+      `@Transactional(). ${waysOut(library, hasHooks)}`,
     'decorator',
   );
 }
 
-function waysOut(library: string): string {
+function waysOut(library: string, hasHooks: boolean): string {
+  const waiting = hasHooks
+    ? `Or let the release wait for the end of the transaction: the module option transactions is set, but does not see ` +
+      `this one. Give it the transactions of ${library}, by follow() or run() of a TransactionScope. `
+    : `Or set the module option transactions, so that the release waits for the end of a transaction of ${library}. `;
   return (
-    `Or set the module option transactions, so that the release waits for the end of a transaction of ${library}. ` +
+    waiting +
     `If the release may come before the commit, set ignoreTransaction: true in the options of the decorator. ` +
     `See docs/guide/with-transactions.md.`
   );

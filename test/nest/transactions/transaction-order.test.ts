@@ -162,7 +162,11 @@ describe('a @Transactional() around a lock', () => {
         imports: [inMemory({ transactions: new TransactionScope() })],
         providers: [Shop],
       });
-      await expect(app.get(Shop).pay()).rejects.toThrow('stands above @DistributedLock');
+      const refused = app.get(Shop).pay();
+      await expect(refused).rejects.toThrow('stands above @DistributedLock');
+      await expect(refused).rejects.toThrow(
+        `transactions is set, but does not see this one. Give it the transactions of ${library}, by follow() or run()`,
+      );
     });
 
     it('lets it pass where @LockHandler holds the lock already, outside of the transaction', async () => {
@@ -197,7 +201,10 @@ describe('a @Transactional() around a lock', () => {
       const place = WITH_FRAME[library]!(TRANSACTION, async () => `${await orders.shop.pay()}, placed`);
       expect([await place(), await place()]).toEqual(['paid, placed', 'paid, placed']);
       expect(log.at('warn')).toEqual([
-        expect.stringMatching(`^Shop.pay was called inside a transaction of ${library}.*before the commit`),
+        expect.stringMatching(
+          `^Shop.pay was called inside a transaction of ${library}.*before the commit.*` +
+            'Take the lock outside: call Shop.pay before the transaction begins. Or set the module option transactions',
+        ),
       ]);
     });
   });

@@ -1,3 +1,4 @@
+import { eventually } from '../../support/expect/eventually.js';
 import Redlock, { ExecutionError } from 'redlock';
 import { LockBusyError, LockReentryError } from 'nestjs-redis-lock';
 import { connectAdmin } from '../../support/redis/admin-client.js';
@@ -50,8 +51,10 @@ describe('from redlock 5', () => {
   });
 
   it('theirs is silent while Redis hangs, ours says that the lease is over', async () => {
+    const begun: string[] = [];
     const told: string[] = [];
     const until = async (name: string, signal: AbortSignal): Promise<void> => {
+      begun.push(name);
       signal.addEventListener('abort', () => told.push(name));
       await sleep(2_500); // four leases
     };
@@ -60,7 +63,7 @@ describe('from redlock 5', () => {
       theirs().using(['a'], 700, (signal) => until('theirs', signal)),
       locks.using('a', { leaseMs: 700 }, ({ signal }) => until('ours', signal)),
     ];
-    await sleep(100);
+    await eventually(() => expect(begun).toHaveLength(2));
     await redis().pause();
     await sleep(2_000);
     const toldMeanwhile = [...told];

@@ -105,8 +105,13 @@ export function keyLock({ library, clients, key, value = (id) => id, keepMs }: K
  */
 export function readClients(
   library: string,
-  { client, clients }: ForeignClientsOption,
+  options: ForeignClientsOption,
 ): readonly [RedisConnectionOption, ...RedisConnectionOption[]] {
+  const { client, clients } = options;
+  if (client === undefined && clients === undefined) {
+    if ('client' in options) checkClient('client', client);
+    if ('clients' in options) checkClients('clients', clients);
+  }
   if ((client === undefined) === (clients === undefined)) {
     throw new InvalidLockOptionsError(
       `${library}() takes either client, the Redis of the old code, or clients, all servers that it votes on.`,
@@ -116,13 +121,41 @@ export function readClients(
   return client === undefined ? (clients as readonly [RedisConnectionOption]) : [client];
 }
 
+/** The options of ioredis of which at least one says that the object is meant to be options. */
+const SAYS_WHERE = [
+  'host',
+  'port',
+  'path',
+  'family',
+  'db',
+  'username',
+  'password',
+  'tls',
+  'sentinels',
+  'cluster',
+  'keyPrefix',
+  'Connector',
+  'duplicate',
+];
+
 function checkClient(option: string, client: unknown): void {
+  const refuse = (what: string): never => {
+    throw new InvalidLockOptionsError(
+      `${option} must be the Redis of the old code: its ioredis client, or the same URL or options, not ${what}.`,
+      option,
+    );
+  };
+  if (client === undefined) refuse('undefined (is an environment variable not set?)');
+  if (client === 'memory:') refuse("'memory:', where no other library keeps its locks");
   try {
     templateClient(client as RedisConnectionOption);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
     throw new InvalidLockOptionsError(error.message.replace(/^connection/, option), option);
   }
+  // ioredis would connect to localhost.
+  if (typeof client === 'object' && !SAYS_WHERE.some((name) => (client as Record<string, unknown>)[name] !== undefined))
+    refuse(`${describeValue(client)} without an option such as host, path or sentinels`);
 }
 
 function checkClients(option: string, clients: unknown): void {

@@ -27,14 +27,16 @@ export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOpt
 export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
-      throw invalidConnection('another string');
+      throw invalidConnection(
+        connection === '' ? 'an empty string' : 'a string that begins with neither redis:// nor rediss://',
+      );
     }
     return fromUrl(connection.replace(/^valkey/, 'redis'));
   }
   if (connection === null || typeof connection !== 'object' || Array.isArray(connection))
     throw invalidConnection(describeValue(connection));
-  // Not instanceof: the application may have another copy of ioredis.
-  if (typeof (connection as Redis).duplicate === 'function') return connection as Redis | Cluster;
+  if (isIoredisClient(connection)) return connection;
+  refuseOtherObject(connection);
   if ('cluster' in connection) return fromNodes(connection as ClusterConnectionOptions);
   try {
     return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
@@ -45,6 +47,27 @@ export function templateClient(connection: RedisConnectionOption): Redis | Clust
 
 export function isCluster(model: Redis | Cluster): model is Cluster {
   return (model as Cluster).isCluster;
+}
+
+/** Not instanceof: the application may have another copy of ioredis. */
+function isIoredisClient(connection: object): connection is Redis | Cluster {
+  const { duplicate, status, options } = connection as Partial<Redis>;
+  return typeof duplicate === 'function' && typeof status === 'string' && typeof options === 'object';
+}
+
+/** ioredis would take any other object for options, and connect to localhost. */
+function refuseOtherObject(connection: object): void {
+  const isFunction = (method: string): boolean => typeof (connection as Record<string, unknown>)[method] === 'function';
+  if (isFunction('then')) throw invalidConnection('a Promise: await it');
+  // The clients of node-redis 3, and of 4 and later.
+  if (isFunction('send_command') || isFunction('sendCommand')) {
+    throw invalidConnection(
+      'a node-redis client, which this library cannot duplicate: give its URL, or the same as ioredis options',
+    );
+  }
+  if (isFunction('acquire') || isFunction('lock')) {
+    throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
+  }
 }
 
 /**

@@ -84,7 +84,23 @@ function withConnection(options: object): never {
 
 describe('a connection that cannot be one fails at boot, without showing it', () => {
   const bad: [string, unknown, string][] = [
-    ['a URL of something else', `http://:${secret}@localhost`, 'not another string.'],
+    [
+      'a URL of something else',
+      `http://:${secret}@localhost`,
+      'not a string that begins with neither redis:// nor rediss://.',
+    ],
+    ['an empty string', '', 'not an empty string.'],
+    ['a Promise', Promise.resolve({ host: 'localhost', password: secret }), 'not a Promise: await it.'],
+    [
+      'a client of node-redis',
+      { sendCommand: () => {}, duplicate: () => {}, isOpen: true, options: { password: secret } },
+      'not a node-redis client, which this library cannot duplicate: give its URL, or the same as ioredis options.',
+    ],
+    [
+      'an object that takes locks',
+      { acquire: () => {}, clients: [secret] },
+      'not an object (Object) that takes locks: give the client that it was made with.',
+    ],
     ['a URL with a port that is none', `redis://:${secret}@localhost:port`, 'not a URL that cannot be read.'],
     ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, 'not a URL that cannot be read.'],
     ['the same after digits', `redis://me:12/${secret}@localhost`, 'not a URL whose path is not a database number.'],
@@ -98,7 +114,11 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     ['an array', [{ host: 'localhost', password: secret }], 'not an array of 1.'],
     ['a number', 6379, 'not 6379.'],
     ['a cluster of nobody', { cluster: [], redisOptions: { password: secret } }, 'not a cluster without nodes.'],
-    ['a cluster with a bad URL', { cluster: [`http://:${secret}@localhost`] }, 'not another string.'],
+    [
+      'a cluster with a bad URL',
+      { cluster: [`http://:${secret}@localhost`] },
+      'not a string that begins with neither redis:// nor rediss://.',
+    ],
     [
       'a cluster in a cluster',
       { cluster: [{ cluster: [`redis://:${secret}@localhost`] }] },

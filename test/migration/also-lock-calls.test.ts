@@ -89,9 +89,12 @@ describe('calls that also take the lock of another library', () => {
     const alsoLock = fakeForeignLock(server, { key: () => 'the only one' });
     const twice = a.locks.acquire(['a', 'b'], { alsoLock });
     await expect(twice).rejects.toThrow(InvalidLockOptionsError);
+    await expect(twice).rejects.toThrow(/"a" and "b".*"the only one" of oldlock/);
+    await expect(a.locks.tryUsing(['a', 'b'], { alsoLock }, () => 1)).rejects.toThrow(InvalidLockOptionsError);
     expect([a.store.commands, server.commands]).toEqual([[], []]);
     await a.locks.using('a', { alsoLock }, async () => {
       await expect(a.locks.acquire('b', { alsoLock })).rejects.toThrow(LockReentryError);
+      await expect(a.locks.tryUsing('b', { alsoLock }, () => 1)).rejects.toThrow(LockReentryError);
       await expect(a.locks.acquire('b', { alsoLock })).rejects.toThrow(/"the only one" of oldlock.*"a"/);
     });
     await a.locks.using('b', { alsoLock }, async () => {});

@@ -150,8 +150,8 @@ export class LockReentryError extends LockError {
   static waitingForOwnForeign(resource: string, held: string, foreign: string): LockReentryError {
     return new LockReentryError(
       `This async context already has the lock ${foreign} (alsoLock), which it took for ${quoteResource(held)}. So this call ` +
-        `for ${quoteResource(resource)} would wait for itself for ever. Release the other one before, or let the key ` +
-        `function of alsoLock return undefined for one of them.`,
+        `for ${quoteResource(resource)} would wait for itself for ever. Release the other one before. Or, until ` +
+        `all old processes are gone, lock one resource that stands for both.`,
       resource,
     );
   }

@@ -36,8 +36,8 @@ export function checkForeignKeys(names: readonly string[], lock: ForeignLock): v
     if (other !== undefined) {
       throw new InvalidLockOptionsError(
         `One call cannot lock ${quoteResource(other)} and ${quoteResource(name)}: for both, alsoLock takes the lock ` +
-          `${quote(key)} of ${lock.library}, which has one holder. Lock one resource, or let the key function of ` +
-          'alsoLock return undefined for the other one.',
+          `${quote(key)} of ${lock.library}, which has one holder. Until all old processes are gone, lock ` +
+          'one resource that stands for both.',
         'alsoLock',
       );
     }

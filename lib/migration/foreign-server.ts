@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { ForeignContext } from '../core/api/foreign-lock.js';
-import { closedStore } from '../core/store/lock-store.js';
+import { closedStore, LockStoreError } from '../core/store/lock-store.js';
 import type { Connection, Subscriber } from '../redis/connection/connection.js';
 import type { RedisConnectionOption } from '../redis/connection/connection-options.js';
 import { createConnection } from '../redis/create-connection.js';
+import { type Advice, withAdvice } from '../redis/script/failures.js';
 import type { Script } from '../redis/script/script.js';
 
 /**
@@ -13,6 +14,13 @@ import type { Script } from '../redis/script/script.js';
 const FIRST_CONNECTION_MS = 750;
 /** No pause before a reconnect is longer than a third of it. */
 const RECONNECT_WITHIN_MS = 3_000;
+
+/** Advice on refusals: the advice of our own keys would be wrong here. */
+const ADVICE: Advice = {
+  WRONGTYPE:
+    'This key of the old code holds a value of another type. Check the option client, and that the key function of ' +
+    'alsoLock returns the key of a lock of that library',
+};
 
 /** A script for the keys of another library. */
 export function foreignScript(name: string, lua: string): Script {
@@ -85,7 +93,9 @@ export class ForeignServer {
     read: (reply: unknown) => T,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(closedStore());
-    return this.#connection.route({ script, keys, args, read });
+    return this.#connection.route({ script, keys, args, read }).catch((error: unknown) => {
+      throw error instanceof LockStoreError ? withAdvice(error, ADVICE) : error;
+    });
   }
 
   close(): Promise<void> {

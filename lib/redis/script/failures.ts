@@ -65,6 +65,14 @@ export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError
   return new LockStoreError(failure, `${shortenReply(message)}${advice ? `. ${advice}` : ''}`);
 }
 
+/** The same error, where it has the advice for locks: with other advice instead. */
+export function withAdvice(error: LockStoreError, ownAdvice: Advice): LockStoreError {
+  const code = replyCode(error.message);
+  const own = ownAdvice[code];
+  if (own === undefined) return error;
+  return new LockStoreError(error.failure, error.message.replace(ADVICE[code] ?? '', own));
+}
+
 function tlsAdvice(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
   const found = typeof code === 'string' ? TLS_ADVICE.find(([codes]) => codes.test(code)) : undefined;

@@ -1,8 +1,13 @@
 import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock } from '../core/api/foreign-lock.js';
-import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
-import { describeValue } from '../core/api/validation.js';
-import { type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
+import { describeValue, keyFunctionThrew } from '../core/api/validation.js';
+import {
+  describeConnection,
+  isCluster,
+  type RedisConnectionOption,
+  templateClient,
+} from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';
 import { QuorumClaim } from './quorum-claim.js';
@@ -70,17 +75,18 @@ export type MakeClaim = (server: ForeignServer, key: string, context: ForeignCon
 export interface KeyLockSettings {
   readonly library: string;
   readonly clients: readonly RedisConnectionOption[];
-  readonly key: ForeignKey;
+  /** Its answers are checked already, see {@link foreignKey}. */
+  readonly keyOf: ForeignKey;
   /** The value of the key, made of an id that no other owner has. @default the id */
   readonly value?: ((id: string) => string) | undefined;
   /** How long the key stays at least, counted from when it was set. @default 0 */
   readonly keepMs?: number | undefined;
 }
 
-export function keyLock({ library, clients, key, value = (id) => id, keepMs }: KeyLockSettings): ForeignLock {
+export function keyLock({ library, clients, keyOf, value = (id) => id, keepMs }: KeyLockSettings): ForeignLock {
   return {
     library,
-    keyOf: (resource) => checkKey(library, key(resource)),
+    keyOf,
     open(context): ForeignClient {
       const servers = clients.map((client) => new ForeignServer(client, context));
       return {
@@ -158,6 +164,14 @@ function checkClient(option: string, client: unknown): void {
     refuse(`${describeValue(client)} without an option such as host, path or sentinels`);
 }
 
+/** What two clients of the same keys have in common. */
+function identityOf(client: RedisConnectionOption): unknown {
+  const model = templateClient(client);
+  if (isCluster(model)) return client;
+  const { db = 0, keyPrefix = '' } = model.options;
+  return JSON.stringify([describeConnection(client), db, keyPrefix]);
+}
+
 function checkClients(option: string, clients: unknown): void {
   if (!Array.isArray(clients) || clients.length === 0) {
     throw new InvalidLockOptionsError(
@@ -166,14 +180,48 @@ function checkClients(option: string, clients: unknown): void {
     );
   }
   clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
+  const names = clients.map((client: RedisConnectionOption) => identityOf(client));
+  names.forEach((name, index) => {
+    const first = names.indexOf(name);
+    if (first === index) return;
+    throw new InvalidLockOptionsError(
+      `${option}[${first}] and ${option}[${index}] are the same Redis: each server has one vote. State every server of the ` +
+        'old code once, or give client where it has one.',
+      option,
+    );
+  });
 }
 
-/** @throws InvalidLockOptionsError when the function of the user returns anything but a key or `undefined` */
-export function checkKey(library: string, key: unknown): string | undefined {
-  if (key === undefined || (typeof key === 'string' && key !== '')) return key;
-  throw new InvalidLockOptionsError(
-    `The function key of ${library}() must return the key of the old code, or undefined where it has none, ` +
-      `not ${describeValue(key)}.`,
-    'key',
-  );
+/**
+ * The key function of the user, with its answers checked.
+ *
+ * @param source the function that makes the lock, such as `redlock`
+ */
+export function foreignKey(source: string, key: ForeignKey = (resource) => resource): ForeignKey {
+  return (resource) => {
+    let found: unknown;
+    try {
+      found = key(resource);
+    } catch (error) {
+      throw keyFunctionThrew(`${source}() (alsoLock), called for ${quoteResource(resource)},`, error);
+    }
+    if (found === undefined || isKey(found)) return found;
+    // Its rejection would end the process.
+    if (found instanceof Promise) found.catch(() => {});
+    throw new InvalidLockOptionsError(
+      `The key function of ${source}() (alsoLock) must return the key of the old code, or undefined where it has none. ` +
+        `For ${quoteResource(resource)}, it returned ${describeKey(found)}.`,
+      'key',
+    );
+  };
+}
+
+/** Redis would get the same replacement character for every lone surrogate, and different keys would be one. */
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key !== '' && key.isWellFormed();
+}
+
+export function describeKey(key: unknown): string {
+  const isIllFormed = typeof key === 'string' && key !== '';
+  return isIllFormed ? `${describeValue(key)}, which is not well-formed Unicode` : describeValue(key);
 }

@@ -4,6 +4,7 @@ import {
   FOREIGN_CLIENT,
   FOREIGN_KEY,
   type ForeignClientOption,
+  foreignKey,
   type ForeignKey,
   type ForeignKeyOptions,
   keyLock,
@@ -35,6 +36,6 @@ export const MURLOCK_OPTIONS = new OptionTable({
  */
 export function murlock(options: MurlockOptions): ForeignLock {
   MURLOCK_OPTIONS.check('murlock', options);
-  const { client, key = (resource) => resource } = options;
-  return keyLock({ library: 'murlock', clients: [client], key });
+  const { client, key } = options;
+  return keyLock({ library: 'murlock', clients: [client], keyOf: foreignKey('murlock', key) });
 }

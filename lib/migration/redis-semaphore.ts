@@ -1,8 +1,8 @@
 import type { ForeignLock } from '../core/api/foreign-lock.js';
 import {
-  checkKey,
   CLIENTS_AND_KEY,
   type ForeignClientsOption,
+  foreignKey,
   type ForeignKeyOptions,
   keyLock,
   readClients,
@@ -20,11 +20,10 @@ export interface RedisSemaphoreOptions extends ForeignClientsOption, ForeignKeyO
  */
 export function redisSemaphore(options: RedisSemaphoreOptions): ForeignLock {
   CLIENTS_AND_KEY.check('redisSemaphore', options);
-  const { key = (resource) => resource } = options;
-  const library = 'redis-semaphore';
+  const nameOf = foreignKey('redisSemaphore', options.key);
   const mutex = (resource: string): string | undefined => {
-    const name = checkKey(library, key(resource));
+    const name = nameOf(resource);
     return name === undefined ? undefined : `mutex:${name}`;
   };
-  return keyLock({ library, clients: readClients('redisSemaphore', options), key: mutex });
+  return keyLock({ library: 'redis-semaphore', clients: readClients('redisSemaphore', options), keyOf: mutex });
 }

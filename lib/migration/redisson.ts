@@ -2,10 +2,10 @@ import type { ForeignClient, ForeignLock } from '../core/api/foreign-lock.js';
 import { type OptionsOf, OptionTable } from '../core/api/option-table.js';
 import { ForeignServer } from './foreign-server.js';
 import {
-  checkKey,
   FOREIGN_CLIENT,
   FOREIGN_KEY,
   type ForeignClientOption,
+  foreignKey,
   type ForeignKey,
   type ForeignKeyOptions,
 } from './key-lock.js';
@@ -38,10 +38,10 @@ export const REDISSON_OPTIONS = new OptionTable({
  */
 export function redisson(options: RedissonOptions): ForeignLock {
   REDISSON_OPTIONS.check('redisson', options);
-  const { client, key = (resource) => resource } = options;
+  const { client, key } = options;
   return {
     library: 'redisson',
-    keyOf: (resource) => checkKey('redisson', key(resource)),
+    keyOf: foreignKey('redisson', key),
     open(context): ForeignClient {
       const server = new ForeignServer(client, context);
       const channels = new UnlockChannels(server.subscriber);

@@ -2,6 +2,7 @@ import type { ForeignLock } from '../core/api/foreign-lock.js';
 import {
   CLIENTS_AND_KEY,
   type ForeignClientsOption,
+  foreignKey,
   type ForeignKeyOptions,
   keyLock,
   readClients,
@@ -17,6 +18,6 @@ export interface RedlockOptions extends ForeignClientsOption, ForeignKeyOptions 
  */
 export function redlock(options: RedlockOptions): ForeignLock {
   CLIENTS_AND_KEY.check('redlock', options);
-  const { key = (resource) => resource } = options;
-  return keyLock({ library: 'redlock', clients: readClients('redlock', options), key });
+  const keyOf = foreignKey('redlock', options.key);
+  return keyLock({ library: 'redlock', clients: readClients('redlock', options), keyOf });
 }

@@ -2,8 +2,15 @@ import type { ForeignLock } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { MAX_LEASE_MS } from '../core/api/lock-options.js';
 import { callback, checked, milliseconds, type OptionsOf, OptionTable } from '../core/api/option-table.js';
-import { describeValue } from '../core/api/validation.js';
-import { FOREIGN_CLIENT, type ForeignClientOption, type ForeignKey, keyLock } from './key-lock.js';
+import {
+  describeKey,
+  FOREIGN_CLIENT,
+  type ForeignClientOption,
+  type ForeignKey,
+  foreignKey,
+  isKey,
+  keyLock,
+} from './key-lock.js';
 
 /** What {@link setNx} takes. */
 export interface SetNxOptions extends ForeignClientOption {
@@ -49,22 +56,29 @@ export function setNx(options: SetNxOptions): ForeignLock {
   return keyLock({
     library: 'SET NX',
     clients: [client],
-    key: typeof key === 'string' ? () => key : key,
-    value: value && ((id) => checkValue(id, value(id))),
+    keyOf: typeof key === 'string' ? () => key : foreignKey('setNx', key),
+    value: value && ((id) => valueOf(id, value)),
     keepMs,
   });
 }
 
 function checkKeyOption(option: string, key: unknown): void {
-  if (typeof key === 'function' || (typeof key === 'string' && key !== '')) return;
+  if (typeof key === 'function' || isKey(key)) return;
   throw new InvalidLockOptionsError(
     `${option} of setNx() must be the key that the old code sets, or a function that returns it, ` +
-      `not ${describeValue(key)}.`,
+      `not ${describeKey(key)}.`,
     option,
   );
 }
 
-function checkValue(id: string, value: unknown): string {
+function valueOf(id: string, make: (id: string) => unknown): string {
+  let value: unknown;
+  try {
+    value = make(id);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new InvalidLockOptionsError(`The function value of setNx() threw: ${why}`, 'value', { cause: error });
+  }
   if (typeof value === 'string' && value.includes(id)) return value;
   throw new InvalidLockOptionsError(
     'The function value of setNx() must return a text that contains the id it was given: two processes with the same ' +

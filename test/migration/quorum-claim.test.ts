@@ -1,7 +1,8 @@
+import { Cluster } from 'ioredis';
 import type { ForeignClaim } from '../../lib/core/api/foreign-lock.js';
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../lib/core/api/lock-options.js';
-import { murlock, redisSemaphore, redlock, setNx } from '../../lib/migration.js';
+import { murlock, redisSemaphore, redisson, redlock, setNx } from '../../lib/migration.js';
 import { QuorumClaim } from '../../lib/migration/quorum-claim.js';
 import { track } from '../support/expect/tracked.js';
 import { FakeClock, settle } from '../support/world/fake-clock.js';
@@ -110,6 +111,15 @@ describe('a claim to several servers', () => {
   });
 });
 
+function thrownBy(call: () => unknown): InvalidLockOptionsError {
+  try {
+    call();
+  } catch (error) {
+    return error as InvalidLockOptionsError;
+  }
+  throw new Error('nothing was thrown');
+}
+
 describe('the locks of other libraries', () => {
   const client = 'redis://localhost:1';
 
@@ -127,7 +137,9 @@ describe('the locks of other libraries', () => {
 
   it('know their keys without sending anything', () => {
     expect(redlock({ client }).keyOf('a')).toBe('a');
-    expect(redlock({ clients: [client, client], key: (name) => `locks:${name}` }).keyOf('a')).toBe('locks:a');
+    expect(redlock({ clients: [client, 'redis://localhost:2'], key: (name) => `locks:${name}` }).keyOf('a')).toBe(
+      'locks:a',
+    );
     expect(redisSemaphore({ client }).keyOf('a')).toBe('mutex:a');
     expect(redisSemaphore({ client, key: () => undefined }).keyOf('a')).toBeUndefined();
     expect(murlock({ client, key: (name) => `Orders:pay:${name}` }).keyOf('a')).toBe('Orders:pay:a');
@@ -141,7 +153,10 @@ describe('the locks of other libraries', () => {
     ['client', () => redlock({ client: 'localhost' })],
     ['client', () => murlock({} as never)],
     ['key', () => setNx({ client } as never)],
+    ['clients', () => redlock({ clients: [client, 'redis://localhost:2', client] })],
+    ['clients', () => redisSemaphore({ clients: [client, { host: 'localhost', port: 1 }] })],
     ['key', () => redlock({ client, key: () => '' }).keyOf('a')],
+    ['key', () => setNx({ client, key: '\ud800' })],
     ['key', () => redisSemaphore({ client, key: (() => 7) as never }).keyOf('a')],
     ['keepMs', () => setNx({ client, key: 'x', keepMs: -1 })],
     ['value', () => setNx({ client, key: 'x', value: 'const' as never })],
@@ -154,5 +169,61 @@ describe('the locks of other libraries', () => {
     }
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect((error as InvalidLockOptionsError).option).toBe(option);
+  });
+
+  it('name the function, the library and the resource where a key function throws', () => {
+    const cause = new TypeError('no such order');
+    const key = (): never => {
+      throw cause;
+    };
+    for (const [name, lock] of [
+      ['redlock', redlock({ client, key })],
+      ['redisSemaphore', redisSemaphore({ client, key })],
+      ['murlock', murlock({ client, key })],
+      ['redisson', redisson({ client, key })],
+      ['setNx', setNx({ client, key })],
+    ] as const) {
+      const error = thrownBy(() => lock.keyOf('order:1'));
+      expect(error).toBeInstanceOf(InvalidLockOptionsError);
+      expect(error).toMatchObject({ option: 'key', cause });
+      expect(error.message).toBe(
+        `The key function of ${name}() (alsoLock), called for "order:1", threw: no such order`,
+      );
+    }
+  });
+
+  it.each([
+    [() => '', '""'],
+    [() => 7, '7'],
+    [() => null, 'null'],
+    [() => Promise.reject(new Error('x')), 'an object (Promise)'],
+    [() => '\ud800', /not well-formed/],
+  ])('refuse what is no key: %s, and name the resource', (key, said) => {
+    const { message, option } = thrownBy(() => setNx({ client, key: key as never }).keyOf('order:1'));
+    expect(option).toBe('key');
+    expect(message).toMatch(/^The key function of setNx\(\) \(alsoLock\) must return .* For "order:1", it returned /);
+    expect(message.split('it returned ')[1]).toMatch(said);
+  });
+
+  it('say that the value function has thrown', async () => {
+    const cause = new Error('no host name');
+    const lock = setNx({
+      client,
+      key: 'x',
+      value() {
+        throw cause;
+      },
+    });
+    const opened = lock.open({ instanceId: 'a', now: () => 0, randomId: () => 'id' });
+    expect(thrownBy(() => opened.claim('x'))).toMatchObject({ option: 'value', cause });
+    await opened.close();
+  });
+
+  it('take several databases of one server, and no client twice', async () => {
+    expect(redlock({ clients: ['redis://localhost:1/0', 'redis://localhost:1/1'] }).library).toBe('redlock');
+    const cluster = new Cluster(['redis://localhost:1'], { lazyConnect: true });
+    const { message } = thrownBy(() => redlock({ clients: [client, cluster, cluster] }));
+    expect(message).toContain('clients[1] and clients[2] are the same Redis');
+    cluster.disconnect();
   });
 });

@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from './errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
 import { quote } from '../util/quoted.js';
 
 /** Describes a value for a message: short, quoted, and without the content of objects. */
@@ -50,6 +50,13 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
   if (allowed.includes(value as string)) return;
   const list = allowed.map((name) => `'${name}'`).join(', ');
   throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
+}
+
+/** @param where whose key function it is, for the message */
+export function keyFunctionThrew(where: string, error: unknown): InvalidLockOptionsError {
+  const why = error instanceof Error ? error.message : String(error);
+  const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
+  return new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
 }
 
 /** @throws InvalidLockOptionsError for anything but a function */

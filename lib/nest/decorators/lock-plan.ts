@@ -3,14 +3,13 @@ import {
   type LockQueueFullError,
   type LockTimeoutError,
   InvalidLockOptionsError,
-  InvalidResourceError,
 } from '../../core/api/errors.js';
 import { checkAlsoLock } from '../../core/api/also-lock.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import { type AcquireMode, checkMinHold, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
-import { checkOneOf, describeValue } from '../../core/api/validation.js';
+import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { Access } from '../request/intercepted-call.js';
 
@@ -252,8 +251,6 @@ function callKeyFunction<A extends readonly unknown[]>(
   try {
     return key.apply(self, args as A & unknown[]);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
-    throw new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
+    throw keyFunctionThrew(where, error);
   }
 }

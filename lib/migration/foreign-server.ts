@@ -80,6 +80,11 @@ export class ForeignServer {
     });
   }
 
+  /** Why no command for this key can be sent now; `undefined` if one can. */
+  describeTrouble(key: string): string | undefined {
+    return this.#connection.troubleAt(key)?.message;
+  }
+
   /**
    * Runs a script.
    *

@@ -38,6 +38,10 @@ export class KeyClaim implements ForeignClaim {
     return this.server.run(RENEW, this.#keys, [this.value, leaseMs], isOne);
   }
 
+  describeTrouble(): string | undefined {
+    return this.server.describeTrouble(this.#keys[0]!);
+  }
+
   release(keepMs: number): Promise<boolean> {
     const leftMs = Math.ceil(Math.max(keepMs, this.#keptUntil - this.now(), 0));
     return this.server.run(RELEASE, this.#keys, [this.value, leftMs], isOne);

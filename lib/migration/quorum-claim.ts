@@ -49,6 +49,13 @@ export class QuorumClaim implements ForeignClaim {
     return this.#vote((claim) => claim.release(keepMs));
   }
 
+  /** Only where those that can be reached are no majority. */
+  describeTrouble(): string | undefined {
+    const troubles = this.claims.map((claim) => claim.describeTrouble?.()).filter((trouble) => trouble !== undefined);
+    if (this.claims.length - troubles.length >= this.#majority) return undefined;
+    return `no majority of the servers can be reached: ${troubles.join('; ')}`;
+  }
+
   /**
    * Asks all of them. Resolves to whether a majority says yes; to `false` where a majority cannot be had because of
    * those that say no.

@@ -39,6 +39,10 @@ export class RedissonClaim implements ForeignClaim {
     return this.server.run(RENEW, this.#keys, [this.field, leaseMs], isOne);
   }
 
+  describeTrouble(): string | undefined {
+    return this.server.describeTrouble(this.#keys[0]!);
+  }
+
   release(keepMs: number): Promise<boolean> {
     this.#leave();
     const args = [this.field, Math.ceil(keepMs), this.#channel, this.server.isCluster ? 1 : 0];

@@ -107,8 +107,11 @@ class ForeignAttempts {
       return false;
     }
     this.#releaseLate(command);
-    if (answer.outcome === 'timeout') this.#log.unanswered(answer.error);
-    else this.#log.isAmbiguous = true;
+    if (answer.outcome === 'timeout') {
+      this.#log.unanswered(answer.error);
+      const trouble = foreign.describeTrouble();
+      if (trouble !== undefined) this.#log.notice(new LockStoreError('unknown', trouble));
+    } else this.#log.isAmbiguous = true;
     return false;
   }
 

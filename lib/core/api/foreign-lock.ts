@@ -83,4 +83,9 @@ export interface ForeignClaim {
    * caller asks after a pause.
    */
   whenFree?(forMs: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Why no command can be sent now, for the error of a call that had no answer; `undefined` if one can. It names the
+   * server and the last error of the connection, and has no secrets.
+   */
+  describeTrouble?(): string | undefined;
 }

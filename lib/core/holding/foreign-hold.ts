@@ -55,6 +55,11 @@ export class ForeignHold {
     return this.claim.release(retentionSince(this.#heldSince, minHoldMs, this.clock.now())?.leftMs ?? 0);
   }
 
+  /** Why no command can be sent now; `undefined` if one can, or where that is not known. */
+  describeTrouble(): string | undefined {
+    return this.claim.describeTrouble?.();
+  }
+
   /** Resolves when the lock may be free; `undefined` where the library does not tell its waiters. */
   whenFree(forMs: number, signal: AbortSignal): Promise<void> | undefined {
     return this.claim.whenFree?.(forMs, signal);

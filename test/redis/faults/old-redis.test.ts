@@ -1,5 +1,7 @@
-import { redlock } from '../../../lib/migration.js';
-import { eventually } from '../../support/expect/eventually.js';
+import { inspect } from 'node:util';
+import { type ForeignLock, LockUnavailableError } from '../../../lib/index.js';
+import { redisson, redlock } from '../../../lib/migration.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -40,6 +42,28 @@ describe('alsoLock, and the Redis of the other library', () => {
     );
     await expect(locks.acquire('endless', { alsoLock, waitMs: 0 })).rejects.toThrow(/which has no end/);
     expect(locks.stats()).toMatchObject({ resources: 0, leases: 0 });
+  });
+
+  it('one that cannot be reached is named with the reason, however short the wait', async () => {
+    const { locks } = await instance();
+    const client = 'redis://:hunter2@127.0.0.1:1';
+    const clients = [client, 'redis://127.0.0.1:2', old().url];
+    const named = /\(alsoLock\): not connected to Redis at 127\.0\.0\.1:1 \(connect ECONNREFUSED/;
+    const noMajority = /no majority .*127\.0\.0\.1:[12] \(connect ECONNREFUSED/;
+    const fails = async (resource: string, alsoLock: ForeignLock, waitMs: number, why: RegExp): Promise<void> => {
+      const error = await rejection(locks.acquire(resource, { alsoLock, waitMs }));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toMatch(why);
+      expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
+    };
+    // A command waits for the first connection for 750 ms.
+    await Promise.all(
+      [0, 300, 900].flatMap((waitMs) => [
+        fails(`redlock ${waitMs}`, redlock({ client }), waitMs, named),
+        fails(`redisson ${waitMs}`, redisson({ client }), waitMs, named),
+        fails(`quorum ${waitMs}`, redlock({ clients }), waitMs, noMajority),
+      ]),
+    );
   });
 
   it('a wrong password is named at the first call', async () => {

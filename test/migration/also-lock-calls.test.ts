@@ -4,6 +4,7 @@ import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import type { ForeignClaim, ForeignLock } from '../../lib/core/api/foreign-lock.js';
 import { LockReentryError } from '../../lib/core/api/lease-errors.js';
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
+import { TransactionScope } from '../../lib/nest/transactions/transaction-scope.js';
 import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
 import { type Instance, LockWorld } from '../support/world/lock-world.js';
 import { track } from '../support/expect/tracked.js';
@@ -99,5 +100,22 @@ describe('calls that also take the lock of another library', () => {
     });
     await a.locks.using('b', { alsoLock }, async () => {});
     expect(server.ownerOf('the only one')).toBeUndefined();
+  });
+
+  it('are refused where they would wait for what their database transaction keeps', async () => {
+    const alsoLock = fakeForeignLock(server, { key: () => 'the only one' });
+    const transactions = new TransactionScope();
+    const b = world.instance('b', { transactions });
+    await transactions.run(async () => {
+      await b.locks.using('a', { alsoLock }, async () => {});
+      const next = track(b.locks.using('b', { alsoLock }, async () => {}));
+      await world.clock.advance(1);
+      const both = track(b.locks.using(['a', 'b'], { alsoLock }, async () => {}));
+      await world.clock.advance(1);
+      expect(next.error).toBeInstanceOf(LockReentryError);
+      expect(both.error).toBeInstanceOf(InvalidLockOptionsError);
+      await b.locks.using('a', { alsoLock }, async () => {});
+    });
+    expect([world.server.isEmpty, server.ownerOf('the only one')]).toEqual([true, undefined]);
   });
 });

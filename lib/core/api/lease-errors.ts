@@ -149,8 +149,8 @@ export class LockReentryError extends LockError {
   /** @param foreign the lock of the other library */
   static waitingForOwnForeign(resource: string, held: string, foreign: string): LockReentryError {
     return new LockReentryError(
-      `This async context already has the lock ${foreign} (alsoLock), which it took for ${quoteResource(held)}. So this call ` +
-        `for ${quoteResource(resource)} would wait for itself for ever. Release the other one before. Or, until ` +
+      `The lock ${foreign} (alsoLock) is held already, for ${quoteResource(held)}, by this async context or by its ` +
+        `database transaction. So this call for ${quoteResource(resource)} would wait for itself for ever. Release the other one before. Or, until ` +
         `all old processes are gone, lock one resource that stands for both.`,
       resource,
     );

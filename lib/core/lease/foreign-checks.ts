@@ -19,9 +19,18 @@ export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLoc
   );
 }
 
-/** @throws LockReentryError if the call would wait for the foreign lock of a lease that its async context holds */
-export function checkIsNotOwn(resource: string, { lock, key }: AlsoLock, context: LockContext): void {
-  const own = context.find(({ foreign }) => foreign?.lock === lock && foreign.key === key);
+/**
+ * @param transaction the one of the call, which keeps leases until it ends
+ * @throws LockReentryError if the call would wait for the foreign lock of a lease that its async context holds
+ */
+export function checkIsNotOwn(
+  resource: string,
+  { lock, key }: AlsoLock,
+  context: LockContext,
+  transaction?: Pick<LockContext, 'find'>,
+): void {
+  const isSame = ({ foreign }: Hold): boolean => foreign?.lock === lock && foreign.key === key;
+  const own = context.find(isSame) ?? transaction?.find(isSame);
   if (own)
     throw LockReentryError.waitingForOwnForeign(resource, own.owner.resource, `${quote(key)} of ${lock.library}`);
 }

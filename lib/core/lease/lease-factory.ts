@@ -72,8 +72,9 @@ export class LeaseFactory {
     const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
     if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options, also);
-    if (also) checkIsNotOwn(resource, also, context);
-    this.transactions?.current()?.checkIsFree(resource, options);
+    const transaction = this.transactions?.current();
+    if (also) checkIsNotOwn(resource, also, context, transaction);
+    transaction?.checkIsFree(resource, options);
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = currentContext();

@@ -4,10 +4,11 @@ import type { LockedWork } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
+import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';
 import { alsoLockOf } from '../holding/foreign-locks.js';
 import { CompositeLease } from './composite-lease.js';
-import { checkHasForeign } from './foreign-checks.js';
+import { checkForeignKeys, checkHasForeign } from './foreign-checks.js';
 import type { SingleLease } from './single-lease.js';
 
 /** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
@@ -103,6 +104,12 @@ export class OpenTransaction {
     throw LockReentryError.keptByTransaction(resource, mode);
   }
 
+  /** The hold that is meant, if it is kept and not lost. */
+  find(isMeant: (hold: Hold) => boolean): Hold | undefined {
+    const kept = [...this.#kept.values()].flat();
+    return kept.find(({ hold }) => isMeant(hold) && hold.isHeld())?.hold;
+  }
+
   /** The transaction has ended: releases what it has kept, the latest first. */
   async end(): Promise<void> {
     this.#hasEnded = true;
@@ -125,6 +132,8 @@ export class OpenTransaction {
     options: ResolvedLockOptions,
     acquire: AcquireRest<L>,
   ): Promise<AnyLease | null> {
+    // A part of them may be kept already, and another part not.
+    if (options.alsoLock && names.length > 1) checkForeignKeys(names, options.alsoLock);
     const kept: SingleLease[] = [];
     let lease: AnyLease | null = null;
     try {

@@ -66,6 +66,7 @@ describe('the generated reference', () => {
       acquired: 'resource mode fencingToken waitedMs attempts',
       waiting: 'resource mode waitedMs holders holderCount',
       notAcquired: 'resource error',
+      foreignFailed: 'resource error',
       released: 'resource fencingToken heldMs',
       lost: 'resource fencingToken reason error',
       leaked: 'resource fencingToken heldMs callSite isRenewed',

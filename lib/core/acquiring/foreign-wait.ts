@@ -182,7 +182,9 @@ class ForeignAttempts {
     }
     const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};
     const cause = new LockStoreError(failure, `${this.foreign.name}: ${message}`);
-    return new LockUnavailableError(resource, 'acquire', log.last, cause);
+    const error = new LockUnavailableError(resource, 'acquire', log.last, cause);
+    this.deps.observers.emit({ type: 'foreignFailed', resource, error });
+    return error;
   }
 
   #abortedError(): Error {

@@ -23,6 +23,11 @@ export type LockEvent =
     }
   /** A call to acquire failed. A busy `tryAcquire` counts as well. */
   | { type: 'notAcquired'; resource: string; error: LockError }
+  /**
+   * A call to acquire failed because of the lock of another library (`alsoLock`): its Redis did not answer in time, or
+   * refused.
+   */
+  | { type: 'foreignFailed'; resource: string; error: LockError }
   /** A lease ended as it should. */
   | { type: 'released'; resource: string; fencingToken: number; heldMs: number }
   /**

@@ -16,6 +16,7 @@ import { see } from './see.js';
 /** The events that are logged. */
 const LOGGED_EVENTS = [
   'waiting',
+  'foreignFailed',
   'lost',
   'leaked',
   'releaseFailed',
@@ -64,6 +65,8 @@ export class LockEventLog {
     switch (event.type) {
       case 'waiting':
         return this.#waiting(event, countWaiting);
+      case 'foreignFailed':
+        return this.#foreignFailed(event);
       case 'lost':
         if (event.reason === 'notRenewed') outage.lost();
         return this.#lost(event);
@@ -116,6 +119,13 @@ export class LockEventLog {
       () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-long')}`,
       (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
     );
+  }
+
+  /** Its connection is made at the first call, so the start has not told that it cannot be made. */
+  #foreignFailed({ resource, error }: LockEventOf<'foreignFailed'>): void {
+    this.#lines.add('foreign', resource, describeFailure(error, 'The call has failed.'), (lines, names) => {
+      return `In the last minute, ${count(lines, 'more call')} failed for a lock of another library (alsoLock): ${names}.`;
+    });
   }
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {

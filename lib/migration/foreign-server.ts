@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { ForeignContext } from '../core/api/foreign-lock.js';
 import { closedStore, LockStoreError } from '../core/store/lock-store.js';
 import type { Connection, Subscriber } from '../redis/connection/connection.js';
@@ -21,11 +20,6 @@ const ADVICE: Advice = {
     'This key of the old code holds a value of another type. Check the option client, and that the key function of ' +
     'alsoLock returns the key of a lock of that library',
 };
-
-/** A script for the keys of another library. */
-export function foreignScript(name: string, lua: string): Script {
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex') };
-}
 
 /** Our own connections to one Redis of the other library: to its server, database and key prefix. */
 export class ForeignServer {
@@ -62,20 +56,26 @@ export class ForeignServer {
   }
 
   /**
-   * Resolves as soon as there has been a connection, or after three quarters of a second. A command that is sent without a connection is
-   * refused at once, as not executed.
+   * Resolves as soon as there has been a connection, or after three quarters of a second. A command that is sent without
+   * a connection is refused at once, as not executed.
+   *
+   * @throws LockStoreError if the signal aborts: then the command is not to be sent
    */
-  async connected(signal?: AbortSignal): Promise<void> {
-    if (this.#wasConnected || signal?.aborted) return;
-    await new Promise<void>((resolve) => {
+  async connected(signal: AbortSignal): Promise<void> {
+    if (!this.#wasConnected && !signal.aborted) await this.#firstConnection(signal);
+    if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
+  }
+
+  #firstConnection(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
       const settle = (): void => {
         this.#waiting.delete(settle);
         clearTimeout(timer);
-        signal?.removeEventListener('abort', settle);
+        signal.removeEventListener('abort', settle);
         resolve();
       };
       const timer = setTimeout(settle, FIRST_CONNECTION_MS);
-      signal?.addEventListener('abort', settle, { once: true });
+      signal.addEventListener('abort', settle, { once: true });
       this.#waiting.add(settle);
     });
   }

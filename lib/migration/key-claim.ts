@@ -1,7 +1,8 @@
 import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
-import { LockStoreError } from '../core/store/lock-store.js';
+import { isOne } from '../redis/lock-replies.js';
+import { readAcquired } from './claim-replies.js';
 import type { ForeignServer } from './foreign-server.js';
-import { ACQUIRE, HELD, RELEASE, RENEW } from './key-scripts.js';
+import { ACQUIRE, RELEASE, RENEW } from './key-scripts.js';
 
 /** A claim to a lock that is one string with an expiry, on one server. */
 export class KeyClaim implements ForeignClaim {
@@ -25,12 +26,12 @@ export class KeyClaim implements ForeignClaim {
 
   async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
     await this.server.connected(signal);
-    if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
-    return this.server.run(ACQUIRE, this.#keys, [this.value, Math.max(leaseMs, this.keepMs)], (reply) => {
-      if (reply !== HELD) return { status: 'busy', ttlMs: readTtl(reply) };
+    const args = [this.value, Math.max(leaseMs, this.keepMs)];
+    return this.server.run(ACQUIRE, this.#keys, args, (reply) => {
+      const read = readAcquired(reply);
       // From now on, not from the sending: the key must not go earlier than the old code would let it.
-      if (this.#keptUntil === -Infinity) this.#keptUntil = this.now() + this.keepMs;
-      return { status: 'held' };
+      if (read.status === 'held' && this.#keptUntil === -Infinity) this.#keptUntil = this.now() + this.keepMs;
+      return read;
     });
   }
 
@@ -46,13 +47,4 @@ export class KeyClaim implements ForeignClaim {
     const leftMs = Math.ceil(Math.max(keepMs, this.#keptUntil - this.now(), 0));
     return this.server.run(RELEASE, this.#keys, [this.value, leftMs], isOne);
   }
-}
-
-function isOne(reply: unknown): boolean {
-  return reply === 1;
-}
-
-/** A key without an expiry has a TTL of -1. */
-function readTtl(reply: unknown): number {
-  return typeof reply === 'number' && reply >= 0 ? reply : Infinity;
 }

@@ -1,13 +1,11 @@
-import { foreignScript } from './foreign-server.js';
-
-/** What the script to acquire replies where this owner has the key. Otherwise it replies with the TTL of the key. */
-export const HELD = -3;
+import { scriptOf } from '../redis/script/script.js';
+import { HELD } from './claim-replies.js';
 
 /**
  * The scripts for a lock that is one string: its value names the owner, and its expiry is the end of the lease. They
  * leave what `SET key value NX PX leaseMs` leaves. All of them may be executed twice, or late.
  */
-export const ACQUIRE = foreignScript(
+export const ACQUIRE = scriptOf(
   'foreignAcquire',
   `
 local present = redis.call('get', KEYS[1])
@@ -22,7 +20,7 @@ return ${HELD}
 );
 
 /** Never makes the lease shorter: a renewal that comes late cuts nothing. */
-export const RENEW = foreignScript(
+export const RENEW = scriptOf(
   'foreignRenew',
   `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
@@ -39,7 +37,7 @@ return 1
  * Where the key has to stay for a time, it stays under another value. So no late command of its owner changes it, and
  * the same release, sent again, finds that it was executed.
  */
-export const RELEASE = foreignScript(
+export const RELEASE = scriptOf(
   'foreignRelease',
   `
 local present = redis.call('get', KEYS[1])

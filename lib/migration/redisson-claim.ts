@@ -1,7 +1,8 @@
 import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
-import { LockStoreError } from '../core/store/lock-store.js';
+import { isOne } from '../redis/lock-replies.js';
+import { readAcquired } from './claim-replies.js';
 import type { ForeignServer } from './foreign-server.js';
-import { ACQUIRE, HELD, RELEASE, RENEW } from './redisson-scripts.js';
+import { ACQUIRE, RELEASE, RENEW } from './redisson-scripts.js';
 import type { UnlockChannels, UnlockWait } from './unlock-channels.js';
 
 /** A claim to an `RLock` of Redisson, on one server or on a cluster. */
@@ -26,11 +27,10 @@ export class RedissonClaim implements ForeignClaim {
 
   async tryAcquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
     await this.server.connected(signal);
-    if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
     this.#call = signal;
     // An unlock that is heard from now on may have come after the answer.
     this.#wait?.ask();
-    const reply = await this.server.run(ACQUIRE, this.#keys, [this.field, leaseMs], readReply);
+    const reply = await this.server.run(ACQUIRE, this.#keys, [this.field, leaseMs], readAcquired);
     if (reply.status === 'held') this.#leave();
     return reply;
   }
@@ -69,14 +69,4 @@ export class RedissonClaim implements ForeignClaim {
 /** Where Redisson announces an unlock. On a cluster, it is in the slot of the lock. */
 export function channelOf(key: string): string {
   return `redisson_lock__channel:${key.includes('{') ? key : `{${key}}`}`;
-}
-
-/** A key without an expiry has a TTL of -1. */
-function readReply(reply: unknown): ForeignReply {
-  if (reply === HELD) return { status: 'held' };
-  return { status: 'busy', ttlMs: typeof reply === 'number' && reply >= 0 ? reply : Infinity };
-}
-
-function isOne(reply: unknown): boolean {
-  return reply === 1;
 }

@@ -1,14 +1,12 @@
-import { foreignScript } from './foreign-server.js';
-
-/** What the script to acquire replies where this owner has the lock. Otherwise it replies with the TTL of the key. */
-export const HELD = -3;
+import { scriptOf } from '../redis/script/script.js';
+import { HELD } from './claim-replies.js';
 
 /**
  * The scripts for a lock that is a hash with one field: its name says which thread of which application holds it, its
  * value how often that thread has entered it. An owner of ours is a thread that enters once. All of them may be executed
  * twice, or late.
  */
-export const ACQUIRE = foreignScript(
+export const ACQUIRE = scriptOf(
   'redissonAcquire',
   `
 local ttl = redis.call('pttl', KEYS[1])
@@ -24,7 +22,7 @@ return ${HELD}
 );
 
 /** Never makes the lease shorter: a renewal that comes late cuts nothing. */
-export const RENEW = foreignScript(
+export const RENEW = scriptOf(
   'redissonRenew',
   `
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
@@ -44,7 +42,7 @@ return 1
  * Where the lock has to stay for a time, it stays under another field. So no late command of its owner changes it, and
  * the same release, sent again, finds that it was executed.
  */
-export const RELEASE = foreignScript(
+export const RELEASE = scriptOf(
   'redissonRelease',
   `
 local kept = ARGV[1] .. ':kept'

@@ -84,6 +84,11 @@ export function readWatchReply(reply: unknown, clientId: string): WatchReply {
   return seen ? { isFree: false, ttlMs, seen } : { isFree: false, ttlMs };
 }
 
+/** Whether a script has done what it was asked to do, or has found what it was asked for. */
+export function isOne(reply: unknown): boolean {
+  return reply === 1;
+}
+
 /** Whether a script that passes locks on has done what it was asked to do. */
 export function isDone(reply: unknown): boolean {
   return reply === 1 || reply === 3;

@@ -43,6 +43,7 @@ import {
   hasMore,
   type InspectReply,
   isDone,
+  isOne,
   readAcquireReply,
   readRotateReply,
   readState,
@@ -313,8 +314,4 @@ export class RedisLockStore implements LockStore {
     const lock = this.#keys.lock(resource);
     return [lock, waitersOf(lock), this.#keys.fence(lock)];
   }
-}
-
-function isOne(reply: unknown): boolean {
-  return reply === 1;
 }

@@ -10,11 +10,11 @@ import { quote } from '../util/quoted.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
 /** @throws InvalidLockOptionsError if a lease that is used again was acquired without the lock of the other library */
-export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLock): void {
-  if (foreign?.lock === lock && foreign.key === key) return;
+export function checkHasForeign(hold: Hold, also: AlsoLock): void {
+  if (hasForeign(hold, also)) return;
   throw new InvalidLockOptionsError(
-    `${quoteResource(owner.resource)} is held already, by this async context or by its database transaction, without ` +
-      `the lock of ${lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
+    `${quoteResource(hold.owner.resource)} is held already, by this async context or by its database transaction, without ` +
+      `the lock of ${also.lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
     'alsoLock',
   );
 }
@@ -25,14 +25,19 @@ export function checkHasForeign({ owner, foreign }: Hold, { lock, key }: AlsoLoc
  */
 export function checkIsNotOwn(
   resource: string,
-  { lock, key }: AlsoLock,
+  also: AlsoLock,
   context: LockContext,
   transaction?: Pick<LockContext, 'find'>,
 ): void {
-  const isSame = ({ foreign }: Hold): boolean => foreign?.lock === lock && foreign.key === key;
+  const isSame = (hold: Hold): boolean => hasForeign(hold, also);
   const own = context.find(isSame) ?? transaction?.find(isSame);
-  if (own)
-    throw LockReentryError.waitingForOwnForeign(resource, own.owner.resource, `${quote(key)} of ${lock.library}`);
+  if (!own) return;
+  const name = `${quote(also.key)} of ${also.lock.library}`;
+  throw LockReentryError.waitingForOwnForeign(resource, own.owner.resource, name);
+}
+
+function hasForeign({ foreign }: Hold, { lock, key }: AlsoLock): boolean {
+  return foreign?.lock === lock && foreign.key === key;
 }
 
 /** @throws InvalidLockOptionsError if a call for several resources would wait for the foreign lock of one of them */

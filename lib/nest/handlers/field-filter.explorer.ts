@@ -1,13 +1,13 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
+import { isObject } from '../../core/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf } from '../request/known-handlers.js';
+import type { InstanceWrapper } from '../prototype-of.js';
 import { runsForFields, schemasWith } from './graphql-schemas.js';
 import { methodsLockedBy } from './handler-locks.js';
 import { answersLockErrors, hasGlobalLockFilter } from './lock-filters.js';
 import { maskLockErrors } from './mask-lock-errors.js';
-
-type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Warns of locked field resolvers of GraphQL whose lock errors a filter should answer, but does not: Nest runs filters
@@ -64,8 +64,4 @@ function showsErrors(module: InstanceWrapper['host'], providers: InstanceWrapper
   return schemasWith(module?.metatype, providers).some(
     (schema) => !runsForFields(schema, 'filters') && schema.transformSchema !== maskLockErrors,
   );
-}
-
-function isObject(value: unknown): value is object {
-  return value !== null && typeof value === 'object';
 }

@@ -65,7 +65,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     this.#log(exception, answer, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
     // Nest passes on what a filter throws here, and a GraphQL server answers with it.
-    if (type === 'graphql') throw graphqlError(exception);
+    if (type === 'graphql') throw graphqlError(exception, answer);
     const data = { status: 'error', message: answer.message, code: exception.code, ...retryOf(answer) };
     if (type === 'ws') return answerWs(host, data);
     const call = grpcCallOf(host);

@@ -12,11 +12,10 @@ import {
   ON_GATEWAYS,
 } from '../request/known-handlers.js';
 import { describeMethod } from '../decorators/method.js';
+import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
 import { DEFAULT_NAME } from '../tokens.js';
 
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
-
-type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held.
@@ -42,10 +41,10 @@ export class LockHandlerExplorer implements OnModuleInit {
     for (const wrapper of this.#discovery.getProviders()) this.#checkClass(wrapper, ANYWHERE);
   }
 
-  #checkClass({ instance, metatype, host }: InstanceWrapper, known: readonly string[]): void {
-    const prototype: unknown = isObject(instance) ? Object.getPrototypeOf(instance) : metatype?.prototype;
-    if (!isObject(prototype)) return;
-    for (const name of lockedHandlersOf(prototype)) this.#check(prototype, name, known, host?.metatype);
+  #checkClass(wrapper: InstanceWrapper, known: readonly string[]): void {
+    const prototype = prototypeOf(wrapper);
+    if (!prototype) return;
+    for (const name of lockedHandlersOf(prototype)) this.#check(prototype, name, known, wrapper.host?.metatype);
   }
 
   #check(prototype: object, name: string | symbol, known: readonly string[], module: unknown): void {
@@ -103,8 +102,4 @@ export class LockHandlerExplorer implements OnModuleInit {
 
 function neverRuns(where: string, why: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(`${where} has @LockHandler, which would never run: ${why}.`, 'decorator');
-}
-
-function isObject(value: unknown): value is object {
-  return value !== null && typeof value === 'object';
 }

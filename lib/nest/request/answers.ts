@@ -83,8 +83,7 @@ export function retryOf({ retryAfterMs }: Answer): { retryAfterMs?: number } {
  * Returns the error that a GraphQL server answers with. Such servers take `extensions` from any error, so the package
  * needs no class of theirs.
  */
-export function graphqlError(cause: LockError): Error {
-  const answer = answerTo(cause);
+export function graphqlError(cause: LockError, answer = answerTo(cause)): Error {
   const error = new Error(answer.message, { cause });
   // Apollo may show the stack to the client. What is ours in it is of no use there.
   error.stack = `${error.name}: ${answer.message}`;

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { isObject } from '../../core/util/objects.js';
 import { grpcCallOf } from './grpc-call.js';
 
 /** The part of a Node.js response that is needed here. */
@@ -102,8 +103,4 @@ function candidates(context: Loose): readonly unknown[] {
 
 function isConnection(value: unknown): value is Connection {
   return isObject(value) && typeof (value as Connection).once === 'function';
-}
-
-function isObject(value: unknown): value is object {
-  return value !== null && typeof value === 'object';
 }

@@ -1,10 +1,9 @@
 import type { OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
+import { prototypeOf } from '../prototype-of.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { libraryOfMethod } from './known-transactions.js';
 import { lockedMethodsOf, methodAbove, wrongOrder } from './transaction-order.js';
-
-type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Refuses locked methods with a known `@Transactional()` above the lock. One explorer for each lock service. What it
@@ -42,10 +41,4 @@ export class TransactionOrderExplorer implements OnModuleInit {
       if (library) throw wrongOrder(locked, library);
     }
   }
-}
-
-function prototypeOf({ instance, metatype }: InstanceWrapper): object | undefined {
-  const prototype: unknown =
-    instance !== null && typeof instance === 'object' ? Object.getPrototypeOf(instance) : metatype?.prototype;
-  return prototype !== null && typeof prototype === 'object' ? prototype : undefined;
 }

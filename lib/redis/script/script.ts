@@ -57,5 +57,10 @@ export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFl
   const lua = SCRIPT_TEXTS[name];
   // Every command reads these objects: with all properties present, they have one shape.
   const { mayGrant, durable } = flags;
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), mayGrant, durable };
+  return { ...scriptOf(name, lua), mayGrant, durable };
+}
+
+/** A script that is not in lua/. */
+export function scriptOf(name: string, lua: string): Script {
+  return { name, lua, sha: createHash('sha1').update(lua).digest('hex') };
 }

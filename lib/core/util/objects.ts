@@ -1,0 +1,3 @@
+export function isObject(value: unknown): value is object {
+  return value !== null && typeof value === 'object';
+}

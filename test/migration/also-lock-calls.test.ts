@@ -5,8 +5,9 @@ import type { ForeignClaim, ForeignLock } from '../../lib/core/api/foreign-lock.
 import { LockReentryError } from '../../lib/core/api/lease-errors.js';
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
 import { TransactionScope } from '../../lib/nest/transactions/transaction-scope.js';
-import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
-import { type Instance, LockWorld } from '../support/world/lock-world.js';
+import { fakeForeignLock, type FakeForeignServer } from '../support/world/fake-foreign-lock.js';
+import { useForeignWorld } from './foreign-world.js';
+import { type Instance, type LockWorld } from '../support/world/lock-world.js';
 import { track } from '../support/expect/tracked.js';
 
 describe('calls that also take the lock of another library', () => {
@@ -15,12 +16,7 @@ describe('calls that also take the lock of another library', () => {
   let a: Instance;
   let options: LockOptions;
 
-  beforeEach(() => {
-    world = new LockWorld();
-    server = new FakeForeignServer(world.clock);
-    a = world.instance('a');
-    options = { alsoLock: fakeForeignLock(server) };
-  });
+  useForeignWorld({}, (here) => ({ world, server, a, options } = here));
 
   /** The same lock, whose claims the test changes. */
   const withClaims = (change: (claim: ForeignClaim) => ForeignClaim, wakesUp = false): ForeignLock => {

@@ -1,7 +1,8 @@
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
 import { track } from '../support/expect/tracked.js';
-import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
-import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
+import { type FakeForeignServer } from '../support/world/fake-foreign-lock.js';
+import { ourOwnerIn, useForeignWorld } from './foreign-world.js';
+import { eventsOf, type Instance, type LockWorld } from '../support/world/lock-world.js';
 import { failing, lostOnTheWay } from '../support/world/scripted-store.js';
 
 describe('a lease with the lock of another library', () => {
@@ -10,14 +11,9 @@ describe('a lease with the lock of another library', () => {
   let a: Instance;
   let options: LockOptions;
 
-  beforeEach(() => {
-    world = new LockWorld();
-    server = new FakeForeignServer(world.clock);
-    a = world.instance('a');
-    options = { alsoLock: fakeForeignLock(server), leaseMs: 3_000 };
-  });
+  useForeignWorld({ leaseMs: 3_000 }, (here) => ({ world, server, a, options } = here));
 
-  const ourOwner = (resource = 'stock') => world.server.locks.get(resource)?.members()[0]?.owner;
+  const ourOwner = (resource = 'stock') => ourOwnerIn(world, resource);
 
   it('is renewed in both, by one watchdog', async () => {
     const lease = await a.locks.acquire('stock', options);
@@ -225,14 +221,9 @@ describe('faults while both are acquired', () => {
   let a: Instance;
   let options: LockOptions;
 
-  beforeEach(() => {
-    world = new LockWorld();
-    server = new FakeForeignServer(world.clock);
-    a = world.instance('a');
-    options = { alsoLock: fakeForeignLock(server), leaseMs: 3_000, waitMs: 1_500 };
-  });
+  useForeignWorld({ leaseMs: 3_000, waitMs: 1_500 }, (here) => ({ world, server, a, options } = here));
 
-  const ourOwner = () => world.server.locks.get('stock')?.members()[0]?.owner;
+  const ourOwner = () => ourOwnerIn(world, 'stock');
 
   it('asks again after a failure, with the same owner value', async () => {
     server.troubles.acquire.push({ failure: 'notExecuted' }, { failure: 'unknown', isExecuted: true });

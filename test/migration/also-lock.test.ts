@@ -2,8 +2,9 @@ import { InvalidLockOptionsError, LockBusyError, LockTimeoutError } from '../../
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
 import { encodeLeases } from '../../lib/core/lease/transfer-text.js';
 import { TransactionScope } from '../../lib/nest/transactions/transaction-scope.js';
-import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
-import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
+import { fakeForeignLock, type FakeForeignServer } from '../support/world/fake-foreign-lock.js';
+import { ourOwnerIn, useForeignWorld } from './foreign-world.js';
+import { eventsOf, type Instance, type LockWorld } from '../support/world/lock-world.js';
 import { track } from '../support/expect/tracked.js';
 
 describe('a call that also takes the lock of another library', () => {
@@ -12,14 +13,9 @@ describe('a call that also takes the lock of another library', () => {
   let a: Instance;
   let options: LockOptions;
 
-  beforeEach(() => {
-    world = new LockWorld();
-    server = new FakeForeignServer(world.clock);
-    a = world.instance('a');
-    options = { alsoLock: fakeForeignLock(server) };
-  });
+  useForeignWorld({}, (here) => ({ world, server, a, options } = here));
 
-  const ourOwner = (resource: string) => world.server.locks.get(resource)?.members()[0]?.owner;
+  const ourOwner = (resource: string) => ourOwnerIn(world, resource);
 
   it('has both, ours first, and tells of one lease', async () => {
     const lease = await a.locks.acquire('stock', options);

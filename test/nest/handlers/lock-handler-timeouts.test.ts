@@ -8,13 +8,13 @@ import {
   type NestInterceptor,
   Param,
   type PipeTransform,
-  RequestTimeoutException,
   UseInterceptors,
 } from '@nestjs/common';
-import { defer, type Observable, raceWith, retry, switchMap, throwError } from 'rxjs';
+import { type Observable, retry } from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { PLATFORMS } from '../nest-apps.js';
+import { timeoutInterceptor } from '../timeout-interceptor.js';
 import { useHandlerShop } from './handler-shop.js';
 import { gate } from '../../support/expect/tracked.js';
 
@@ -23,14 +23,7 @@ let mayEnd = gate();
 let mayPass = gate();
 let events: string[] = [];
 
-/** The TimeoutInterceptor of Nest's documentation, with a time that the test ends. */
-@Injectable()
-class TimeoutInterceptor implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const timeout = defer(() => timeIsUp.opened).pipe(switchMap(() => throwError(() => new RequestTimeoutException())));
-    return next.handle().pipe(raceWith(timeout));
-  }
-}
+const TimeoutInterceptor = timeoutInterceptor(() => timeIsUp.opened);
 
 @Injectable()
 class RetryInterceptor implements NestInterceptor {

@@ -1,40 +1,29 @@
 import {
   Body,
-  type CallHandler,
   Controller,
   type ExecutionContext,
   Get,
   type INestApplication,
   Inject,
-  Injectable,
-  type NestInterceptor,
   Param,
   Post,
-  RequestTimeoutException,
   UploadedFile,
   UseInterceptors,
   Version,
   VersioningType,
 } from '@nestjs/common';
 import { FileInterceptor } from '@nestjs/platform-express';
-import { defer, type Observable, raceWith, switchMap, throwError } from 'rxjs';
 import { DistributedLock, key, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
 import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { timeoutInterceptor } from '../timeout-interceptor.js';
 
 let timeIsUp = gate();
 let mayEnd = gate();
 let events: string[] = [];
 
-/** The TimeoutInterceptor of Nest's documentation, with a time that the test ends. */
-@Injectable()
-class TimeoutInterceptor implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const timeout = defer(() => timeIsUp.opened).pipe(switchMap(() => throwError(() => new RequestTimeoutException())));
-    return next.handle().pipe(raceWith(timeout));
-  }
-}
+const TimeoutInterceptor = timeoutInterceptor(() => timeIsUp.opened);
 
 interface Upload {
   readonly originalname: string;

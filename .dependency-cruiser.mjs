@@ -4,7 +4,8 @@
  */
 
 const API = ['core/api', 'core/util'];
-const STORE = [...API, 'core/store'];
+const EVENTS = [...API, 'core/events'];
+const STORE = [...EVENTS, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
@@ -22,7 +23,8 @@ const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 export const ROOMS = {
   'core/util': { rooms: [], why: 'Time, chance and waiting know nothing about locks.' },
   'core/api': { rooms: ['core/util'], why: 'What users name depends on nothing that does the work.' },
-  'core/store': { rooms: API, why: 'The ports to a store do not know who asks.' },
+  'core/events': { rooms: API, why: 'What is reported does not know what reports it, or who listens.' },
+  'core/store': { rooms: EVENTS, why: 'The ports to a store do not know who asks.' },
   'core/holding': { rooms: STORE, why: 'What this process holds does not know how it was acquired.' },
   'core/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },

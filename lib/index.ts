@@ -116,6 +116,7 @@ export {
 } from './core/api/lease-errors.js';
 
 // Events, and what an operator sees and does
-export type { LockEvent, LockObserver } from './core/api/events.js';
+export type { LockEvent } from './core/events/events.js';
+export type { LockObserver } from './core/events/observers.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
 export type { ForceReleaseOptions, ListOptions } from './core/operators.js';

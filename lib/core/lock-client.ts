@@ -12,7 +12,7 @@ import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
-import { type LockObserver, LockObservers } from './api/events.js';
+import { type LockObserver, LockObservers } from './events/observers.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Leadership } from './leader/leadership.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';

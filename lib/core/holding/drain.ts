@@ -1,4 +1,4 @@
-import type { LockObservers } from '../api/events.js';
+import type { LockObservers } from '../events/observers.js';
 import type { Clock } from '../util/clock.js';
 import type { ActiveHolds } from './active-holds.js';
 

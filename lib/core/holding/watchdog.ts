@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { LockObservers } from '../api/events.js';
+import type { LockObservers } from '../events/observers.js';
 import { asStoreError, type LockStore } from '../store/lock-store.js';
 import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 

@@ -1,7 +1,7 @@
 import { isAbortedBy } from '../util/signals.js';
 import type { CampaignCallbacks } from './campaign-options.js';
 import type { Clock } from '../util/clock.js';
-import type { LockObservers } from '../api/events.js';
+import type { LockObservers } from '../events/observers.js';
 import type { LeaderTerm } from './leader-term.js';
 import type { DemotionReason } from './leadership.js';
 

@@ -1,7 +1,7 @@
 import type { ActiveHolds } from '../holding/active-holds.js';
 import { callSiteOf, type Origin, recordOrigin } from '../util/call-site.js';
 import type { Clock, Timer } from '../util/clock.js';
-import type { LockObservers } from '../api/events.js';
+import type { LockObservers } from '../events/observers.js';
 import type { Hold } from '../holding/hold.js';
 import type { Watchdog } from '../holding/watchdog.js';
 

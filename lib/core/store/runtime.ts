@@ -1,4 +1,4 @@
-import type { LockObservers } from '../api/events.js';
+import type { LockObservers } from '../events/observers.js';
 import type { LockDefaults } from '../api/lock-options.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';

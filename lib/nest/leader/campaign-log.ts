@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import type { LockEventOf } from '../../core/api/events.js';
+import type { LockEventOf } from '../../core/events/events.js';
 import type { LockClient } from '../../core/lock-client.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { loggerOf } from '../log/logger-of.js';

@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, quoteResource } from '../../core/api/errors.js';
-import type { LockEvent, LockEventOf, LockObservers } from '../../core/api/events.js';
+import type { LockEvent, LockEventOf } from '../../core/events/events.js';
+import type { LockObservers } from '../../core/events/observers.js';
 import { nameHolders } from '../../core/api/seen-holders.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';

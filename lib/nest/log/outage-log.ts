@@ -1,5 +1,6 @@
 import type { LockError } from '../../core/api/errors.js';
-import type { LockEventOf, LockObservers } from '../../core/api/events.js';
+import type { LockEventOf } from '../../core/events/events.js';
+import type { LockObservers } from '../../core/events/observers.js';
 import type { Clock } from '../../core/util/clock.js';
 import { isMintedByStore } from '../../core/store/fencing-token.js';
 import { LockStoreError } from '../../core/store/lock-store.js';

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { LockObserver } from '../../core/api/events.js';
+import type { LockObserver } from '../../core/events/observers.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';

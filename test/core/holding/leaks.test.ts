@@ -1,5 +1,5 @@
 import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
-import { LockObservers } from '../../../lib/core/api/events.js';
+import { LockObservers } from '../../../lib/core/events/observers.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';
 import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
 import { FakeClock } from '../../support/world/fake-clock.js';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { SingletonCron, type SingletonCronOptions } from '../../../lib/nest/schedule/singleton-cron.decorator.js';

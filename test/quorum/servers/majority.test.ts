@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { useQuorum, useServers } from '../../support/redis/quorum-servers.js';

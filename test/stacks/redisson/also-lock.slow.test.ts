@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { LockBusyError } from '../../../lib/core/api/errors.js';
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import type { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { redisson } from '../../../lib/migration/redisson.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../lib/core/util/clock.js';
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';

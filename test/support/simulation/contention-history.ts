@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Hold } from '../../../lib/core/holding/hold.js';
 import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';

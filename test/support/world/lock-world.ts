@@ -1,4 +1,4 @@
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';

@@ -1,4 +1,4 @@
-import type { LockEvent } from '../../../lib/core/api/events.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 import { failing } from '../../support/world/scripted-store.js';

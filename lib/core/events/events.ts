@@ -1,8 +1,7 @@
-import { inRootContext } from '../util/async-contexts.js';
-import type { LockError } from './errors.js';
-import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from './lease-errors.js';
-import type { LockMode } from './lock-options.js';
-import type { SeenHolder } from './seen-holders.js';
+import type { LockError } from '../api/errors.js';
+import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/lease-errors.js';
+import type { LockMode } from '../api/lock-options.js';
+import type { SeenHolder } from '../api/seen-holders.js';
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
@@ -123,63 +122,7 @@ export type LockEvent =
    */
   | { type: 'drained'; resources: readonly string[]; waitedMs: number };
 
-/**
- * Listens to lock events. Its errors and rejections are ignored, so an observer can never break a lock. It runs outside
- * the async context of any request: your `AsyncLocalStorage` has no store there.
- */
-export type LockObserver = (event: LockEvent) => void;
-
-type LockEventType = LockEvent['type'];
+export type LockEventType = LockEvent['type'];
 
 /** The events of some types. */
 export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
-
-/** The observers, in the order they were added. */
-export class LockObservers {
-  /** Each observer with the event types it wants; `undefined`: all types. */
-  readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
-  /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
-  #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
-
-  constructor(observers: Iterable<LockObserver> = []) {
-    for (const observer of observers) this.add(observer);
-  }
-
-  /**
-   * Adds an observer of all events, or of some types.
-   *
-   * @returns a function that removes it
-   */
-  add<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void {
-    // It is called with these types only.
-    const each = observer as LockObserver;
-    this.#observers.set(each, types);
-    this.#findWanted();
-    return () => {
-      this.#observers.delete(each);
-      this.#findWanted();
-    };
-  }
-
-  emit(event: LockEvent): void {
-    if (this.#wanted === 'all' || this.#wanted.has(event.type)) inRootContext(this.#tell, this, event);
-  }
-
-  #tell(event: LockEvent): void {
-    for (const [observer, types] of this.#observers) {
-      if (types && !types.includes(event.type)) continue;
-      try {
-        const result: unknown = observer(event);
-        // TypeScript accepts an async function here.
-        if (result instanceof Promise) result.catch(() => {});
-      } catch {
-        // See LockObserver.
-      }
-    }
-  }
-
-  #findWanted(): void {
-    const types = [...this.#observers.values()];
-    this.#wanted = types.includes(undefined) ? 'all' : new Set(types.flatMap((some) => some ?? []));
-  }
-}

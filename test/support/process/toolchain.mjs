@@ -1,5 +1,7 @@
-// Finds programs that a test needs, or installs them where that needs no question: as root with apt-get (CI, containers).
+// Finds programs that a test needs, or installs them with apt-get where that needs no question: as root, or by a sudo that asks for
+// no password (CI, containers).
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 
 /**
  * @typedef {object} Tool
@@ -7,6 +9,7 @@ import { spawnSync } from 'node:child_process';
  * @property {string[]} programs any of these will do
  * @property {string} flag with which they do nothing
  * @property {string[]} packages of Debian
+ * @property {string} [service] which its package would start, and which no test wants
  * @property {string[]} otherwise how to install it elsewhere, a line each
  */
 
@@ -70,6 +73,19 @@ export const MARIADB = {
   otherwise: ['macOS           brew install mariadb'],
 };
 
+/** Its package recommends an exporter that listens on every interface: nothing that is recommended is installed. @type {Tool} */
+export const PROMETHEUS = {
+  name: 'Prometheus',
+  programs: ['prometheus'],
+  flag: '--version',
+  packages: ['prometheus'],
+  service: 'prometheus',
+  otherwise: ['macOS           brew install prometheus'],
+};
+
+/** @type {Tool} */
+export const PROMTOOL = { ...PROMETHEUS, name: 'promtool', programs: ['promtool'] };
+
 /**
  * Gives the program to use for each tool, in their order.
  * @param {Tool[]} tools
@@ -78,33 +94,42 @@ export const MARIADB = {
  * @throws Error that says what is missing and how to install it
  */
 export function findTools(tools, env = process.env) {
-  const works = (program, flag) => spawnSync(program, [flag], { stdio: 'ignore', env }).status === 0;
+  const works = (program, ...args) => spawnSync(program, args, { stdio: 'ignore', env }).status === 0;
   const find = ({ programs, flag }) => programs.find((program) => works(program, flag));
-  if (!tools.every(find) && process.getuid?.() === 0 && works('apt-get', '--version')) {
-    install(
-      tools.flatMap(({ packages }) => packages),
-      env,
-    );
+  if (!tools.every(find) && works('apt-get', '--version')) {
+    const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+    if (asRoot.length === 0 || works(...asRoot, 'true')) install(tools, asRoot, env);
   }
   const missing = tools.filter((tool) => !find(tool));
   if (missing.length === 0) return tools.map(find);
   throw new Error(
     [
       `Not found: ${missing.map(({ name }) => name).join(' and ')}. To install:`,
-      `  Debian, Ubuntu  sudo apt-get install ${missing.flatMap(({ packages }) => packages).join(' ')}`,
-      ...missing.flatMap(({ otherwise }) => otherwise.map((line) => `  ${line}`)),
+      `  Debian, Ubuntu  sudo apt-get install ${packagesOf(missing).join(' ')}`,
+      ...new Set(missing.flatMap(({ otherwise }) => otherwise.map((line) => `  ${line}`))),
     ].join('\n'),
   );
 }
 
-function install(packages, env) {
+function packagesOf(tools) {
+  return [...new Set(tools.flatMap(({ packages }) => packages))];
+}
+
+// What keeps a package from starting its service: sysvinit looks at RUNLEVEL, systemd at SYSTEMD_OFFLINE.
+const APT_ENV = ['DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'SYSTEMD_OFFLINE=1'];
+
+function install(tools, asRoot, env) {
+  const packages = packagesOf(tools);
   console.log(`Installing ${packages.join(', ')} with apt-get`);
-  const aptGet = (...args) =>
-    spawnSync('apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
-    }).status === 0;
-  const succeeded = aptGet('install', '-y', ...packages);
+  const run = (...command) => {
+    const [program, ...args] = [...asRoot, ...command];
+    return spawnSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
+  };
+  const services = [...new Set(tools.flatMap(({ service }) => service ?? []))];
+  const args = services.length > 0 ? ['--no-install-recommends'] : [];
+  const installPackages = () => run('env', ...APT_ENV, 'apt-get', 'install', '-y', ...args, ...packages);
   // The package lists may be missing or out of date.
-  if (!succeeded && aptGet('update')) aptGet('install', '-y', ...packages);
+  if (!installPackages() && run('env', ...APT_ENV, 'apt-get', 'update')) installPackages();
+  // Not now, and not after the next start of the machine.
+  if (existsSync('/run/systemd/system')) for (const service of services) run('systemctl', 'disable', '--now', service);
 }

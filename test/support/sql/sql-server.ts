@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { findTools, MARIADB, POSTGRES } from '../process/toolchain.mjs';
+import { PipedServer } from '../server/piped-server.js';
 
 export interface SqlServer {
   readonly url: string;
@@ -78,17 +78,6 @@ export function startMariadb(): Promise<SqlServer> {
 const READY_MS = 30_000;
 const PORT_ATTEMPTS = 5;
 
-/**
- * Its standard input is a pipe to the process of the test. The pipe closes when that process ends, whatever ended it, and then the
- * server is killed and its folder removed.
- */
-const UNTIL_THE_PIPE_CLOSES = `
-  folder="$1"; shift
-  "$@" & server=$!
-  cat > /dev/null
-  kill -QUIT $server; for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $server || break; sleep 0.2; done
-  kill -KILL $server; wait $server; rm -rf "$folder"`;
-
 async function start(kind: Kind): Promise<SqlServer> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -108,28 +97,14 @@ async function startOn(port: number, { program, url, user, prepare, args, ready 
   const prepared = spawnSync(first, rest, { encoding: 'utf8', cwd: folder, ...user });
   if (prepared.status !== 0) throw new Error(`${first} failed: ${prepared.error ?? prepared.stdout + prepared.stderr}`);
 
-  const logFile = join(folder, 'log');
-  const log = openSync(logFile, 'w');
-  const child = spawn('sh', ['-c', UNTIL_THE_PIPE_CLOSES, 'sh', folder, program, ...args(data, port)], {
-    stdio: ['pipe', log, log],
-    cwd: folder,
-    detached: true, // Ctrl-C in a terminal goes to the whole group
-    ...user,
-  });
-  closeSync(log);
-  const exited = once(child, 'exit');
-  const stop = async () => {
-    child.stdin!.end();
-    await exited;
-  };
-  const isReady = () => ready.test(readFileSync(logFile, 'utf8'));
-  for (const deadline = Date.now() + READY_MS; !isReady(); await sleep(20)) {
-    const text = readFileSync(logFile, 'utf8');
+  const server = new PipedServer({ command: [program, ...args(data, port)], folder, signal: 'QUIT', user });
+  for (const deadline = Date.now() + READY_MS; !ready.test(server.log); await sleep(20)) {
+    const text = server.log;
     if (Date.now() < deadline && !/already in use|shutting down|Aborting/i.test(text)) continue;
-    await stop();
+    await server.stop();
     throw new Error(`${program} on port ${port} is not ready. Its log:\n${text}`);
   }
-  return { url: url(port), stop };
+  return { url: url(port), stop: () => server.stop() };
 }
 
 function userNamed(name: string): { uid: number; gid: number } {

@@ -68,6 +68,20 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'The locks of other libraries implement a port of core, and know no feature that takes them.',
   },
+  telemetry: {
+    rooms: EVENTS,
+    why: 'What is measured, by any package. It knows events, and nothing that does the work.',
+  },
+  'telemetry/open-telemetry': {
+    rooms: [...EVENTS, 'telemetry'],
+    packages: ['@opentelemetry/api'],
+    why: 'The only room that needs @opentelemetry/api.',
+  },
+  'telemetry/prom-client': {
+    rooms: [...EVENTS, 'telemetry'],
+    packages: ['prom-client'],
+    why: 'The only room that needs prom-client.',
+  },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },

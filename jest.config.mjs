@@ -15,7 +15,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-redis-lock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-lock/(schedule|migration)$': '<rootDir>/lib/$1.ts',
+    '^nestjs-redis-lock/(schedule|migration|telemetry|prom-client)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
@@ -39,7 +39,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{core,memory,migration,quorum,redis,scripts,support,tools}'),
+      testsIn('test/{core,memory,migration,quorum,redis,scripts,support,telemetry,tools}'),
       ...WITH_SERVERS.map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

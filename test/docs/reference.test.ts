@@ -32,6 +32,8 @@ describe('the generated reference', () => {
     const found = { options: new Map([['X', [option]]]), errors: [error], events: [event], uncovered: ['Y.leaseMs'] };
     expect(gapsIn(found, [{ kind: 'options' }, { kind: 'errors' }])).toEqual([
       'no page lists the events',
+      'no page lists the metrics',
+      'no page lists the attributes',
       'no table has the option Y.leaseMs',
       'X waitMs says nothing of "allowed"',
       'X waitMs says nothing of "default"',

@@ -6,6 +6,8 @@ const OURS = {
   'nestjs-redis-lock': 'lib/index.ts',
   'nestjs-redis-lock/schedule': 'lib/schedule.ts',
   'nestjs-redis-lock/migration': 'lib/migration.ts',
+  'nestjs-redis-lock/telemetry': 'lib/telemetry.ts',
+  'nestjs-redis-lock/prom-client': 'lib/prom-client.ts',
 };
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);

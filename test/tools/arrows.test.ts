@@ -7,7 +7,16 @@ import config, { ROOMS } from '../../.dependency-cruiser.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const rooms = Object.keys(ROOMS);
-const PACKAGES = ['ioredis', '@nestjs/common', '@nestjs/core', '@nestjs/schedule', 'reflect-metadata', 'rxjs'];
+const PACKAGES = [
+  'ioredis',
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/schedule',
+  '@opentelemetry/api',
+  'prom-client',
+  'reflect-metadata',
+  'rxjs',
+];
 
 interface Violation {
   readonly from: string;

@@ -20,6 +20,8 @@ const names = reportApi({
     '.': join(root, 'lib/index.ts'),
     './schedule': join(root, 'lib/schedule.ts'),
     './migration': join(root, 'lib/migration.ts'),
+    './telemetry': join(root, 'lib/telemetry.ts'),
+    './prom-client': join(root, 'lib/prom-client.ts'),
   },
   tsconfig: join(root, 'tsconfig.esm.json'),
 });

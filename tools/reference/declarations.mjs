@@ -6,7 +6,7 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
 /** The entry points of the package. */
-const ENTRIES = ['index', 'schedule', 'migration'];
+const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client'];
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 
@@ -42,6 +42,7 @@ export function readDeclarations(queries) {
     errors: readErrors(),
     events: readEvents(),
     reasonsOf: (name) => unionMembers(name).map(({ node, text }) => ({ name: node.literal.text, text })),
+    membersOf: (name) => enumMembers(name),
     uncovered: uncoveredOptions(),
   };
 
@@ -184,6 +185,16 @@ export function readDeclarations(queries) {
     });
   }
 
+  /** The members of an exported enum. */
+  function enumMembers(name) {
+    const [declaration] = exported.get(name)?.declarations ?? [];
+    if (!declaration || !ts.isEnumDeclaration(declaration)) throw new Error(`${name} is no exported enum`);
+    return declaration.members.map((member) => ({
+      value: checker.getConstantValue(member),
+      text: textOf(checker.getSymbolAtLocation(member.name)),
+    }));
+  }
+
   /** Options of exported types that no table has. */
   function uncoveredOptions() {
     const types = [...exported].filter(([name]) => /(Options|Extras|Callbacks)$/.test(name));
@@ -202,12 +213,13 @@ function createProgram(queries) {
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const host = ts.createCompilerHost(options);
   const { fileExists, getSourceFile } = host;
-  const imports = ENTRIES.map((entry) => `import type * as ${entry} from './${entry}.js';`);
+  const spaceOf = (entry) => entry.replaceAll('-', '_');
+  const imports = ENTRIES.map((entry) => `import type * as ${spaceOf(entry)} from './${entry}.js';`);
   const names = ENTRIES.map((entry) => namesOf(getSourceFile.call(host, join(LIB, `${entry}.ts`), 99)));
   const qualified = (query) =>
     query.replace(/(?<![.\w'"])[A-Za-z]\w*/g, (name) => {
       const entry = ENTRIES.find((_, index) => names[index].has(name));
-      return entry === undefined ? name : `${entry}.${name}`;
+      return entry === undefined ? name : `${spaceOf(entry)}.${name}`;
     });
   const tables = queries.map((query, index) => `  table${index}: ${qualified(query)};`);
   const text = [...imports, 'export interface Tables {', ...tables, '}', ''].join('\n');

@@ -1,7 +1,7 @@
 // npm run docs:reference   writes the tables of docs/reference anew, from the declarations of lib/
 //
-// A table stands between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`, `events`
-// and `reasons`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
+// A table stands between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`, `events`,
+// `reasons`, `metrics` and `attributes`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
 // `@see docs/guide/waiting.md#an-anchor`.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -9,9 +9,11 @@ import { pathToFileURL } from 'node:url';
 import GithubSlugger from 'github-slugger';
 import { format, resolveConfig } from 'prettier';
 import { readDeclarations, ROOT } from './declarations.mjs';
+import { readMetrics } from './metrics.mjs';
 
 const FOLDER = join(ROOT, 'docs/reference');
-const TABLE = /<!-- generated: (options|errors|events|reasons) ?(.*?) -->\n[^]*?<!-- end -->/g;
+const KINDS = { histogram: 'histogram', counter: 'counter', upDownCounter: 'up-down counter', gauge: 'gauge' };
+const TABLE = /<!-- generated: (options|errors|events|reasons|metrics|attributes) ?(.*?) -->\n[^]*?<!-- end -->/g;
 
 /** The pages as they should be, and what the declarations leave out. */
 export async function generateReference() {
@@ -20,10 +22,13 @@ export async function generateReference() {
     .map((name) => ({ path: join(FOLDER, name), text: readFileSync(join(FOLDER, name), 'utf8') }));
   const tables = pages.flatMap(({ text }) => [...text.matchAll(TABLE)].map(([, kind, query]) => ({ kind, query })));
   const declarations = readDeclarations(tables.flatMap(({ kind, query }) => (kind === 'options' ? [query] : [])));
+  const metrics = await readMetrics();
   const renderers = {
     options: (query) => optionsTable(declarations.options.get(query)),
     errors: () => errorsTable(declarations.errors),
     events: () => eventsTable(declarations.events),
+    metrics: () => metricsTable(metrics),
+    attributes: (query) => table(['Attribute', 'What'], declarations.membersOf(query).map(attributeRow)),
     reasons: (query) => table(['`reason`', 'When'], declarations.reasonsOf(query).map(reasonRow)),
   };
   const generated = await Promise.all(
@@ -35,7 +40,7 @@ export async function generateReference() {
       return { path, text, fresh: await format(fresh, { ...(await resolveConfig(path)), filepath: path }) };
     }),
   );
-  return { pages: generated, declarations, gaps: gapsIn(declarations, tables) };
+  return { pages: generated, declarations, metrics, gaps: gapsIn(declarations, tables) };
 }
 
 /** @returns {string[]} what a reader would miss */
@@ -44,7 +49,9 @@ export function gapsIn({ options, errors, events, uncovered }, tables) {
   const lacking = (owner, name, item, fields) =>
     fields.filter((field) => item[field] === '').map((field) => `${owner} ${name} says nothing of "${field}"`);
   return [
-    ...['errors', 'events'].filter((kind) => !kinds.has(kind)).map((kind) => `no page lists the ${kind}`),
+    ...['errors', 'events', 'metrics', 'attributes']
+      .filter((kind) => !kinds.has(kind))
+      .map((kind) => `no page lists the ${kind}`),
     ...uncovered.map((option) => `no table has the option ${option}`),
     ...[...options].flatMap(([query, list]) =>
       list.flatMap((option) => lacking(query, option.name, option, ['allowed', 'default', 'text'])),
@@ -88,6 +95,28 @@ function eventsTable(events) {
 
 function reasonRow({ name, text }) {
   return [code(`'${name}'`), text];
+}
+
+function metricsTable({ LOCK_METRICS, prometheusNameOf }) {
+  return table(
+    ['Metric', 'Prometheus', 'Kind', 'Unit', 'Attributes', 'What'],
+    Object.entries(LOCK_METRICS).map(([name, metric]) => [
+      code(name),
+      code(prometheusNameOf(name)),
+      KINDS[metric.kind],
+      code(metric.unit),
+      metric.attributes.map((attribute) => attributeOf(attribute, metric.values?.[attribute])).join(', '),
+      metric.description,
+    ]),
+  );
+}
+
+function attributeOf(name, values) {
+  return values === undefined ? code(name) : `${code(name)} (${values.map(code).join(', ')})`;
+}
+
+function attributeRow({ value, text }) {
+  return [code(value), text];
 }
 
 function table(header, rows) {

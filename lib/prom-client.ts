@@ -1,0 +1,14 @@
+/**
+ * Metrics of the locks, by prom-client. Needs `prom-client`.
+ *
+ * @module nestjs-redis-lock/prom-client
+ */
+export {
+  LOCK_METRIC_BUCKETS,
+  LOCK_METRICS,
+  LockAttribute,
+  LockMetric,
+  type LockMetricDefinition,
+  type LockMetricKind,
+  prometheusNameOf,
+} from './telemetry/names.js';

@@ -1,0 +1,14 @@
+/**
+ * Metrics of the locks, by OpenTelemetry. Needs `@opentelemetry/api`.
+ *
+ * @module nestjs-redis-lock/telemetry
+ */
+export {
+  LOCK_METRIC_BUCKETS,
+  LOCK_METRICS,
+  LockAttribute,
+  LockMetric,
+  type LockMetricDefinition,
+  type LockMetricKind,
+  prometheusNameOf,
+} from './telemetry/names.js';

@@ -186,6 +186,12 @@ export interface Stalled extends Said {
   readonly from: number;
 }
 
+/** The clock of the day, by which Redis ends leases, was set: by how much. No fault of ours does that to the machine. */
+export interface ClockSet extends Said {
+  readonly type: 'clockSet';
+  readonly byMs: number;
+}
+
 /** What nobody expects: an unhandled rejection, a warning, an error that is none of the library's. */
 export interface Crashed extends Said {
   readonly type: 'crash';
@@ -222,6 +228,7 @@ export type Entry =
   | Unanswered
   | LongScript
   | Stalled
+  | ClockSet
   | Crashed
   | Leftovers
   | StillOpen;

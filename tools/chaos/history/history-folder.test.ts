@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync } from 'node:fs';
 import { HistoryFolder, readFolder } from './history-folder.js';
 
 describe('what processes say', () => {
@@ -48,5 +48,13 @@ describe('what processes say', () => {
     folder.logOf('w1').say({ type: 'started' });
     folder[Symbol.dispose]();
     expect(existsSync(folder.path)).toBe(false);
+  });
+
+  it('stays where it is kept', () => {
+    folder.logOf('w1').say({ type: 'started' });
+    folder.keep();
+    folder[Symbol.dispose]();
+    expect(readFolder(folder.path)).toHaveLength(1);
+    rmSync(folder.path, { recursive: true });
   });
 });

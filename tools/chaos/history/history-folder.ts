@@ -10,11 +10,12 @@ import { HistoryLog, readHistory } from './history-log.js';
 
 const ENDING = '.jsonl';
 
-/** Where the processes of one world say what they do: a file for each. Gone when it is disposed of. */
+/** Where the processes of one world say what they do: a file for each. Gone when it is disposed of, unless it is kept. */
 export class HistoryFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'lock-chaos-'));
   readonly #counter = new GrantCounter();
   readonly #calledOff = atExit(() => this[Symbol.dispose]());
+  #isKept = false;
 
   /** The file of a process. */
   fileOf(process: string): string {
@@ -42,9 +43,14 @@ export class HistoryFolder implements Disposable {
     );
   }
 
+  /** It stays after the run, for the person who has to find out what happened. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
   [Symbol.dispose](): void {
     this.#calledOff();
-    rmSync(this.path, { recursive: true, force: true });
+    if (!this.#isKept) rmSync(this.path, { recursive: true, force: true });
   }
 }
 

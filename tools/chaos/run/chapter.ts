@@ -38,8 +38,8 @@ export async function play(settings: ChapterSettings): Promise<Chapter> {
   await using world = await World.start(stage.server, options);
   await inject(world, { ...plan, faults });
   await world.close(stage.settle);
-  // Waited for here: the history is gone with the world.
-  return await judge(world.historyPath, {
+  // Waited for here: the history is gone with the world, unless there is something to find in it.
+  const chapter = await judge(world.historyPath, {
     title,
     seed,
     leaseMs,
@@ -47,6 +47,9 @@ export async function play(settings: ChapterSettings): Promise<Chapter> {
     splitsVotes,
     kinds: faults.map(({ kind }) => kind),
   });
+  if (chapter.verdicts.every(({ violations }) => violations.length === 0)) return chapter;
+  world.keepHistory();
+  return { ...chapter, historyPath: world.historyPath };
 }
 
 async function judge(historyPath: string, judged: Judged): Promise<Chapter> {

@@ -1,5 +1,6 @@
 import { type Gap, gaps } from '../checkers/progress/gaps.js';
 import { BOUNDS } from '../checkers/bounds.js';
+import { ms } from '../checkers/findings.js';
 import { checkers } from '../checkers/index.js';
 import { Struck } from '../checkers/struck.js';
 import type { Verdict } from '../checkers/violation.js';
@@ -39,7 +40,11 @@ export interface Chapter {
   /** Of those that no fault of Redis fell into; 0 where all were shorter than what is noted. */
   readonly longestScriptMs: number;
   readonly leaseMs: number;
+  /** When the clock of the machine was set meanwhile, and by how much: Redis ends leases by it. */
+  readonly clockSets: readonly string[];
   readonly gaps: Readonly<Record<string, readonly Gap[]>>;
+  /** Where its history is kept, if a rule was broken. */
+  readonly historyPath?: string;
 }
 
 /** Goes through what was said, by all checkers. Of a long history that takes many seconds. */
@@ -68,6 +73,7 @@ export function judgeChapter(
     latestLossMs: latestLossMs(history),
     longestScriptMs: longestScriptMs(history),
     leaseMs,
+    clockSets: history.of('clockSet').map(({ at, byMs }) => `${ms(byMs)} at ${ms(at)}`),
     gaps: Object.fromEntries(gaps(history)),
   };
 }

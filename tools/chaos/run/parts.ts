@@ -46,16 +46,23 @@ async function playChosen(
   const chosen = known.filter(({ title }) => title.includes(chapter));
   if (chosen.length === 0) throw new Error(`No chapter has this in its title. They are: ${titlesOf(known)}`);
   const startedAt = performance.now();
-  const chapters = await playAll(chosen, lanes, ({ title, holds, losses, verdicts, faults }) => {
-    const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
-    const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
-    const seconds = Math.round((performance.now() - startedAt) / 1000);
-    tell(
-      `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
-    );
-    const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
-    for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
-  });
+  const chapters = await playAll(
+    chosen,
+    lanes,
+    ({ title, holds, losses, verdicts, faults, clockSets, historyPath }) => {
+      const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
+      const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
+      const seconds = Math.round((performance.now() - startedAt) / 1000);
+      tell(
+        `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
+      );
+      const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
+      for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
+      if (historyPath === undefined) return;
+      for (const set of clockSets) tell(`  the clock of this machine was set by ${set}`);
+      tell(`  its history is kept in ${historyPath}`);
+    },
+  );
   return { chapters, areAll: chosen.length === known.length };
 }
 

@@ -6,6 +6,7 @@ import type { Replaced } from '../../../test/support/process/program.js';
 import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import { TcpProxy } from '../../../test/support/network/tcp-proxy.js';
 import type { History } from '../history/history.js';
+import { ClockWatch } from '../history/clock-watch.js';
 import { HistoryFolder } from '../history/history-folder.js';
 import type { HistoryLog } from '../history/history-log.js';
 import { LoopWatch } from '../history/loop-watch.js';
@@ -130,9 +131,13 @@ export class World implements AsyncDisposable {
     return this.#folder.readSoFar();
   }
 
-  /** Where everything stands that was said. Gone when the world is disposed of. */
+  /** Where everything stands that was said. Gone when the world is disposed of, unless it is kept. */
   get historyPath(): string {
     return this.#folder.path;
+  }
+
+  keepHistory(): void {
+    this.#folder.keep();
   }
 
   /**
@@ -157,6 +162,8 @@ export class World implements AsyncDisposable {
     // The networks of the workers are in this process: while it stands still, nothing arrives anywhere.
     const loop = new LoopWatch(this.#log);
     this.#endings.push(() => loop.end());
+    const clock = new ClockWatch(this.#log);
+    this.#endings.push(() => clock.end());
     const scripts = new ScriptWatch(() => this.redis.admins, this.#log);
     this.#endings.push(() => scripts.end());
     const witness = await WitnessProcess.start(this.#socket, this.#folder.fileOf('witness'));

@@ -4,6 +4,7 @@ import type { LeaseLossReason } from '../core/api/lease-errors.js';
 export enum LockMetric {
   WaitTime = 'nestjs_redis_lock.wait_time',
   HoldTime = 'nestjs_redis_lock.hold_time',
+  BlockedTime = 'nestjs_redis_lock.blocked_time',
   Waiting = 'nestjs_redis_lock.waiting',
   Held = 'nestjs_redis_lock.held',
   Acquire = 'nestjs_redis_lock.acquire',
@@ -30,6 +31,8 @@ export enum LockAttribute {
   Mode = 'lock.mode',
   /** The group of the lock: `Class.method` of a decorated method, otherwise what the option `group` says. */
   Group = 'lock.group',
+  /** The group of the holder that a call waits for. `_unknown` where its lease has no label, in another process. */
+  HolderGroup = 'lock.holder.group',
   /** The name of a singleton job. */
   Job = 'lock.job',
   /** The name of a leadership. */
@@ -60,7 +63,7 @@ export const LOCK_METRIC_BUCKETS: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
 
-const { Service, Mode, Group, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
+const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
 const OF_LOCK = [Service, Mode, Group];
 const OF_JOB = [Service, Job];
 const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'foreignLost', 'maxHold', 'shutdown'];
@@ -84,6 +87,12 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     unit: 's',
     description: 'How long a lease was held: until its release, transfer or loss.',
     attributes: OF_LOCK,
+  },
+  [LockMetric.BlockedTime]: {
+    kind: 'counter',
+    unit: 's',
+    description: 'How long calls of a group waited for the holders of another group, or of their own, in all.',
+    attributes: [Service, Group, HolderGroup],
   },
   [LockMetric.Waiting]: {
     kind: 'upDownCounter',

@@ -29,6 +29,13 @@ describe('the packed files', () => {
     expect(packed.filter((path) => path.endsWith('.ts'))).toEqual([]);
   });
 
+  it('have the files for Prometheus and Grafana', () => {
+    const folder = 'docs/operations/prometheus';
+    expect(packed).toEqual(
+      expect.arrayContaining([`${folder}/alerts.yml`, `${folder}/alerts.test.yml`, `${folder}/dashboard.json`]),
+    );
+  });
+
   it('have every page and heading that README, docs/, JSDoc and messages name', () => {
     const { followed, broken } = followPackedLinks(read([...packed, ...sources]));
     expect(broken).toEqual([]);

@@ -5,7 +5,8 @@
 
 const API = ['core/api', 'core/util'];
 const EVENTS = [...API, 'core/events'];
-const STORE = [...EVENTS, 'core/store'];
+const TRACING = [...EVENTS, 'core/tracing'];
+const STORE = [...TRACING, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
@@ -24,7 +25,8 @@ export const ROOMS = {
   'core/util': { rooms: [], why: 'Time, chance and waiting know nothing about locks.' },
   'core/api': { rooms: ['core/util'], why: 'What users name depends on nothing that does the work.' },
   'core/events': { rooms: API, why: 'What is reported does not know what reports it, or who listens.' },
-  'core/store': { rooms: EVENTS, why: 'The ports to a store do not know who asks.' },
+  'core/tracing': { rooms: EVENTS, why: 'What is published does not know what publishes it, or who subscribes.' },
+  'core/store': { rooms: TRACING, why: 'The ports to a store do not know who asks.' },
   'core/holding': { rooms: STORE, why: 'What this process holds does not know how it was acquired.' },
   'core/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },

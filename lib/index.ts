@@ -118,5 +118,7 @@ export {
 // Events, and what an operator sees and does
 export type { LockEvent } from './core/events/events.js';
 export type { LockObserver } from './core/events/observers.js';
+export type { AcquireEntry, HoldOutcome, LockAcquireTrace, LockHoldTrace, LockTrace } from './core/tracing/contexts.js';
+export type { AcquireOutcome } from './core/tracing/outcomes.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
 export type { ForceReleaseOptions, ListOptions } from './core/operators.js';

@@ -46,6 +46,7 @@ import { type OpenTransaction, TransactionLeases } from './lease/transaction-lea
 import type { TransactionHooks } from './api/transactions.js';
 import { Watchdog } from './holding/watchdog.js';
 import { LockWatches } from './watch/lock-watches.js';
+import { Traces } from './tracing/traces.js';
 import { OrphanReleases } from './store/orphan-releases.js';
 import { quote } from './util/quoted.js';
 
@@ -105,7 +106,8 @@ export class LockClient {
     const closing = this.#closing.signal;
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
-    const runtime: Runtime = { store, clock, random, alarms, observers, orphanReleases, closing, defaults };
+    const traces = new Traces('default', clock);
+    const runtime: Runtime = { store, clock, random, alarms, observers, traces, orphanReleases, closing, defaults };
     const watchdog = new Watchdog(store, clock, observers);
     const context = new LockContext();
     const active = new ActiveHolds();

@@ -74,6 +74,8 @@ class ForeignAttempts {
     if (signal.aborted) throw this.#abortedError();
     if (options.waitMs === 0 || (this.wait.isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
     const leftMs = this.#giveUpAt - clock.now();
+    const { traces } = this.deps;
+    if (traces.wantsAcquires) traces.waits(options);
     this.#tellOfLongWait();
     if (leftMs > 0) await this.#pause(leftMs);
     if (signal.aborted) throw this.#abortedError();

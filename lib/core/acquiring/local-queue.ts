@@ -51,6 +51,7 @@ export class LocalQueue implements WaiterListener {
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
+    if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options);
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
   }
 
@@ -214,7 +215,9 @@ export class LocalQueue implements WaiterListener {
   }
 
   waitsOn(now: number): void {
-    this.#tellOf(this.#waiter!.call, now);
+    const { call } = this.#waiter!;
+    if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options, now);
+    this.#tellOf(call, now);
   }
 
   full(now: number): void {

@@ -85,6 +85,7 @@ export class Polling {
       // Each answer passes over more waiters that have died, so this comes to an end.
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
+      if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options);
       this.waiting++;
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
       this.waiting--;

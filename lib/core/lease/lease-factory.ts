@@ -54,7 +54,7 @@ export class LeaseFactory {
 
   /** @throws LockError like {@link acquire} */
   acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
-    return this.#observed([resource], this.#acquireOne(resource, options, origin));
+    return this.#observed([resource], this.#traced(resource, options, origin));
   }
 
   #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
@@ -65,19 +65,33 @@ export class LeaseFactory {
     return lease;
   }
 
-  #acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
+  #traced(resource: string, given: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
+    const { traces, context } = this.deps;
+    if (!traces.wantsAcquires) return this.#acquireOne(resource, given, origin);
+    const entry = !given.permits && isLock(context.hold(resource)) ? 'reentry' : 'call';
+    // Outside of the trace: what the holder does later is no part of the acquisition.
+    const caller = currentContext();
+    return traces.acquire(resource, given, entry, (options) => this.#acquireOne(resource, options, origin, caller));
+  }
+
+  #acquireOne(
+    resource: string,
+    options: ResolvedLockOptions,
+    origin?: Origin,
+    outside?: AsyncContext,
+  ): Promise<SingleLease> {
     const { context, leaks } = this.deps;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
     const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (held && held.mode !== 'semaphore') return this.#enterAgain(held, options, also);
+    if (isLock(held)) return this.#enterAgain(held, options, also);
     const transaction = this.transactions?.current();
     if (also) checkIsNotOwn(resource, also, context, transaction);
     transaction?.checkIsFree(resource, options);
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
-    const caller = currentContext();
+    const caller = outside ?? currentContext();
     return this.deps.localQueues.acquire<SingleLease>(resource, options, (grant) => {
       if (also) return caller.runInAsyncScope(() => this.holdBoth(grant, options, also, { caller, origin }));
       const lease = this.hold(grant, options, caller);
@@ -124,6 +138,7 @@ export class LeaseFactory {
    */
   hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, foreign?: ForeignHold): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
+    const { traces, observers } = this.deps;
     const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
     hold.foreign = foreign;
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
@@ -131,7 +146,9 @@ export class LeaseFactory {
     this.deps.watchdog.watch(hold);
     const { owner, fencingToken, mode } = hold;
     const { resource } = owner;
-    this.deps.observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
+    if (traces.wantsAcquires) traces.granted(options, grant);
+    if (traces.wantsHolds) traces.holds(hold, grant);
+    observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
     return new SingleLease(hold, this.deps);
   }
 
@@ -164,7 +181,7 @@ export class LeaseFactory {
     options: ResolvedLockOptions,
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
-    for (const name of names) this.#checkReentry(this.deps.context.hold(name), options);
+    for (const name of names) this.#checkPart(name, options);
     if (options.alsoLock !== undefined) checkForeignKeys(names, options.alsoLock);
     const giveUpAt = this.deps.clock.now() + options.waitMs;
     const leases: SingleLease[] = [];
@@ -175,7 +192,7 @@ export class LeaseFactory {
         // still.
         // It has no minimum until its caller gets all of them.
         const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
-        const lease = this.#acquireOne(name, part);
+        const lease = this.#traced(name, part);
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
@@ -203,9 +220,20 @@ export class LeaseFactory {
     throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, { list, count });
   }
 
+  /** @throws LockReentryError when the resource would be waited for in vain, before another one is acquired */
+  #checkPart(name: string, options: ResolvedLockOptions): void {
+    const { context, traces } = this.deps;
+    try {
+      this.#checkReentry(context.hold(name), options);
+    } catch (error) {
+      if (traces.wantsAcquires) traces.acquire(name, options, 'reentry', () => Promise.reject(error)).catch(() => {});
+      throw error;
+    }
+  }
+
   /** @throws LockReentryError when this context holds the resource and cannot enter again */
   #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
-    if (!hold || hold.mode === 'semaphore' || mayEnter(hold.mode, options.mode)) return;
+    if (!isLock(hold) || mayEnter(hold.mode, options.mode)) return;
     const { resource } = hold.owner;
     if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
     throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
@@ -243,13 +271,19 @@ export class LeaseFactory {
 
   #onLost(hold: Hold, error: LeaseLostError): void {
     const { reason, fencingToken } = error;
-    const { active, watchdog, observers, localQueues } = this.deps;
+    const { active, watchdog, observers, localQueues, traces } = this.deps;
     watchdog.unwatch(hold);
     // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
+    if (traces.wantsHolds) traces.ended(hold, 'lost', error);
     observers.emit({ type: 'lost', resource: hold.owner.resource, fencingToken, reason, error });
   }
+}
+
+/** Permits are not entered again: each call takes its own. */
+function isLock(hold: Hold | undefined): hold is Hold {
+  return hold !== undefined && hold.mode !== 'semaphore';
 }
 
 /** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */

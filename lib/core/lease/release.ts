@@ -54,6 +54,7 @@ async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wa
   const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
   if (isLost) {
     const error = new LeaseLostError(resource, 'foreignLost', fencingToken, explainForeignLost(foreign.name));
+    if (deps.traces.wantsHolds) deps.traces.ended(hold, 'lost', error);
     deps.observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
   }
   await releaseOurs(hold, deps, wasHeld && !isLost);
@@ -78,7 +79,7 @@ export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
 /** @throws LockUnavailableError */
 function conclude(
   hold: Hold,
-  { active, observers, orphanReleases }: LeaseDeps,
+  { active, observers, orphanReleases, traces }: LeaseDeps,
   answer: Answer<boolean>,
   wasHeld: boolean,
   heldMs: number,
@@ -89,14 +90,18 @@ function conclude(
   if (!wasHeld) {
     observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
   } else if (answer.outcome === 'answered') {
-    if (answer.value) observers.emit({ type: 'released', resource, fencingToken, heldMs });
-    else {
+    if (answer.value) {
+      if (traces.wantsHolds) traces.ended(hold, 'released');
+      observers.emit({ type: 'released', resource, fencingToken, heldMs });
+    } else {
       const error = new LeaseLostError(resource, 'takenOver', fencingToken);
+      if (traces.wantsHolds) traces.ended(hold, 'lost', error);
       observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
     }
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);
+    if (traces.wantsHolds) traces.ended(hold, 'released', error);
     observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
     throw error;
   }

@@ -226,6 +226,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
         deps.watchdog.unwatch(hold);
         deps.active.delete(hold);
         deps.localQueues.transferred(hold, hasShared);
+        if (isEnd && deps.traces.wantsHolds) deps.traces.ended(hold, 'transferred');
         if (isEnd) deps.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
       });
     });

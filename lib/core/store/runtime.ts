@@ -1,5 +1,6 @@
 import type { LockObservers } from '../events/observers.js';
 import type { LockDefaults } from '../api/lock-options.js';
+import type { Traces } from '../tracing/traces.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
@@ -14,6 +15,7 @@ export interface Runtime {
   /** The time limits of commands and waits. */
   readonly alarms: Alarms;
   readonly observers: LockObservers;
+  readonly traces: Traces;
   /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
   readonly orphanReleases: OrphanReleases;
   /** Aborts when the shutdown begins. */

@@ -117,7 +117,9 @@ export {
 
 // Events, and what an operator sees and does
 export type { LockEvent } from './core/events/events.js';
+export type { GroupFunction, RegisteredGroup } from './core/events/groups.js';
 export type { LockObserver } from './core/events/observers.js';
+export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
 export type { AcquireEntry, HoldOutcome, LockAcquireTrace, LockHoldTrace, LockTrace } from './core/tracing/contexts.js';
 export type { AcquireOutcome } from './core/tracing/outcomes.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';

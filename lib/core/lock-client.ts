@@ -12,7 +12,9 @@ import type { CompositeLease } from './lease/composite-lease.js';
 import { LocalQueues } from './acquiring/local-queues.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
 import { LockNotHeldError } from './api/lease-errors.js';
+import { type GroupFunction, Groups } from './events/groups.js';
 import { type LockObserver, LockObservers } from './events/observers.js';
+import { type LockStats, type LockTelemetry, Telemetries } from './events/telemetry.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Leadership } from './leader/leadership.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';
@@ -22,6 +24,7 @@ import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
 import {
   fillLockOptions,
+  isFixed,
   LOCK_DEFAULTS,
   type LockDefaults,
   type LockOptions,
@@ -60,20 +63,13 @@ export interface LockClientOptions {
   readonly onLeak?: OnLeak;
   /** Where leases last until the end of a database transaction. @default none */
   readonly transactions?: TransactionHooks | undefined;
-}
-
-/** What {@link LockClient.stats} returns. */
-export interface LockStats {
-  /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
-  readonly resources: number;
-  /** Leases that this process holds. */
-  readonly leases: number;
-  /** Releases that are sent again until the store answers, or until the lock has expired. */
-  readonly orphanReleases: number;
-  /** Resources that the store may still grant to a call that has given up. */
-  readonly lateGrants: number;
-  /** Time limits of commands and waits. */
-  readonly alarms: number;
+  /** The name of the lock service. @default 'default' */
+  readonly service?: string | undefined;
+  /** The group of a resource whose call states none. @default the text before its first colon */
+  readonly group?: GroupFunction | undefined;
+  readonly telemetry?: readonly LockTelemetry[];
+  /** Told of what is wrong with functions of the user that no call can throw for. @default not told */
+  readonly warn?: (line: string) => void;
 }
 
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
@@ -93,20 +89,24 @@ export class LockClient {
   readonly #campaigns: Campaigns;
   /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
+  /** The options of decorated methods, resolved once. */
+  readonly #fixedOptions = new WeakMap<LockOptions, ResolvedLockOptions>();
   /** What a call that may be refused leaves out. */
   readonly #tryDefaults: LockDefaults;
+  readonly #telemetries: Telemetries;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
     const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
-    const observers = new LockObservers(options.observers);
+    const { service, warn = () => {} } = options;
+    const observers = new LockObservers(options.observers, service, new Groups(options.group, warn));
     const defaults = { ...LOCK_DEFAULTS, ...options.defaults };
     const alarms = new Alarms(clock);
     const orphanReleases = new OrphanReleases(store, clock, alarms);
     const closing = this.#closing.signal;
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
-    const traces = new Traces('default', clock);
+    const traces = new Traces(observers.service, clock);
     const runtime: Runtime = { store, clock, random, alarms, observers, traces, orphanReleases, closing, defaults };
     const watchdog = new Watchdog(store, clock, observers);
     const context = new LockContext();
@@ -131,6 +131,8 @@ export class LockClient {
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
     this.#tryDefaults = { ...defaults, waitMs: 0 };
+    this.#telemetries = new Telemetries(observers, () => this.stats(), warn);
+    this.#telemetries.start(options.telemetry ?? []);
   }
 
   /** Aborts when the shutdown begins. */
@@ -178,14 +180,18 @@ export class LockClient {
     // Not async, because every promise on the way to Redis costs.
     try {
       const names = checkResources(resource, 'acquire');
-      return this.#leases.acquire(
-        names,
-        options ? resolveLockOptions(options, this.#deps.defaults) : this.#plainOptions,
-        origin,
-      );
+      return this.#leases.acquire(names, options ? this.#resolve(options) : this.#plainOptions, origin);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #resolve(options: LockOptions): ResolvedLockOptions {
+    const known = this.#fixedOptions.get(options);
+    if (known) return known;
+    const resolved = resolveLockOptions(options, this.#deps.defaults);
+    if (isFixed(options)) this.#fixedOptions.set(options, resolved);
+    return resolved;
   }
 
   async tryAcquire(
@@ -341,5 +347,6 @@ export class LockClient {
     leaks.stop();
     alarms.stop();
     await store.close();
+    this.#telemetries.stop();
   }
 }

@@ -63,31 +63,36 @@ describe('the generated reference', () => {
   });
 
   it('lists every event with its fields', () => {
+    const ofLock = 'resource mode group service';
+    const ofLease = `fencingToken ${ofLock}`;
+    const ofTick = 'group job tick service';
+    const ofLeadership = 'group leadership resource service';
     // The compiler wants each type of event here.
     const types: Record<LockEvent['type'], string> = {
-      acquired: 'resource mode fencingToken waitedMs attempts',
-      waiting: 'resource mode waitedMs holders holderCount',
-      notAcquired: 'resource error',
-      foreignFailed: 'resource error',
-      released: 'resource fencingToken heldMs',
-      lost: 'resource fencingToken reason error',
-      leaked: 'resource fencingToken heldMs callSite isRenewed',
-      transferred: 'resource fencingToken',
-      releasedAfterLoss: 'resource fencingToken',
-      releaseFailed: 'resource fencingToken error',
-      renewalFailed: 'resource fencingToken error',
-      renewalRecovered: 'resource fencingToken failures failedForMs',
-      tickStarted: 'job tick rerun',
-      tickFinished: 'job tick ranMs',
-      tickSkipped: 'job tick reason lateMs clockBehindMs',
-      tickFailed: 'job tick error',
-      campaigning: 'leadership resource',
-      elected: 'leadership resource fencingToken',
-      demoted: 'leadership resource fencingToken reason ledMs',
-      campaignFailed: 'leadership resource error',
-      callbackFailed: 'leadership resource callback error',
-      draining: 'resources drainMs',
-      drained: 'resources waitedMs',
+      acquired: `${ofLease} waitedMs hasWaited handedOn attempts`,
+      waiting: `${ofLock} holders holderCount`,
+      waitingLong: `${ofLock} waitedMs holders holderCount`,
+      notAcquired: `${ofLock} resources waitedMs hasWaited error`,
+      foreignFailed: `${ofLock} error`,
+      released: `${ofLease} heldMs`,
+      lost: `${ofLease} heldMs reason error`,
+      leaked: `${ofLease} heldMs callSite isRenewed`,
+      transferred: `${ofLease} heldMs`,
+      releasedAfterLoss: ofLease,
+      releaseFailed: `${ofLease} heldMs isEnd error`,
+      renewalFailed: `${ofLease} error`,
+      renewalRecovered: `${ofLease} failures failedForMs`,
+      tickStarted: `${ofTick} rerun delayMs`,
+      tickFinished: `${ofTick} rerun ranMs outcome`,
+      tickSkipped: `${ofTick} reason lateMs clockBehindMs`,
+      tickFailed: `${ofTick} error`,
+      campaigning: ofLeadership,
+      elected: `${ofLeadership} fencingToken`,
+      demoted: `${ofLeadership} fencingToken reason ledMs`,
+      campaignFailed: `${ofLeadership} error`,
+      callbackFailed: `${ofLeadership} callback error`,
+      draining: 'service resources drainMs',
+      drained: 'service resources waitedMs',
     };
     expect(Object.fromEntries(declarations.events.map(({ type, fields }) => [type, fields.join(' ')]))).toEqual(types);
   });

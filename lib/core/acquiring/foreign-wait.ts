@@ -1,9 +1,11 @@
 import { aborted } from './acquire-errors.js';
-import { LONG_WAIT_MS, tellOfLongWait } from './long-waits.js';
+import { isWaitTold, LONG_WAIT_MS, tellOfLongWait, tellOfWait } from './waits.js';
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import type { ForeignReply } from '../api/foreign-lock.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { NO_HOLDERS } from '../api/seen-holders.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
+import type { Grant } from '../holding/hold.js';
 import type { ForeignLocks } from '../holding/foreign-locks.js';
 import { AttemptLog, failurePause, grantedTooLate } from '../store/attempts.js';
 import { withTimeout } from '../store/ask.js';
@@ -30,6 +32,8 @@ export interface ForeignWait {
   readonly isBusyFinal: boolean;
   /** When the whole call began, on the monotonic clock. */
   readonly startedAt: number;
+  /** Of our lock. It says whether the call has waited. */
+  readonly grant: Grant;
   /** Aborts when our lock is lost, the caller gives up, or the application shuts down. */
   readonly signal: AbortSignal;
 }
@@ -76,6 +80,7 @@ class ForeignAttempts {
     const leftMs = this.#giveUpAt - clock.now();
     const { traces } = this.deps;
     if (traces.wantsAcquires) traces.waits(options);
+    this.#tellOfWait();
     this.#tellOfLongWait();
     if (leftMs > 0) await this.#pause(leftMs);
     if (signal.aborted) throw this.#abortedError();
@@ -141,6 +146,14 @@ class ForeignAttempts {
     );
   }
 
+  /** No holder is known: the other library names none. */
+  #tellOfWait(): void {
+    const { resource, options, grant } = this.wait;
+    if (grant.hasWaited || !isWaitTold(resource)) return;
+    grant.hasWaited = true;
+    if (this.deps.observers.wants('waiting')) tellOfWait(this.deps, resource, options, NO_HOLDERS);
+  }
+
   #tellOfLongWait(): void {
     const { resource, options, startedAt } = this.wait;
     const now = this.deps.clock.now();
@@ -173,8 +186,8 @@ class ForeignAttempts {
   }
 
   #inVain(): Error {
-    const { resource, isBusyFinal, startedAt } = this.wait;
-    const { clock } = this.deps;
+    const { resource, options, isBusyFinal, startedAt } = this.wait;
+    const { clock, observers } = this.deps;
     const { lock, key } = this.foreign;
     const log = this.#log;
     if (log.last === 'busy') {
@@ -185,7 +198,9 @@ class ForeignAttempts {
     const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};
     const cause = new LockStoreError(failure, `${this.foreign.name}: ${message}`);
     const error = new LockUnavailableError(resource, 'acquire', log.last, cause);
-    this.deps.observers.emit({ type: 'foreignFailed', resource, error });
+    if (observers.wants('foreignFailed')) {
+      observers.emit({ type: 'foreignFailed', ...observers.describeCall(resource, options), error });
+    }
     return error;
   }
 

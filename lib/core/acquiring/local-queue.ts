@@ -1,10 +1,10 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../store/attempts.js';
 import { LocalStoreLeases } from './local-store-leases.js';
-import { tellOfLongWait } from './long-waits.js';
+import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
-import { fullHere, noteReasons, type QueueFacts, queueFull } from './why-waiting.js';
+import { fullHere, holdersNow, noteReasons, type QueueFacts, queueFull } from './why-waiting.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import {
@@ -52,6 +52,7 @@ export class LocalQueue implements WaiterListener {
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
     if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options);
+    this.#tellOfWait(call);
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
   }
 
@@ -217,7 +218,12 @@ export class LocalQueue implements WaiterListener {
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
     if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options, now);
+    this.#tellOfWait(call, now);
     this.#tellOf(call, now);
+  }
+
+  waitsForStore(): void {
+    this.#tellOfWait(this.#waiter!.call);
   }
 
   full(now: number): void {
@@ -258,6 +264,12 @@ export class LocalQueue implements WaiterListener {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now, false);
     this.#tellOf(call, now);
+  }
+
+  #tellOfWait(call: PendingCall, now?: number): void {
+    if (!isWaitTold(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
+    const seen = holdersNow(this.#facts, now ?? this.deps.clock.now());
+    tellOfWait(this.deps, this.resource, call.options, seen);
   }
 
   #tellOf(call: PendingCall, now: number): void {
@@ -315,5 +327,6 @@ export class LocalQueue implements WaiterListener {
 }
 
 function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
-  call.succeed({ storeLease, attempts: call.attempts, waitedMs: call.waitedMs(now), grantedAt: now });
+  const { attempts, hasWaited } = call;
+  call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });
 }

@@ -2,7 +2,7 @@ import { aborted } from './acquire-errors.js';
 import { PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
-import { isExpectedToWait } from './long-waits.js';
+import { isExpectedToWait } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-store.js';
 import { Polling } from './polling.js';

@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { LONG_WAIT_MS } from './long-waits.js';
+import { LONG_WAIT_MS, noteWait } from './waits.js';
 import { onAbort } from '../util/signals.js';
 
 /** How the caller learns what became of its call. */
@@ -21,8 +21,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   readonly giveUpAt: number;
   /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
   attempts = 0;
-  /** Whether the observers were told that it has waited for long. */
-  #isToldOf = false;
+  /** What the observers were told: nothing, that it waits, or that it has waited for long. */
+  #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;
   heapIndex = -1;
   #onTime: ((isOver: boolean) => void) | undefined;
@@ -65,10 +65,23 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     this.#onTime?.(isOver);
   }
 
+  /** Whether the observers were told that it waits. */
+  get hasWaited(): boolean {
+    return this.#told !== 'nothing';
+  }
+
+  /** It is not granted at once, and the observers are to be told. @returns `true` only once */
+  beginsToWait(): boolean {
+    if (this.#told !== 'nothing') return false;
+    this.#told = 'wait';
+    return true;
+  }
+
   /** Whether it has waited for long, and the observers are to be told. @returns `true` only once */
   mustTell(now: number): boolean {
-    if (this.#isToldOf || now < this.startedAt + LONG_WAIT_MS) return false;
-    return (this.#isToldOf = true);
+    if (this.#told === 'longWait' || now < this.startedAt + LONG_WAIT_MS) return false;
+    this.#told = 'longWait';
+    return true;
   }
 
   /** Stops the alarm for `waitMs`: from now on the waiter in the store watches the time. */
@@ -83,6 +96,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
 
   fail(error: Error): void {
     this.#end();
+    noteWait(error, this.startedAt, this.hasWaited);
     this.outcome.failed(error);
   }
 

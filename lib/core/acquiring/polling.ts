@@ -2,7 +2,7 @@ import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './ac
 import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { Grant } from '../holding/hold.js';
-import { LONG_WAIT_MS, tellOfLongWait } from './long-waits.js';
+import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait } from './waits.js';
 import type { Runtime } from '../store/runtime.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
@@ -25,6 +25,8 @@ interface Poller {
   isOpen: boolean;
   /** When the observers are to be told that it has waited for long. */
   tellAt: number;
+  /** Whether the observers were told that it waits. */
+  hasWaited: boolean;
   /** Whether it has stopped asking. */
   isOver: boolean;
   /** What it was granted. */
@@ -52,6 +54,7 @@ export class Polling {
       log: new AttemptLog(),
       isOpen: false,
       tellAt: startedAt + LONG_WAIT_MS,
+      hasWaited: false,
       isOver: false,
       storeLease: undefined,
     };
@@ -65,7 +68,11 @@ export class Polling {
         this.deps.orphanReleases.start(poller.owner, options);
         throw aborted(resource, closing, options.signal);
       }
-      grant = { storeLease, attempts: poller.log.attempts, waitedMs: clock.now() - startedAt };
+      const { log, hasWaited } = poller;
+      grant = { storeLease, attempts: log.attempts, waitedMs: clock.now() - startedAt, hasWaited };
+    } catch (error) {
+      noteWait(error, startedAt, poller.hasWaited);
+      throw error;
     } finally {
       dispose();
       poller.isOver = true;
@@ -86,6 +93,7 @@ export class Polling {
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
       if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options);
+      this.#tellOfWait(poller);
       this.waiting++;
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
       this.waiting--;
@@ -100,6 +108,14 @@ export class Polling {
         tellOfLongWait(this.deps, resource, options, now - startedAt, log, now);
       }
     }
+  }
+
+  #tellOfWait(poller: Poller): void {
+    const { options, owner, log } = poller;
+    if (poller.hasWaited || !isWaitTold(owner.resource)) return;
+    poller.hasWaited = true;
+    if (!this.deps.observers.wants('waiting')) return;
+    tellOfWait(this.deps, owner.resource, options, log.holders(this.deps.clock.now()));
   }
 
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */

@@ -20,6 +20,8 @@ export interface WaiterListener {
   outOfTime(): void;
   /** Its call is not granted yet. */
   waitsOn(now: number): void;
+  /** The store does not answer, and is asked again. */
+  waitsForStore(): void;
   /** The queue of the store is full. */
   full(now: number): void;
   /** The resource is in use as something else. */
@@ -247,9 +249,14 @@ export class StoreWaiter extends Asker<AcquireReply> {
     this.queue.granted(fencingToken, sentAt, now);
   }
 
+  protected override askAfterFailure(): void {
+    super.askAfterFailure();
+    this.queue.waitsForStore();
+  }
+
   /** The time of its call is over while it asks. It may go on for another call. */
   #cutShort(now: number): void {
     this.log.cutShort(now, this.attemptTimeoutMs);
-    this.askAfterFailure();
+    super.askAfterFailure();
   }
 }

@@ -30,6 +30,11 @@ export function noteReasons(
   log.notice(store.trouble(resource));
 }
 
+/** For which holders a call waits, as far as it is known without asking. */
+export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): SeenHolders {
+  return ownLease ? ownHolder(ownLease, store.instanceId, now) : log.holders(now);
+}
+
 /** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
 export function fullHere(facts: QueueFacts, options: ResolvedLockOptions, now: number): Error {
   noteReasons(facts, options, now, false);

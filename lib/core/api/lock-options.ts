@@ -1,3 +1,4 @@
+import { checkGroup } from './group.js';
 import { checkAlsoLock, checkForeignLock, isForeignMode } from './also-lock.js';
 import { InvalidLockOptionsError } from './errors.js';
 import type { ForeignLock } from './foreign-lock.js';
@@ -147,6 +148,14 @@ export interface LockOptions {
    * @see docs/migration/both-at-once.md
    */
   alsoLock?: ForeignLock;
+  /**
+   * What events and metrics call this kind of lock: a static name, never an id. The decorators have `Class.method`.
+   *
+   * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
+   * @default what the module option `group` returns
+   * @see docs/reference/events.md#groups
+   */
+  group?: string;
 }
 
 /** How long a lease may be. What it is when it is left out differs. */
@@ -171,6 +180,7 @@ export const LOCK_OPTIONS = new OptionTable({
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
   alsoLock: checked<ForeignLock>(checkForeignLock),
+  group: checked<string>(checkGroup),
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
@@ -218,6 +228,8 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock'> {
   readonly minHoldMs: number;
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
+  /** What events call this kind of lock, if the call or its method says so. */
+  readonly group?: string | undefined;
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
@@ -267,6 +279,18 @@ export function checkMinHold({
   }
 }
 
+const fixed = new WeakSet<LockOptions>();
+
+/** Marks options that never change, so that a lock client resolves them once. */
+export function fixedOptions<O extends LockOptions>(options: O): Readonly<O> {
+  fixed.add(Object.freeze(options));
+  return options;
+}
+
+export function isFixed(options: LockOptions): boolean {
+  return fixed.has(options);
+}
+
 /** Checks the options and fills in the defaults. */
 export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
   if (options !== undefined) checkLockOptions(options);
@@ -300,6 +324,7 @@ export function fillLockOptions(
     retry: options?.retry,
     signal: options?.signal,
     alsoLock: options?.alsoLock ?? (isForeignMode(mode) ? defaults.alsoLock : undefined),
+    group: options?.group,
   };
   if (minHoldMs > 0) checkMinHold(filled);
   if (options?.alsoLock !== undefined) checkAlsoLock(options);

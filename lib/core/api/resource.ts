@@ -6,7 +6,7 @@ import { describeValue } from './validation.js';
 export const MAX_RESOURCE_BYTES = 512;
 
 /** The prefix of the resources of singleton jobs. The job's name follows. No other lock may have such a name. */
-const JOB_PREFIX = 'cron:';
+export const JOB_PREFIX = 'cron:';
 /** The same for leaderships. */
 export const LEADER_PREFIX = 'leader:';
 

@@ -1,5 +1,7 @@
 import { inRootContext } from '../util/async-contexts.js';
+import type { LockMode } from '../api/lock-mode.js';
 import type { LockEvent, LockEventOf, LockEventType } from './events.js';
+import { Groups } from './groups.js';
 
 /**
  * Listens to lock events. Its errors and rejections are ignored, so an observer can never break a lock. It runs outside
@@ -7,14 +9,26 @@ import type { LockEvent, LockEventOf, LockEventType } from './events.js';
  */
 export type LockObserver = (event: LockEvent) => void;
 
-/** The observers, in the order they were added. */
+/** A lease, as its events describe it. */
+interface DescribedLease {
+  readonly storeLease: { readonly owner: { readonly resource: string } };
+  readonly options: { readonly mode: LockMode; readonly group?: string | undefined };
+  readonly fencingToken: number;
+}
+
+/** The observers of a lock service, in the order they were added. */
 export class LockObservers {
   /** Each observer with the event types it wants; `undefined`: all types. */
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
   /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
 
-  constructor(observers: Iterable<LockObserver> = []) {
+  constructor(
+    observers: Iterable<LockObserver> = [],
+    /** The name of the lock service. */
+    readonly service = 'default',
+    readonly groups = new Groups(),
+  ) {
     for (const observer of observers) this.add(observer);
   }
 
@@ -34,8 +48,23 @@ export class LockObservers {
     };
   }
 
+  /** Whether an observer listens to events of this type. Ask before you make one. */
+  wants(type: LockEventType): boolean {
+    return this.#wanted === 'all' || this.#wanted.has(type);
+  }
+
   emit(event: LockEvent): void {
-    if (this.#wanted === 'all' || this.#wanted.has(event.type)) inRootContext(this.#tell, this, event);
+    if (this.wants(event.type)) inRootContext(this.#tell, this, event);
+  }
+
+  /** What all events of a lease say. */
+  describe({ storeLease, options, fencingToken }: DescribedLease) {
+    return { ...this.describeCall(storeLease.owner.resource, options), fencingToken };
+  }
+
+  /** What all events of a call to acquire say. */
+  describeCall(resource: string, { mode, group }: DescribedLease['options']) {
+    return { service: this.service, resource, mode, group: this.groups.of(resource, group) };
   }
 
   #tell(event: LockEvent): void {

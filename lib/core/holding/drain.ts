@@ -25,8 +25,13 @@ export async function drain({ active, clock, observers }: DrainDeps, drainMs: nu
   await active.whenEmpty(clock, Math.min(UNNOTICED_MS, drainMs));
   if (active.size === 0 || drainMs === 0) return;
   if (drainMs > UNNOTICED_MS) {
-    observers.emit({ type: 'draining', resources: held(), drainMs });
+    observers.emit({ type: 'draining', service: observers.service, resources: held(), drainMs });
     await active.whenEmpty(clock, drainMs - UNNOTICED_MS);
   }
-  observers.emit({ type: 'drained', resources: held(), waitedMs: clock.now() - startedAt });
+  observers.emit({
+    type: 'drained',
+    service: observers.service,
+    resources: held(),
+    waitedMs: clock.now() - startedAt,
+  });
 }

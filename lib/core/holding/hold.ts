@@ -26,6 +26,8 @@ export interface Grant {
   readonly storeLease: StoreLease;
   readonly attempts: number;
   readonly waitedMs: number;
+  /** Whether the observers were told that the call waits. @default false */
+  hasWaited?: boolean;
   /** When this process learned of it, on the monotonic clock. @default now */
   readonly grantedAt?: number;
 }
@@ -38,9 +40,6 @@ export class Hold implements Holder {
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   renewable: boolean;
-  readonly attemptTimeoutMs: number;
-  /** Whether its release is not awaited. */
-  readonly backgroundRelease: boolean;
   readonly acquiredAt: number;
   /** When it ended, on the monotonic clock. */
   endedAt = Infinity;
@@ -70,7 +69,7 @@ export class Hold implements Holder {
 
   constructor(
     readonly storeLease: StoreLease,
-    options: ResolvedLockOptions,
+    readonly options: ResolvedLockOptions,
     readonly clock: Clock,
     private readonly losses: LossListener,
     context = currentContext(),
@@ -81,14 +80,21 @@ export class Hold implements Holder {
     this.writers = storeLease.mode === 'write' ? 1 : 0;
     this.fencingToken = storeLease.fencingToken;
     this.renewable = options.watchdog;
-    this.attemptTimeoutMs = options.attemptTimeoutMs;
-    this.backgroundRelease = options.backgroundRelease;
     this.acquiredAt = acquiredAt;
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
   get owner(): LockOwner {
     return this.storeLease.owner;
+  }
+
+  get attemptTimeoutMs(): number {
+    return this.options.attemptTimeoutMs;
+  }
+
+  /** Whether its release is not awaited. */
+  get backgroundRelease(): boolean {
+    return this.options.backgroundRelease;
   }
 
   get mode(): LockMode {

@@ -43,6 +43,7 @@ export interface ForeignRenewal {
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
 export interface Holder extends Due {
   readonly storeLease: StoreLease;
+  readonly options: Pick<ResolvedLockOptions, 'mode' | 'group'>;
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
@@ -194,6 +195,11 @@ export class StoreLease {
   retention(): Retention | undefined {
     // The grant was earlier than this process learned of it.
     return retentionSince(this.beganAt, this.minHoldMs, this.clock.now());
+  }
+
+  /** Whether its latest lease was passed on in this process. */
+  get isHandedOn(): boolean {
+    return this.#mintedHere > 0;
   }
 
   /** A new lease begins on it, with a larger token. */

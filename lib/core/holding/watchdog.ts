@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockObservers } from '../events/observers.js';
-import { asStoreError, type LockStore } from '../store/lock-store.js';
+import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
 import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
@@ -136,24 +136,19 @@ export class Watchdog {
         const present = storeLease.holders.find((each) => each.isHeld());
         if (!present) return;
         this.#renewSoon(present);
-        const { resource } = storeLease.owner;
-        const error = new LockUnavailableError(resource, 'renew', 'failed', cause);
-        this.observers.emit({ type: 'renewalFailed', resource, fencingToken: present.fencingToken, error });
+        this.#tellOfFailure(present, 'renew', cause);
       },
     );
   }
 
   #renewForeign(holder: Holder, foreign: ForeignRenewal, leaseMs: number, sentAt: number): void {
-    const { resource } = holder.storeLease.owner;
     foreign.renew(leaseMs, sentAt).then(
       (isOwner) => {
         if (!isOwner) return holder.lose('foreignLost');
         const { failures, failingSince } = foreign;
         foreign.failures = 0;
         if (failures === 0 || !holder.isHeld()) return;
-        const failedForMs = this.clock.now() - failingSince;
-        const { fencingToken } = holder;
-        this.observers.emit({ type: 'renewalRecovered', resource, fencingToken, failures, failedForMs });
+        this.#tellOfRecovery(holder, failures, failingSince);
       },
       (reason: unknown) => {
         const cause = asStoreError(reason);
@@ -161,8 +156,7 @@ export class Watchdog {
         if (!holder.isHeld()) return;
         // Both are renewed again: one of them could not be trusted without the other.
         this.#renewSoon(holder);
-        const error = new LockUnavailableError(resource, `renew ${foreign.name} beside`, 'failed', cause);
-        this.observers.emit({ type: 'renewalFailed', resource, fencingToken: holder.fencingToken, error });
+        this.#tellOfFailure(holder, `renew ${foreign.name} beside`, cause);
       },
     );
   }
@@ -180,14 +174,18 @@ export class Watchdog {
     storeLease.trouble = undefined;
     const present = storeLease.holders.find((each) => each.isHeld());
     if (!present) return;
-    const { resource } = storeLease.owner;
+    this.#tellOfRecovery(present, failures, since);
+  }
+
+  #tellOfFailure(holder: Holder, operation: string, cause: LockStoreError): void {
+    if (!this.observers.wants('renewalFailed')) return;
+    const error = new LockUnavailableError(holder.storeLease.owner.resource, operation, 'failed', cause);
+    this.observers.emit({ type: 'renewalFailed', ...this.observers.describe(holder), error });
+  }
+
+  #tellOfRecovery(holder: Holder, failures: number, since: number): void {
+    if (!this.observers.wants('renewalRecovered')) return;
     const failedForMs = this.clock.now() - since;
-    this.observers.emit({
-      type: 'renewalRecovered',
-      resource,
-      fencingToken: present.fencingToken,
-      failures,
-      failedForMs,
-    });
+    this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(holder), failures, failedForMs });
   }
 }

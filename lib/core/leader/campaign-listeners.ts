@@ -80,7 +80,17 @@ export class CampaignListeners {
   }
 
   #failed({ callback }: RunningCallback, error: unknown): void {
-    const { name, resource } = this.leadership;
-    this.deps.observers.emit({ type: 'callbackFailed', leadership: name, resource, callback, error });
+    const { observers } = this.deps;
+    const { name: leadership, resource } = this.leadership;
+    const group = observers.groups.of(resource, resource);
+    observers.emit({
+      type: 'callbackFailed',
+      service: observers.service,
+      group,
+      leadership,
+      resource,
+      callback,
+      error,
+    });
   }
 }

@@ -72,8 +72,7 @@ export class Campaign implements Leadership {
 
   start(): void {
     if (this.#over) return;
-    const { name: leadership, resource } = this;
-    this.#deps.observers.emit({ type: 'campaigning', leadership, resource });
+    this.#deps.observers.emit({ type: 'campaigning', ...this.#described });
     void this.#campaign();
   }
 
@@ -144,13 +143,12 @@ export class Campaign implements Leadership {
   /** @returns the term, once it is over; undefined when the election failed, or this instance campaigns no more */
   async #runOnce(): Promise<LeaderTerm | undefined> {
     const { acquire, observers } = this.#deps;
-    const { name: leadership, resource } = this;
     let lease: SingleLease;
     try {
-      lease = await acquire(resource, this.#lock);
+      lease = await acquire(this.resource, this.#lock);
     } catch (error) {
       // acquire() throws only lock errors.
-      if (!this.#over) observers.emit({ type: 'campaignFailed', leadership, resource, error: error as LockError });
+      if (!this.#over) observers.emit({ type: 'campaignFailed', ...this.#described, error: error as LockError });
       return undefined;
     }
     if (!this.#over && lease.isHeld()) return this.#lead(lease);
@@ -160,21 +158,27 @@ export class Campaign implements Leadership {
 
   async #lead(lease: SingleLease): Promise<LeaderTerm> {
     const { clock, context, observers } = this.#deps;
-    const { name: leadership, resource } = this;
     const { fencingToken } = lease;
-    const term = new LeaderTerm(leadership, lease, context);
+    const term = new LeaderTerm(this.name, lease, context);
     this.#term = term;
     const electedAt = clock.now();
-    observers.emit({ type: 'elected', leadership, resource, fencingToken });
+    observers.emit({ type: 'elected', ...this.#described, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;
     this.#listeners.elected(term);
     const reason = await term.demoted;
     const ledMs = clock.now() - electedAt;
-    observers.emit({ type: 'demoted', leadership, resource, fencingToken, reason: reason.reason, ledMs });
+    observers.emit({ type: 'demoted', ...this.#described, fencingToken, reason: reason.reason, ledMs });
     this.#listeners.demoted(reason, term);
     await term.end();
     return term;
+  }
+
+  /** What all its events say. */
+  get #described() {
+    const { name: leadership, resource } = this;
+    const { service, groups } = this.#deps.observers;
+    return { service, group: groups.of(resource, this.#lock.group), leadership, resource };
   }
 
   #pauseAfter(failures: number): number {

@@ -50,7 +50,8 @@ export class Campaigns {
       // The leader of another library is elected by that library.
       { ...this.deps.defaults, alsoLock: undefined },
     );
-    const campaign = new Campaign(name, resource, lock, this.deps, () => {
+    // Its resource begins with `leader:`, so no method has this group.
+    const campaign = new Campaign(name, resource, { ...lock, group: resource }, this.deps, () => {
       if (this.#campaigns.get(name) === campaign) this.#campaigns.delete(name);
     });
     this.#campaigns.set(name, campaign);

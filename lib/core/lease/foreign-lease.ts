@@ -29,6 +29,15 @@ export function beginWait(grant: Grant, options: ResolvedLockOptions, deps: Leas
   return waiting;
 }
 
+/** A call that has our lock and wants the other one. */
+interface ForeignCall {
+  readonly options: ResolvedLockOptions;
+  readonly also: AlsoLock;
+  readonly startedAt: number;
+  /** Of our lock. */
+  readonly grant: Grant;
+}
+
 /**
  * Waits for the lock of the other library, within the `waitMs` of the call.
  *
@@ -36,9 +45,7 @@ export function beginWait(grant: Grant, options: ResolvedLockOptions, deps: Leas
  */
 export async function waitForForeign(
   waiting: Hold,
-  options: ResolvedLockOptions,
-  also: AlsoLock,
-  startedAt: number,
+  { options, also, startedAt, grant }: ForeignCall,
   deps: LeaseDeps,
 ): Promise<ForeignHold> {
   const { resource } = waiting.owner;
@@ -53,7 +60,8 @@ export async function waitForForeign(
   if (closing.aborted || options.signal?.aborted) abort();
   const { isBusyFinal = options.waitMs === 0 } = also;
   try {
-    await acquireForeign(foreign, { resource, options, isBusyFinal, startedAt, signal: over.signal }, deps);
+    const wait = { resource, options, isBusyFinal, startedAt, grant, signal: over.signal };
+    await acquireForeign(foreign, wait, deps);
   } catch (error) {
     // Our own loss ends the wait too, and says more.
     throw waiting.isHeld() || closing.aborted ? error : waiting.lossError();

@@ -98,10 +98,9 @@ export class Leaks {
   #forgotten({ hold, callSite }: Watched): void {
     hold.isWatched = false;
     if (!hold.isHeld()) return;
-    const { owner, fencingToken } = hold;
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;
-    this.observers.emit({ type: 'leaked', resource: owner.resource, fencingToken, heldMs, callSite, isRenewed });
+    this.observers.emit({ type: 'leaked', ...this.observers.describe(hold), heldMs, callSite, isRenewed });
     if (isRenewed || !hold.isHeld()) return;
     hold.renewNoMore();
     this.watchdog.watch(hold);

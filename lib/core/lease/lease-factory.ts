@@ -7,6 +7,7 @@ import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import { noteWait, waitBefore } from '../acquiring/waits.js';
 import { checkForeignKeys, checkHasForeign, checkIsNotOwn } from './foreign-checks.js';
 import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
@@ -49,20 +50,28 @@ export class LeaseFactory {
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease> {
     if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
-    return this.#observed(names, this.#acquireAll(names, options, origin));
+    return this.#observed(names, options, this.#acquireAll(names, options, origin));
   }
 
   /** @throws LockError like {@link acquire} */
   acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
-    return this.#observed([resource], this.#traced(resource, options, origin));
+    return this.#observed(resource, options, this.#traced(resource, options, origin));
   }
 
-  #observed<T>(names: readonly string[], lease: Promise<T>): Promise<T> {
-    lease.catch((error: unknown) => {
-      if (!(error instanceof LockError)) return;
-      this.deps.observers.emit({ type: 'notAcquired', resource: names.join(', '), error });
-    });
+  #observed<T>(asked: string | readonly string[], options: ResolvedLockOptions, lease: Promise<T>): Promise<T> {
+    lease.catch((error: unknown) => this.#tellOfFailure(asked, options, error));
     return lease;
+  }
+
+  #tellOfFailure(asked: string | readonly string[], options: ResolvedLockOptions, error: unknown): void {
+    const { observers, clock } = this.deps;
+    if (!(error instanceof LockError) || !observers.wants('notAcquired')) return;
+    const resources = typeof asked === 'string' ? [asked] : asked;
+    const resource = resources.includes(error.resource) ? error.resource : resources[0]!;
+    const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
+    const call = observers.describeCall(resource, options);
+    const waitedMs = clock.now() - since;
+    observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error });
   }
 
   #traced(resource: string, given: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
@@ -116,9 +125,10 @@ export class LeaseFactory {
     const waiting = beginWait(grant, options, this.deps, caller);
     let foreign: ForeignHold | undefined;
     try {
-      foreign = await waitForForeign(waiting, options, also, startedAt, this.deps);
+      foreign = await waitForForeign(waiting, { options, also, startedAt, grant }, this.deps);
       endWait(waiting, this.deps);
     } catch (error) {
+      noteWait(error, startedAt, grant.hasWaited ?? false);
       if (foreign) this.deps.foreignLocks.withdraw(foreign, options);
       await how.failed?.(error, waiting);
       await abandon(waiting, this.deps);
@@ -144,11 +154,13 @@ export class LeaseFactory {
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
-    const { owner, fencingToken, mode } = hold;
-    const { resource } = owner;
     if (traces.wantsAcquires) traces.granted(options, grant);
     if (traces.wantsHolds) traces.holds(hold, grant);
-    observers.emit({ type: 'acquired', resource, mode, fencingToken, waitedMs, attempts });
+    if (observers.wants('acquired')) {
+      const { hasWaited = false } = grant;
+      const handedOn = storeLease.isHandedOn;
+      observers.emit({ type: 'acquired', ...observers.describe(hold), waitedMs, hasWaited, handedOn, attempts });
+    }
     return new SingleLease(hold, this.deps);
   }
 
@@ -183,7 +195,8 @@ export class LeaseFactory {
   ): Promise<CompositeLease> {
     for (const name of names) this.#checkPart(name, options);
     if (options.alsoLock !== undefined) checkForeignKeys(names, options.alsoLock);
-    const giveUpAt = this.deps.clock.now() + options.waitMs;
+    const startedAt = this.deps.clock.now();
+    const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
     try {
       for (const name of names) {
@@ -200,6 +213,7 @@ export class LeaseFactory {
       const lease = new CompositeLease(leases);
       return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
+      noteWait(error, startedAt, waitBefore(error)?.hasWaited ?? false);
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }
@@ -217,7 +231,10 @@ export class LeaseFactory {
     if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
     const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
     const { attempts, retryAfterMs, holders: list, holderCount: count } = isBusy ? error : unknown;
-    throw new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, { list, count });
+    const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, { list, count });
+    const wait = waitBefore(error);
+    if (wait) noteWait(late, wait.since, wait.hasWaited);
+    throw late;
   }
 
   /** @throws LockReentryError when the resource would be waited for in vain, before another one is acquired */
@@ -270,14 +287,16 @@ export class LeaseFactory {
   }
 
   #onLost(hold: Hold, error: LeaseLostError): void {
-    const { reason, fencingToken } = error;
-    const { active, watchdog, observers, localQueues, traces } = this.deps;
+    const { reason } = error;
+    const { active, watchdog, observers, localQueues, clock, traces } = this.deps;
     watchdog.unwatch(hold);
     // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
     if (traces.wantsHolds) traces.ended(hold, 'lost', error);
-    observers.emit({ type: 'lost', resource: hold.owner.resource, fencingToken, reason, error });
+    if (!observers.wants('lost')) return;
+    const heldMs = clock.now() - hold.acquiredAt;
+    observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason, error });
   }
 }
 

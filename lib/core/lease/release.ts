@@ -47,6 +47,7 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
  */
 async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
   const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
+  const heldMs = hold.endedAt - hold.acquiredAt;
   const { resource } = owner;
   // Ours is not renewed any more.
   const patienceMs = Math.max(1, Math.min(attemptTimeoutMs, storeLease.deadline - hold.endedAt));
@@ -54,14 +55,13 @@ async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wa
   const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
   if (isLost) {
     const error = new LeaseLostError(resource, 'foreignLost', fencingToken, explainForeignLost(foreign.name));
-    if (deps.traces.wantsHolds) deps.traces.ended(hold, 'lost', error);
-    deps.observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
+    tellOfLoss(hold, deps, heldMs, error);
   }
   await releaseOurs(hold, deps, wasHeld && !isLost);
   if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
   const { outcome, error: cause } = answer;
   const error = new LockUnavailableError(resource, `release ${foreign.name} beside`, outcome, cause);
-  deps.observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
+  tellOfFailedRelease(hold, deps, heldMs, error, false);
   throw error;
 }
 
@@ -77,32 +77,41 @@ export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
 }
 
 /** @throws LockUnavailableError */
-function conclude(
-  hold: Hold,
-  { active, observers, orphanReleases, traces }: LeaseDeps,
-  answer: Answer<boolean>,
-  wasHeld: boolean,
-  heldMs: number,
-): void {
+function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld: boolean, heldMs: number): void {
   const { owner, fencingToken } = hold;
   const { resource } = owner;
+  const { active, observers, orphanReleases, traces } = deps;
   active.delete(hold);
   if (!wasHeld) {
-    observers.emit({ type: 'releasedAfterLoss', resource, fencingToken });
+    if (observers.wants('releasedAfterLoss'))
+      observers.emit({ type: 'releasedAfterLoss', ...observers.describe(hold) });
   } else if (answer.outcome === 'answered') {
-    if (answer.value) {
-      if (traces.wantsHolds) traces.ended(hold, 'released');
-      observers.emit({ type: 'released', resource, fencingToken, heldMs });
-    } else {
-      const error = new LeaseLostError(resource, 'takenOver', fencingToken);
-      if (traces.wantsHolds) traces.ended(hold, 'lost', error);
-      observers.emit({ type: 'lost', resource, fencingToken, reason: error.reason, error });
-    }
+    if (!answer.value) return tellOfLoss(hold, deps, heldMs, new LeaseLostError(resource, 'takenOver', fencingToken));
+    if (traces.wantsHolds) traces.ended(hold, 'released');
+    if (observers.wants('released')) observers.emit({ type: 'released', ...observers.describe(hold), heldMs });
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);
     if (traces.wantsHolds) traces.ended(hold, 'released', error);
-    observers.emit({ type: 'releaseFailed', resource, fencingToken, error });
+    tellOfFailedRelease(hold, deps, heldMs, error, true);
     throw error;
   }
+}
+
+/** The release has found that it was lost before. */
+function tellOfLoss(hold: Hold, { observers, traces }: LeaseDeps, heldMs: number, error: LeaseLostError): void {
+  if (traces.wantsHolds) traces.ended(hold, 'lost', error);
+  if (!observers.wants('lost')) return;
+  observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason: error.reason, error });
+}
+
+function tellOfFailedRelease(
+  hold: Hold,
+  { observers }: LeaseDeps,
+  heldMs: number,
+  error: LockUnavailableError,
+  isEnd: boolean,
+): void {
+  if (!observers.wants('releaseFailed')) return;
+  observers.emit({ type: 'releaseFailed', ...observers.describe(hold), heldMs, isEnd, error });
 }

@@ -214,7 +214,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
   async transferPart(leaseMs: number): Promise<LeaseTransfer> {
     this.checkMayTransfer();
-    const { hold, deps, resource } = this;
+    const { hold, deps } = this;
     // Other readers may share it already. They can go on only if Redis has the lock in mode `read`.
     if (hold.mode === 'read') await this.downgrade();
     const lease = await hold.inOrder(async () => {
@@ -227,7 +227,9 @@ export class SingleLease extends PrintableLease implements EnteredLease {
         deps.active.delete(hold);
         deps.localQueues.transferred(hold, hasShared);
         if (isEnd && deps.traces.wantsHolds) deps.traces.ended(hold, 'transferred');
-        if (isEnd) deps.observers.emit({ type: 'transferred', resource, fencingToken: hold.fencingToken });
+        if (!isEnd || !deps.observers.wants('transferred')) return;
+        const heldMs = hold.endedAt - hold.acquiredAt;
+        deps.observers.emit({ type: 'transferred', ...deps.observers.describe(hold), heldMs });
       });
     });
     if (lease === undefined) throw hold.lossError();

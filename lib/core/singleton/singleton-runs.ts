@@ -87,9 +87,10 @@ export class SingletonRuns {
   }
 
   /** Tells the observers why the tick does not run here. */
-  #skip({ options: { job, tick }, due }: TickAttempt, reply: TickReply): void {
-    const event = { type: 'tickSkipped', job, tick } as const;
+  #skip({ options, due }: TickAttempt, reply: TickReply): void {
     const { observers, clock } = this.deps;
+    if (!observers.wants('tickSkipped')) return;
+    const event = { type: 'tickSkipped', ...this.#described(options) } as const;
     if (reply.status === 'late' || reply.status === 'early') {
       const { status: reason, lateMs } = reply;
       const clockBehindMs = Math.round(lateMs - (clock.wallNow() - due!.at));
@@ -98,6 +99,12 @@ export class SingletonRuns {
     } else {
       observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
     }
+  }
+
+  /** What all events of the tick say. */
+  #described({ job, tick }: SingletonRunOptions) {
+    const { service, groups } = this.deps.observers;
+    return { service, group: groups.of(job, job), job, tick };
   }
 
   /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
@@ -179,7 +186,7 @@ export class SingletonRuns {
     cause: LockStoreError,
   ): LockUnavailableError {
     const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
-    this.deps.observers.emit({ type: 'tickFailed', job: options.job, tick: options.tick, error });
+    this.deps.observers.emit({ type: 'tickFailed', ...this.#described(options), error });
     return error;
   }
 
@@ -197,8 +204,11 @@ export class SingletonRuns {
     const { also } = attempt;
     const lease = also ? await this.#holdBoth(attempt, grant, also) : leases.hold(grant, lock);
     if (lease === undefined) return undefined;
+    const described = this.#described(options);
+    const at = options.due?.at;
     return leases.runUnder(lease, async () => {
-      deps.observers.emit({ type: 'tickStarted', job, tick, rerun });
+      const delayMs = deps.clock.wallNow() - (at ?? 0);
+      deps.observers.emit({ type: 'tickStarted', ...described, rerun, ...(at !== undefined && { delayMs }) });
       const began = deps.clock.now();
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
@@ -208,9 +218,10 @@ export class SingletonRuns {
         return result;
       } finally {
         const ranMs = deps.clock.now() - began;
+        const outcome = diedWith(lease) ? 'lost' : failed ? 'error' : 'ok';
         cutOff?.cancel();
         if (!failed || !diedWith(lease)) await this.#finish(attempt, lease);
-        deps.observers.emit({ type: 'tickFinished', job, tick, ranMs });
+        deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
     });
   }
@@ -231,9 +242,9 @@ export class SingletonRuns {
     try {
       return await this.leases.holdBoth(grant, lock, also, { startedAt: this.deps.clock.now(), failed });
     } catch (error) {
-      const { job, tick } = options;
-      if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', job, tick, reason: 'foreign' });
-      else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', job, tick, error });
+      const described = this.#described(options);
+      if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
+      else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', ...described, error });
       if (isOld(error) || error instanceof LockShutdownError) return undefined;
       throw error;
     }

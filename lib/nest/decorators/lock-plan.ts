@@ -5,8 +5,15 @@ import {
   InvalidLockOptionsError,
 } from '../../core/api/errors.js';
 import { checkAlsoLock } from '../../core/api/also-lock.js';
+import { groupNamed } from '../../core/api/group.js';
 import type { LockedWork } from '../../core/api/lease.js';
-import { type AcquireMode, checkMinHold, LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import {
+  type AcquireMode,
+  checkMinHold,
+  fixedOptions,
+  LOCK_OPTIONS,
+  type LockOptions,
+} from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/validation.js';
@@ -126,6 +133,8 @@ export interface ResolvedDecoratorOptions {
 export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
   /** See `LockOptions.ignoreTransaction`. */
   readonly ignoresTransaction: boolean;
+  /** What events and metrics call this kind of lock. */
+  readonly group: string;
   /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
   /**
@@ -161,10 +170,13 @@ export function readLockPlan<A extends readonly unknown[]>(
   const { key, onBusy, onLost, lockService, ...rest } = options;
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
-  const lock = { ...rest, ...(fixedMode && { mode: fixedMode }), ...(waitMs !== undefined && { waitMs }) };
-  const lockOptions = Object.keys(lock).length > 0 ? lock : undefined;
+  const group = groupNamed(rest.group ?? where);
+  const mode = fixedMode && { mode: fixedMode };
+  const lock: LockOptions = { ...rest, ...mode, ...(waitMs !== undefined && { waitMs }), group };
+  const lockOptions = fixedOptions(lock);
   return {
     ...resolved,
+    group,
     ignoresTransaction: rest.ignoreTransaction === true,
     mode: lock.mode ?? 'exclusive',
     resources: readKey(key, where, checkResources),

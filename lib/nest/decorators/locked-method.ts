@@ -54,6 +54,8 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
       where,
       decorator: `@${decorator}`,
       lockService: plan.lockService,
+      group: plan.group,
+      mode: plan.mode,
       ignoresTransaction: plan.ignoresTransaction,
       wrapped: descriptor.value as LockedMethod['wrapped'],
     };

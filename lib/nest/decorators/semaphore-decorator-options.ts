@@ -1,3 +1,4 @@
+import { groupNamed } from '../../core/api/group.js';
 import { checkMinHold } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkOwnResource } from '../../core/api/resource.js';
@@ -60,9 +61,11 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   const count = readCount(rest, total);
   const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
-  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }) };
+  const group = groupNamed(rest.group ?? where);
+  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }), group };
   return {
     ...resolved,
+    group,
     ignoresTransaction: rest.ignoreTransaction === true,
     mode: 'semaphore',
     permits: { count, total },

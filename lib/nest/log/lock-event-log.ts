@@ -16,7 +16,7 @@ import { see } from './see.js';
 
 /** The events that are logged. */
 const LOGGED_EVENTS = [
-  'waiting',
+  'waitingLong',
   'foreignFailed',
   'lost',
   'leaked',
@@ -64,8 +64,8 @@ export class LockEventLog {
 
   #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog, countWaiting: () => number): void {
     switch (event.type) {
-      case 'waiting':
-        return this.#waiting(event, countWaiting);
+      case 'waitingLong':
+        return this.#waitingLong(event, countWaiting);
       case 'foreignFailed':
         return this.#foreignFailed(event);
       case 'lost':
@@ -113,9 +113,9 @@ export class LockEventLog {
   }
 
   /** One line a minute, because a holder that hangs makes every call wait. */
-  #waiting(event: LockEventOf<'waiting'>, countWaiting: () => number): void {
+  #waitingLong(event: LockEventOf<'waitingLong'>, countWaiting: () => number): void {
     this.#lines.add(
-      'waiting',
+      'waitingLong',
       event.resource,
       () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-long')}`,
       (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
@@ -196,7 +196,7 @@ function describeNextTry({ cause }: LockError): string {
 }
 
 /** @param others how many other calls of the process wait */
-function describeWait({ resource, holders, holderCount }: LockEventOf<'waiting'>, others: number): string {
+function describeWait({ resource, holders, holderCount }: LockEventOf<'waitingLong'>, others: number): string {
   const seen = { list: holders, count: holderCount };
   const leftMs = Math.max(...holders.map(({ ttlMs }) => ttlMs));
   const by = holders.length > 0 ? `${nameHolders(seen)}, ${formatDuration(leftMs)} left` : 'a holder that is not known';

@@ -23,6 +23,7 @@ import { StartLog } from '../log/start-log.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { setTransactionHooks } from '../transactions/transaction-order.js';
+import { setGroups } from './group.explorer.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import type { ResolvedQuorum } from './store-options.js';
 
@@ -49,7 +50,11 @@ export async function createLockService(
 ): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs, transactions } = options;
   const stores = await createStores(options, new StartLog(name));
-  const client = new LockClient({ store: stores.store, defaults, onLeak, transactions });
+  const { group, telemetry } = options;
+  const logger = loggerOf(name);
+  const warn = (line: string): void => logger.warn(line);
+  const { store } = stores;
+  const client = new LockClient({ store, defaults, onLeak, transactions, service: name, group, telemetry, warn });
   new LockEventLog(name).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
@@ -57,11 +62,12 @@ export async function createLockService(
   const started = (): void => {
     stores.keepAlive?.();
     campaigns.started();
-    if (!isInMemory) hintAtShutdownHooks(loggerOf(name), defaults.leaseMs, client.closing);
+    if (!isInMemory) hintAtShutdownHooks(logger, defaults.leaseMs, client.closing);
   };
   const singletonRuns = client.singletonRuns(stores.tickStore);
   const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
   if (transactions) setTransactionHooks(service, transactions);
+  setGroups(service, client.observers.groups);
   return service;
 }
 

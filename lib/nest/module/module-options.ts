@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { GroupFunction } from '../../core/events/groups.js';
 import type { LockObserver } from '../../core/events/observers.js';
+import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
@@ -105,6 +107,22 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * @see docs/guide/with-transactions.md
    */
   transactions?: TransactionHooks;
+  /**
+   * Returns what events and metrics call a kind of lock: a static name, of at most 100 characters, for each resource
+   * that is locked without a decorator. A lock service tells 200 groups apart; the others are `_other`.
+   *
+   * @default the text before the first `:` of the resource, or `_other`
+   * @see docs/reference/events.md#groups
+   */
+  group?: GroupFunction;
+  /**
+   * Follows the locks, for metrics or traces. What it throws never breaks a lock.
+   *
+   * @allowed a `LockTelemetry`, an array of them
+   * @default none
+   * @see docs/operations/monitoring.md
+   */
+  telemetry?: LockTelemetry | readonly LockTelemetry[];
   /** What happens when the application shuts down. */
   shutdown?: {
     /**
@@ -164,6 +182,8 @@ export interface ResolvedModuleOptions {
   readonly observers: readonly LockObserver[];
   readonly onLeak: OnLeak;
   readonly transactions: TransactionHooks | undefined;
+  readonly group: GroupFunction | undefined;
+  readonly telemetry: readonly LockTelemetry[];
   readonly drainMs: number;
 }
 
@@ -190,6 +210,8 @@ export const MODULE_OPTIONS = new OptionTable({
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),
   onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
   transactions: checked<TransactionHooks>(checkTransactions),
+  group: checked<GroupFunction>(checkFunction),
+  telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
   shutdown: checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
     SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
   ),
@@ -212,6 +234,16 @@ function checkTransactions(option: string, hooks: unknown): void {
       `not ${describeValue(hooks)}.`,
     option,
   );
+}
+
+function checkTelemetry(option: string, telemetry: unknown): void {
+  for (const each of [telemetry].flat() as Partial<LockTelemetry>[]) {
+    if (typeof each?.start === 'function') continue;
+    throw new InvalidLockOptionsError(
+      `${option} must be a LockTelemetry, which has start(), or an array of them, not ${describeValue(each)}.`,
+      option,
+    );
+  }
 }
 
 function checkObservers(option: string, observers: unknown): void {
@@ -282,6 +314,8 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     observers,
     onLeak,
     transactions: options.transactions,
+    group: options.group,
+    telemetry: [options.telemetry ?? []].flat(),
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),
   };
 }

@@ -3,6 +3,7 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
 import { createLockService } from './create-lock-service.js';
+import { GroupExplorer } from './group.explorer.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { handlerLocksOf } from '../handlers/handler-locks.js';
 import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
@@ -84,6 +85,11 @@ function createModule(
     inject: [DiscoveryService, token],
     useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
   };
+  const groupExplorer: Provider = {
+    provide: GroupExplorer,
+    inject: [DiscoveryService, token],
+    useFactory: (discovery: DiscoveryService, locks: object) => new GroupExplorer(discovery, locks, name),
+  };
   const handlerExplorer: Provider = {
     provide: LockHandlerExplorer,
     inject: [DiscoveryService],
@@ -122,6 +128,7 @@ function createModule(
         ...optionsProviders,
         ...providers,
         ...aliases,
+        groupExplorer,
         jobExplorer,
         leaderExplorer,
         handlerExplorer,

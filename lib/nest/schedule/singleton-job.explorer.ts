@@ -22,6 +22,18 @@ export function jobName({ name, method }: SingletonJob, instance: object): strin
   return name ?? `${instance.constructor.name}.${method}`;
 }
 
+/** The jobs of a class, with their names in the fleet. */
+export function jobsOf(prototype: object): { name: string; lockService: string | undefined }[] {
+  return new MetadataScanner().getAllMethodNames(prototype).flatMap((key) => {
+    const method = (prototype as Record<string, unknown>)[key];
+    if (typeof method !== 'function') return [];
+    const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
+    return job
+      ? [{ name: job.name ?? `${prototype.constructor.name}.${job.method}`, lockService: job.lockService }]
+      : [];
+  });
+}
+
 /**
  * Looks at the singleton jobs when the application starts. One explorer for each lock service.
  *

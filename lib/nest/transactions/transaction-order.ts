@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { LockMode } from '../../core/api/lock-mode.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
 import { callingTransaction } from './known-transactions.js';
 
@@ -12,6 +13,9 @@ export interface LockedMethod {
   /** Such as `@DistributedLock`. */
   readonly decorator: string;
   readonly lockService: string | undefined;
+  /** What events and metrics call its locks. */
+  readonly group: string;
+  readonly mode: LockMode;
   readonly ignoresTransaction: boolean;
   /** What the decorator has put in place of the method. */
   readonly wrapped: (...args: never[]) => unknown;

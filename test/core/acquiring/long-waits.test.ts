@@ -7,7 +7,7 @@ describe('a call that waits for long', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
-  const waits = (instance: Instance) => eventsOf(instance, 'waiting');
+  const waits = (instance: Instance) => eventsOf(instance, 'waitingLong');
 
   beforeEach(() => {
     world = new LockWorld();

@@ -48,7 +48,7 @@ describe('the order of events', () => {
     await settle();
     expect(second.state).toBe('fulfilled');
     expect(a.store.sent('rotate')).toEqual([]);
-    expect(told).toEqual(['a acquired', 'a released', 'a acquired']);
+    expect(told).toEqual(['a acquired', 'a waiting', 'a released', 'a acquired']);
   });
 
   it('by a command, the next one of the same process may begin first', async () => {
@@ -57,7 +57,7 @@ describe('the order of events', () => {
     await first.release();
     await settle();
     expect(second.value.fencingToken).toBeGreaterThan(first.fencingToken);
-    expect(told).toEqual(['a acquired', 'a acquired', 'a released']);
+    expect(told).toEqual(['a acquired', 'a waiting', 'a acquired', 'a released']);
   });
 
   it('so may the next one of another process; its token is larger, whatever the order', async () => {
@@ -68,10 +68,10 @@ describe('the order of events', () => {
     a.store.next('release', repliedWhen(reply.opened));
     const releasing = first.release();
     await settle();
-    expect(told).toEqual(['a acquired', 'b acquired']);
+    expect(told).toEqual(['a acquired', 'b waiting', 'b acquired']);
     reply.open();
     await releasing;
-    expect(told).toEqual(['a acquired', 'b acquired', 'a released']);
+    expect(told).toEqual(['a acquired', 'b waiting', 'b acquired', 'a released']);
     expect(second.value.fencingToken).toBeGreaterThan(first.fencingToken);
   });
 });

@@ -49,7 +49,19 @@ describe('observers', () => {
     const b = world.instance('b');
     await a.locks.acquire('stock');
     const error = await b.locks.acquire('stock', { waitMs: 0 }).catch((e: unknown) => e);
-    expect(b.events).toEqual([{ type: 'notAcquired', resource: 'stock', error }]);
+    expect(b.events).toEqual([
+      {
+        type: 'notAcquired',
+        service: 'default',
+        resource: 'stock',
+        mode: 'exclusive',
+        group: '_other',
+        resources: ['stock'],
+        waitedMs: 0,
+        hasWaited: false,
+        error,
+      },
+    ]);
   });
 
   it('can leave', async () => {

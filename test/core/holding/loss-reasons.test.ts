@@ -88,7 +88,7 @@ describe('renewals that fail and then succeed', () => {
     a.store.fates.renew = undefined;
     await world.clock.advance(LEASE_MS);
     expect(eventsOf(a, 'renewalFailed')).toHaveLength(3);
-    expect(eventsOf(a, 'renewalRecovered')).toEqual([
+    expect(eventsOf(a, 'renewalRecovered')).toMatchObject([
       { type: 'renewalRecovered', resource: 'stock', fencingToken, failures: 3, failedForMs: 600 },
     ]);
     expect(lease.isHeld()).toBe(true);

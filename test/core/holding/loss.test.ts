@@ -115,7 +115,7 @@ describe('losing a lease', () => {
     a.store.all(lostOnTheWay);
     await world.clock.advance(LEASE_MS * 3);
     lease.isHeld();
-    expect(eventsOf(a, 'lost')).toEqual([
+    expect(eventsOf(a, 'lost')).toMatchObject([
       {
         type: 'lost',
         resource: 'stock',

@@ -36,7 +36,7 @@ describe('a campaign', () => {
     await settle();
     expect([leader.isLeader(), candidate.isLeader()]).toEqual([false, true]);
     expect(candidate.fencingToken).toBeGreaterThan(first);
-    expect(eventsOf(a, 'elected')).toEqual([
+    expect(eventsOf(a, 'elected')).toMatchObject([
       { type: 'elected', leadership: 'mailer', resource: 'leader:mailer', fencingToken: first },
     ]);
     expect(eventsOf(a, 'demoted')).toMatchObject([{ leadership: 'mailer', fencingToken: first, reason: 'resigned' }]);

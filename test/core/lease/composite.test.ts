@@ -69,7 +69,7 @@ describe('several resources at once', () => {
     a.store.next('acquire', (execute) => execute(), failing('refused', 'OOM'));
     await expect(a.locks.acquire(['x', 'y'])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
     expect((await b.locks.inspect('x')).mode).toBeNull();
-    expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'x, y' }]);
+    expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'y', resources: ['x', 'y'] }]);
   });
 
   it('are all or nothing: what was taken is given back when the wait is over', async () => {

@@ -1,7 +1,7 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
@@ -53,7 +53,7 @@ describe('a writer that becomes a reader', () => {
     await lease.downgrade();
     await settle();
     expect(readers.map(({ value }) => value.mode)).toEqual(['read', 'read']);
-    expect(a.events.map((event) => ('mode' in event ? event.mode : event.type))).toEqual(['write', 'read', 'read']);
+    expect(eventsOf(a, 'acquired').map(({ mode }) => mode)).toEqual(['write', 'read', 'read']);
     await lease.release();
     await readers[0]!.value.release();
     expect(await readers[1]!.value.verify()).toBe(true);

@@ -32,7 +32,7 @@ describe('a lease', () => {
       expect(lease.isHeld()).toBe(false);
       expect(lease.remainingMs()).toBe(0);
       expect(() => lease.assertHeld()).toThrow(/was released before/);
-      expect(eventsOf(a, 'released')).toEqual([
+      expect(eventsOf(a, 'released')).toMatchObject([
         { type: 'released', resource: 'stock', fencingToken: lease.fencingToken, heldMs: 40 },
       ]);
     });

@@ -72,7 +72,7 @@ describe('releases inside of releases', () => {
     await first.release();
     await settle();
     expect(waiting.state).toBe('fulfilled');
-    expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'released', 'acquired']);
+    expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'waiting', 'released', 'acquired']);
   });
 
   it('a verify() that is answered after the lease was passed on ends the lease that stands on the lock by then', async () => {

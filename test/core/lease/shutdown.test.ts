@@ -150,12 +150,12 @@ describe('shutdown', () => {
       await world.clock.advance(249);
       expect(waits()).toEqual([]);
       await world.clock.advance(1);
-      expect(waits()).toEqual([{ type: 'draining', resources: ['order:7', 'never'], drainMs: 10_000 }]);
+      expect(waits()).toMatchObject([{ type: 'draining', resources: ['order:7', 'never'], drainMs: 10_000 }]);
       await first.release();
       await world.clock.advance(950);
       await second.release();
       await settle();
-      expect(waits().slice(1)).toEqual([{ type: 'drained', resources: [], waitedMs: 1_200 }]);
+      expect(waits().slice(1)).toMatchObject([{ type: 'drained', resources: [], waitedMs: 1_200 }]);
       expect(world.clock.timers).toBe(0);
     });
 
@@ -192,7 +192,7 @@ describe('shutdown', () => {
       await a.locks.acquire('stock');
       track(a.locks.shutdown(100));
       await world.clock.advance(1_000);
-      expect(waits()).toEqual([{ type: 'drained', resources: ['stock'], waitedMs: 100 }]);
+      expect(waits()).toMatchObject([{ type: 'drained', resources: ['stock'], waitedMs: 100 }]);
     });
   });
 

@@ -43,7 +43,7 @@ describe('Test.createTestingModule with the lock service overridden', () => {
       override: (builder) => builder.overrideProvider(RedisLockService).useValue({ using }),
     });
     expect(await app.get(Orders).ship('7')).toBe('7 shipped');
-    expect(using.mock.calls).toEqual([['order:7', undefined, expect.any(Function)]]);
+    expect(using.mock.calls).toEqual([['order:7', { group: 'Orders.ship' }, expect.any(Function)]]);
   });
 
   it('by a mock that is always busy', async () => {

@@ -158,7 +158,13 @@ describe('a store lease that several leases of a process share', () => {
       await settle();
       expect(waiting.state).toBe('fulfilled');
       expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire', 'release']);
-      expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'lost', 'acquired', 'releasedAfterLoss']);
+      expect(a.events.map(({ type }) => type)).toEqual([
+        'acquired',
+        'waiting',
+        'lost',
+        'acquired',
+        'releasedAfterLoss',
+      ]);
     });
 
     it('does not disturb the next local holder when it is released at last', async () => {

@@ -52,7 +52,8 @@ describe('passing a lease on inside the process', () => {
     const tokens = await run(5);
     expect(eventsOf(a, 'acquired').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
     expect(eventsOf(a, 'released').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
-    expect(a.events).toHaveLength(10);
+    expect(eventsOf(a, 'waiting')).toHaveLength(4);
+    expect(a.events).toHaveLength(14);
   });
 
   it('says in the events how long each was held and waited for', async () => {

@@ -46,7 +46,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await settle();
     expect(verbs(a)).toEqual(['acquire', 'rotate']);
     expect(a.store.sent('rotate')[0]).toMatchObject({ owner: a.store.sent('acquire')[0]!.owner, queueing: true });
-    expect(types(a)).toEqual(['acquired', 'acquired', 'released']);
+    expect(types(a)).toEqual(['acquired', 'waiting', 'acquired', 'released']);
     expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
     await leaves(waiting.value);
   });
@@ -136,7 +136,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       const waiting = track(acquire(a));
       a.store.next('rotate', failing('unknown'));
       await expect(first.release()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'failed' });
-      expect(types(a)).toEqual(['acquired', 'releaseFailed']);
+      expect(types(a)).toEqual(['acquired', 'waiting', 'releaseFailed']);
       await world.clock.advance(50);
       expect(a.store.sent('rotate')).toHaveLength(2);
       await leaves(waiting.value);

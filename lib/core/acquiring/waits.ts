@@ -1,0 +1,68 @@
+import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { SeenHolders } from '../api/seen-holders.js';
+import type { AttemptLog } from '../store/attempts.js';
+import type { Runtime } from '../store/runtime.js';
+
+/** The observers are told of a call that has waited for this long. */
+export const LONG_WAIT_MS = 5_000;
+
+/**
+ * Whether calls for this resource are expected to wait: candidates of a leadership wait for as long as another leads.
+ */
+export function isExpectedToWait(resource: string): boolean {
+  return resource.startsWith(LEADER_PREFIX);
+}
+
+/** Whether the observers are told when a call for this resource begins to wait: a leadership or a job has other events. */
+export function isWaitTold(resource: string): boolean {
+  return !isExpectedToWait(resource) && !resource.startsWith(JOB_PREFIX);
+}
+
+/** Tells the observers that a call begins to wait. */
+export function tellOfWait(
+  { observers }: Pick<Runtime, 'observers'>,
+  resource: string,
+  options: ResolvedLockOptions,
+  { list: holders, count: holderCount }: SeenHolders,
+): void {
+  observers.emit({ type: 'waiting', ...observers.describeCall(resource, options), holders, holderCount });
+}
+
+/**
+ * Tells the observers that a call has waited for long, and for which holders. Where Redis cannot be asked, that is what
+ * the call waits for, and other events tell it.
+ */
+export function tellOfLongWait(
+  { observers }: Pick<Runtime, 'observers'>,
+  resource: string,
+  options: ResolvedLockOptions,
+  waitedMs: number,
+  log: AttemptLog,
+  now: number,
+): void {
+  if (log.last !== 'busy' || isExpectedToWait(resource) || !observers.wants('waitingLong')) return;
+  const { list: holders, count: holderCount } = log.holders(now);
+  const call = observers.describeCall(resource, options);
+  observers.emit({ type: 'waitingLong', ...call, waitedMs, holders, holderCount });
+}
+
+/** The wait of a call that has failed. */
+interface EndedWait {
+  /** When the call began, on the monotonic clock. */
+  readonly since: number;
+  /** Whether the observers were told that it waits. */
+  readonly hasWaited: boolean;
+}
+
+/** By the error of the call. */
+const endedWaits = new WeakMap<object, EndedWait>();
+
+/** Keeps what the observers will be told of a call, beside its error. */
+export function noteWait(error: unknown, since: number, hasWaited: boolean): void {
+  if (error instanceof Error) endedWaits.set(error, { since, hasWaited });
+}
+
+export function waitBefore(error: unknown): EndedWait | undefined {
+  return endedWaits.get(error as object);
+}

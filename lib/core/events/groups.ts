@@ -1,0 +1,104 @@
+import { GROUP, groupNamed, LONGEST_GROUP } from '../api/group.js';
+import type { LockMode } from '../api/lock-mode.js';
+import { describeValue } from '../api/validation.js';
+
+/** The group of everything that has no group of its own. */
+export const OTHER_GROUP = '_other';
+
+/** How many groups of names that come with calls a lock service has, the registered ones among them. */
+export const MAX_GROUPS = 200;
+
+/** What the text before the first colon must look like. An e-mail address, for one, is no group. */
+const PREFIX = /^[\p{L}\p{N}_$.-]{1,100}$/u;
+
+/** What is known at boot: a decorated method, a job or a leadership. */
+export interface RegisteredGroup {
+  readonly kind: 'method' | 'job' | 'leadership';
+  /** As events name it. */
+  readonly group: string;
+  readonly mode: LockMode;
+  /** The name of the job or of the leadership; of a method, the group. */
+  readonly name: string;
+}
+
+/** Finds the group of a resource. */
+export type GroupFunction = (resource: string) => string;
+
+/**
+ * The groups of one lock service: static names of few values, for metrics. Names that come with calls, of which a
+ * hostile client may send any number, get the places that are left.
+ */
+export class Groups {
+  /** Each by itself: the text that is found has its hash already. */
+  readonly #known = new Map<string, string>();
+  readonly #registered = new Map<string, RegisteredGroup>();
+  readonly #listeners = new Set<(registered: RegisteredGroup) => void>();
+  #hasWarned = false;
+
+  /**
+   * @param ofResource of the user
+   * @param warn told once that the function of the user is wrong
+   */
+  constructor(
+    private readonly ofResource?: GroupFunction,
+    private readonly warn: (line: string) => void = () => {},
+  ) {}
+
+  /** @param stated the group of the method, the job or the call, if it has one */
+  of(resource: string, stated?: string): string {
+    return this.#admit(stated ?? this.#find(resource));
+  }
+
+  /** Gives a name of the program its place, whatever calls come later. */
+  register(kind: RegisteredGroup['kind'], name: string, mode: LockMode = 'exclusive', stated = name): void {
+    const group = groupNamed(stated);
+    this.#known.set(group, group);
+    const id = `${kind} ${mode} ${name} ${group}`;
+    if (this.#registered.has(id)) return;
+    const registered = { kind, group, mode, name };
+    this.#registered.set(id, registered);
+    for (const listener of this.#listeners) listener(registered);
+  }
+
+  /** Tells of all that are registered, now and later. @returns a function that ends that */
+  onRegistered(listener: (registered: RegisteredGroup) => void): () => void {
+    this.#listeners.add(listener);
+    for (const registered of this.#registered.values()) listener(registered);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #admit(name: string): string {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const group = groupNamed(name);
+    if (this.#known.has(group)) return group;
+    if (group === OTHER_GROUP || this.#known.size >= MAX_GROUPS) return OTHER_GROUP;
+    this.#known.set(group, group);
+    return group;
+  }
+
+  #find(resource: string): string {
+    if (!this.ofResource) {
+      const end = resource.indexOf(':');
+      const prefix = end < 1 || end > LONGEST_GROUP ? '' : resource.slice(0, end);
+      return PREFIX.test(prefix) ? prefix : OTHER_GROUP;
+    }
+    try {
+      const group: unknown = this.ofResource(resource);
+      if (typeof group === 'string' && GROUP.test(group)) return group;
+      this.#warnOf(`returned ${describeValue(group)}`);
+    } catch (error) {
+      this.#warnOf(`threw ${describeValue(error)}`);
+    }
+    return OTHER_GROUP;
+  }
+
+  #warnOf(what: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.warn(
+      `The module option group ${what}. It must return a name of 1 to ${LONGEST_GROUP} characters for each resource. ` +
+        `Metrics count such a resource as ${OTHER_GROUP}. This is logged once. See docs/reference/events.md.`,
+    );
+  }
+}

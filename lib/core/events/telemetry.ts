@@ -1,0 +1,102 @@
+import type { LockEventOf, LockEventType } from './events.js';
+import type { RegisteredGroup } from './groups.js';
+import type { LockObservers } from './observers.js';
+
+/** What a lock service holds, waits for and still has to release at this moment. */
+export interface LockStats {
+  /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
+  readonly resources: number;
+  /** Leases that this process holds. */
+  readonly leases: number;
+  /** Releases that are sent again until the store answers, or until the lock has expired. */
+  readonly orphanReleases: number;
+  /** Resources that the store may still grant to a call that has given up. */
+  readonly lateGrants: number;
+  /** Time limits of commands and waits. */
+  readonly alarms: number;
+}
+
+/** What a telemetry sees of one lock service. */
+export interface LockTelemetrySource {
+  /** The name of the lock service. */
+  readonly service: string;
+  /**
+   * Calls the observer with every event from now on, or with those of some types. Events that nothing listens to cost
+   * nothing, so name the types.
+   *
+   * @returns a function that removes the observer
+   */
+  observe<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void;
+  /**
+   * Calls the listener with each decorated method, job and leadership of the application: at once with those that are
+   * known, and later with each that follows.
+   *
+   * @returns a function that removes the listener
+   */
+  onRegistered(listener: (registered: RegisteredGroup) => void): () => void;
+  /** What the lock service holds and waits for at this moment. */
+  stats(): LockStats;
+}
+
+/** Follows lock services, for metrics or traces. What it throws never breaks a lock: the first error is logged. */
+export interface LockTelemetry {
+  /**
+   * Called once by each lock service that has it, before the first lock is granted.
+   *
+   * @returns a function that is called when the lock service has closed
+   */
+  start(source: LockTelemetrySource): (() => void) | void;
+}
+
+/** Starts and stops the telemetries of one lock service, and keeps their errors from it. */
+export class Telemetries {
+  readonly #stops: (() => void)[] = [];
+  #hasWarned = false;
+
+  constructor(
+    private readonly observers: LockObservers,
+    private readonly stats: () => LockStats,
+    private readonly warn: (line: string) => void,
+  ) {}
+
+  start(telemetries: readonly LockTelemetry[]): void {
+    const source: LockTelemetrySource = {
+      service: this.observers.service,
+      observe: (observer, types) => this.observers.add(this.#guarded(observer), types),
+      onRegistered: (listener) => this.observers.groups.onRegistered(this.#guarded(listener)),
+      stats: () => this.stats(),
+    };
+    for (const telemetry of telemetries) {
+      const start = this.#guarded((each: LockTelemetry) => {
+        const stop = each.start(source);
+        if (typeof stop === 'function') this.#stops.push(stop);
+      });
+      start(telemetry);
+    }
+  }
+
+  stop(): void {
+    for (const stop of this.#stops.splice(0)) this.#guarded(stop)();
+  }
+
+  #guarded<A extends readonly unknown[]>(call: (...args: A) => unknown): (...args: A) => void {
+    return (...args) => {
+      try {
+        const result = call(...args);
+        if (result instanceof Promise) result.catch((error: unknown) => this.#failed(error));
+      } catch (error) {
+        this.#failed(error);
+      }
+    };
+  }
+
+  #failed(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.warn(
+      `The module option telemetry threw. Locks go on without what it would have recorded. This is logged once. ` +
+        `See docs/operations/monitoring.md. ${text}`,
+    );
+  }
+}

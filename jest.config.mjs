@@ -6,7 +6,7 @@ const WITH_SERVERS = [
   'test/quorum/servers',
   'test/redis/{faults,leases,processes,queue,rights,topologies,wire}',
   'test/scripts/servers',
-  'test/support/{network,prometheus}',
+  'test/support/{network,prometheus,server}',
 ];
 
 /** @type {import('jest').Config} */

@@ -193,7 +193,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   },
   [LockMetric.LeaderState]: {
     kind: 'gauge',
-    unit: '1',
+    unit: '{leader}',
     description: '1 while this instance leads, 0 while it campaigns or has stepped down.',
     attributes: [Service, Leadership],
   },

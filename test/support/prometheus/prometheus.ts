@@ -20,6 +20,15 @@ export interface Sample {
   readonly value: number;
 }
 
+export interface Rule {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** `unknown` until it was evaluated. */
+  readonly health: 'ok' | 'err' | 'unknown';
+  readonly lastError?: string;
+}
+
 export interface ActiveAlert {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -97,6 +106,11 @@ export class Prometheus {
 
   async alerts(): Promise<ActiveAlert[]> {
     return (await this.ask<{ alerts: ActiveAlert[] }>('/api/v1/alerts')).alerts;
+  }
+
+  async rules(): Promise<Rule[]> {
+    const { groups } = await this.ask<{ groups: { rules: Rule[] }[] }>('/api/v1/rules');
+    return groups.flatMap(({ rules }) => rules);
   }
 
   /** Resolves when each target was scraped, from now on, without an error. */

@@ -10,7 +10,7 @@ const STORE = [...TRACING, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
-const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch', 'core/watch'];
+const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch', 'core/watch', 'core/health'];
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
@@ -36,6 +36,7 @@ export const ROOMS = {
   'core/singleton': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/watch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/health': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   memory: { rooms: STORE, why: 'The backends do not know each other.' },
   quorum: { rooms: STORE, why: 'The backends do not know each other.' },
   'redis/lua': { rooms: [], why: 'Lua only.' },
@@ -60,8 +61,13 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'A fence is a script on a client of the user.',
   },
+  'redis/health': {
+    rooms: [...STORE, 'redis/script', 'redis/connection'],
+    packages: ['ioredis'],
+    why: 'What a server answers to a probe. It does not know who asks.',
+  },
   redis: {
-    rooms: [...STORE, 'redis/script', 'redis/connection', 'redis/durability', 'redis/topology'],
+    rooms: [...STORE, 'redis/script', 'redis/connection', 'redis/durability', 'redis/topology', 'redis/health'],
     packages: ['ioredis'],
     why: 'The stores stand on one Redis, and implement the ports of core.',
   },

@@ -123,4 +123,6 @@ export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/event
 export type { AcquireEntry, HoldOutcome, LockAcquireTrace, LockHoldTrace, LockTrace } from './core/tracing/contexts.js';
 export type { AcquireOutcome } from './core/tracing/outcomes.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
+export type { HealthOptions, LeadershipHealth, LockHealth } from './core/health/lock-health.js';
+export type { HealthProblem, LockTopology } from './core/store/store-probe.js';
 export type { ForceReleaseOptions, ListOptions } from './core/operators.js';

@@ -33,6 +33,8 @@ import {
 } from './api/lock-options.js';
 import { checkWork } from './api/validation.js';
 import type { LockState, LockStore } from './store/lock-store.js';
+import { HealthChecks } from './health/health-checks.js';
+import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './store/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';
@@ -87,6 +89,7 @@ export class LockClient {
   readonly #leases: LeaseFactory;
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
+  readonly #health: HealthChecks;
   /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
   /** The options of decorated methods, resolved once. */
@@ -129,6 +132,8 @@ export class LockClient {
     this.#leases = leases;
     this.#adoption = new Adoption(runtime, leases);
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
+    const leaderships = () => this.#campaigns.list().map((each) => ({ name: each.name, isLeader: each.isLeader() }));
+    this.#health = new HealthChecks({ ...deps, leaderships });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
     this.#tryDefaults = { ...defaults, waitMs: 0 };
     this.#telemetries = new Telemetries(observers, () => this.stats(), warn);
@@ -281,6 +286,11 @@ export class LockClient {
     if (lease === undefined) throw new LockNotHeldError(resource, context.resources());
     lease.assertHeld();
     return lease;
+  }
+
+  /** @throws InvalidLockOptionsError */
+  health(options?: HealthOptions): Promise<LockHealth> {
+    return this.#health.check(options);
   }
 
   inspect(resource: string): Promise<LockState> {

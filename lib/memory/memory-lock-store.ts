@@ -2,6 +2,7 @@ import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
 import { MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
+import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import {
   type AcquireReply,
@@ -170,6 +171,16 @@ export class MemoryLockStore implements LockStore {
 
   async inspect(resource: string): Promise<LockState> {
     return readState(this.connected(), resource);
+  }
+
+  probe(): StoreProbe {
+    if (this.#isClosed) return closedProbe('memory');
+    return {
+      topology: 'memory',
+      needed: 1,
+      servers: [Promise.resolve({ roundTripMs: 0, problems: [] })],
+      problems: [],
+    };
   }
 
   async list(prefix: string, limit: number): Promise<string[]> {

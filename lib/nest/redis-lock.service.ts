@@ -7,6 +7,7 @@ import type { Leadership } from '../core/leader/leadership.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
+import type { HealthOptions, LockHealth } from '../core/health/lock-health.js';
 import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
 import type { Semaphore } from '../core/semaphore/semaphore.js';
 import type { SemaphoreOptions } from '../core/semaphore/semaphore-options.js';
@@ -189,6 +190,19 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   list(options?: ListOptions): Promise<LockState[]> {
     return this.#client.operators.list(options);
+  }
+
+  /**
+   * Says whether a lock could be taken now, and how this process is doing. On every server that is needed, a script
+   * writes what a lock would, and leaves nothing behind. Takes no lock and delays no caller. Resolves also when Redis
+   * is down: then `status` says so. Checks at the same time share one probe.
+   *
+   * For readiness, not for liveness: a restart mends no Redis, and ends what this process holds.
+   *
+   * @throws InvalidLockOptionsError when an option is invalid
+   */
+  health(options?: HealthOptions): Promise<LockHealth> {
+    return this.#client.health(options);
   }
 
   /**

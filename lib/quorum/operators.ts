@@ -1,5 +1,6 @@
 import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
+import { orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
 import { Deferred } from '../core/util/promises.js';
 import { type LockHolder, type LockState, LockStoreError } from '../core/store/lock-store.js';
 import { Broadcast } from './broadcast.js';
@@ -43,6 +44,18 @@ export async function listOnNodes(
 ): Promise<string[]> {
   const lists = await askAll(nodes, timing, ({ store }) => store.list(prefix, limit, signal));
   return [...new Set(answered(lists).flat())].slice(0, limit);
+}
+
+/** Probes each node. What is wrong with the store of a node counts for that node alone. */
+export function probeNodes(nodes: readonly QuorumNode[], { timeoutMs }: QuorumTiming): StoreProbe {
+  const servers = nodes.map(async ({ store }): Promise<ServerHealth> => {
+    const { servers: parts, problems } = store.probe();
+    const answers = await Promise.all(parts);
+    // A node is one server.
+    const answer = { ...answers[0], problems: [...problems, ...answers.flatMap((each) => each.problems)] };
+    return orTooSlow(answer, timeoutMs, 'nodeTimeoutMs');
+  });
+  return { topology: 'quorum', needed: majorityOf(nodes.length), servers, problems: [] };
 }
 
 /** A resource is free where a majority of the nodes says so: the others are too few for a holder. */

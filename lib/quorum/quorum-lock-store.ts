@@ -16,6 +16,7 @@ import {
   type RotateReply,
   type Transfer,
 } from '../core/store/lock-store.js';
+import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
 import type { Random } from '../core/util/random.js';
@@ -24,7 +25,7 @@ import { Candidates } from './candidates.js';
 import { ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './changes.js';
 import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
 import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
-import { forceReleaseOnNodes, inspectNodes, listOnNodes, watchNodes } from './operators.js';
+import { forceReleaseOnNodes, inspectNodes, listOnNodes, probeNodes, watchNodes } from './operators.js';
 
 export interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
@@ -64,6 +65,7 @@ export class QuorumLockStore implements LockStore {
   readonly #candidates: Candidates;
   #listener: GrantListener | undefined;
   #freedListener: FreedListener | undefined;
+  #isClosed = false;
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
     const alarms = new Alarms(clock);
@@ -233,6 +235,10 @@ export class QuorumLockStore implements LockStore {
     return inspectNodes(this.nodes, this.#deps, resource);
   }
 
+  probe(): StoreProbe {
+    return this.#isClosed ? closedProbe('quorum') : probeNodes(this.nodes, this.#deps);
+  }
+
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     return listOnNodes(this.nodes, this.#deps, prefix, limit, signal);
   }
@@ -250,6 +256,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(this.nodes.map((node) => node.close()));
     this.#deps.alarms.stop();
   }

@@ -94,9 +94,11 @@ export class Inbox {
   /** Resolves when it was open for the first time. */
   readonly opened: Promise<void>;
   #refusal: string | undefined;
+  /** Whether Redis has answered to the subscription on the present connection. */
+  #isAnswered = false;
 
   constructor(
-    connection: Connection,
+    private readonly connection: Connection,
     channel: string,
     private readonly listener: InboxListener,
   ) {
@@ -122,6 +124,7 @@ export class Inbox {
       };
       const settle = (refusal?: string): void => {
         this.#refusal = refusal;
+        this.#isAnswered = true;
         listening = true;
         this.listener.reconnected();
         check();
@@ -140,12 +143,20 @@ export class Inbox {
           },
         );
       };
-      subscriber.on('ready', subscribe);
+      subscriber.on('ready', () => {
+        this.#isAnswered = false;
+        subscribe();
+      });
       connection.onConnected(() => {
         this.listener.reconnected();
         check();
       });
     });
+  }
+
+  /** Whether Redis has accepted or refused the subscription, and the connection stands. */
+  get isSettled(): boolean {
+    return this.#isAnswered && this.connection.subscriber.status === 'ready';
   }
 
   /** Why Redis does not let this instance listen. Its waiters then learn of grants by their heartbeats, more slowly. */

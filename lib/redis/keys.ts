@@ -82,6 +82,15 @@ export class Keys {
     return `${this.lock('probe')}:probe`;
   }
 
+  /**
+   * A key for the health checks of one client, which no lock has.
+   *
+   * @param _slot the slot it must be in, in a cluster
+   */
+  health(clientId: string, _slot?: number): string {
+    return `${this.lock('probe')}:health:${encodeResource(clientId)}`;
+  }
+
   /** The channel on which a client learns of its grants. */
   inbox(clientId: string): string {
     return `${this.prefix}:inbox:${clientId}`;
@@ -109,5 +118,9 @@ function tagOf(slot: number): string {
 export class ClusterKeys extends Keys {
   override fence(lockKey: string): string {
     return `${this.prefix}:{${tagOf(slotOf(lockKey))}}:fence`;
+  }
+
+  override health(clientId: string, slot = 0): string {
+    return `${this.prefix}:{${tagOf(slot)}}:health:${encodeResource(clientId)}`;
   }
 }

@@ -3,6 +3,7 @@ import type { LatchListener } from '../core/store/latch-store.js';
 import {
   type AcquireReply,
   closedStore,
+  asStoreError,
   type GrantListener,
   type LockState,
   type LockStore,
@@ -15,9 +16,13 @@ import {
   type Transfer,
 } from '../core/store/lock-store.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
+import { closedProbe, type StoreProbe, type StoreProblem } from '../core/store/store-probe.js';
+import { INBOX_REFUSED, NO_INBOX, problemOf } from './health/health-problems.js';
+import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
-import type { Connection } from './connection/connection.js';
+import type { Connection, LockServer } from './connection/connection.js';
+import type { ServerConnection } from './connection/server-connection.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
@@ -35,6 +40,7 @@ import {
   ROTATE,
   SET_DEPTH,
   TRANSFER,
+  TRY_WRITE,
   VERIFY,
   WATCH,
 } from './script/scripts.js';
@@ -76,6 +82,7 @@ export class RedisLockStore implements LockStore {
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
+  readonly #probes = new ServerProbes();
   readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
@@ -84,6 +91,7 @@ export class RedisLockStore implements LockStore {
   #latchListener: LatchListener | undefined;
   #freedListener: FreedListener | undefined;
   #isClosed = false;
+  #probed = 0;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
@@ -138,11 +146,15 @@ export class RedisLockStore implements LockStore {
    * @returns one answer for each server; none while there is no connection. Never rejects
    */
   missingRights(): Promise<MissingRights[]> {
+    const servers = this.#connection.isConnected ? this.#connection.servers() : [];
+    return Promise.all(servers.map((server) => this.#missingRightsAt(server)));
+  }
+
+  #missingRightsAt({ client }: ServerConnection): Promise<MissingRights> {
     const probeKey = this.#keys.probe();
     const { prefix } = this.#keys;
     const names = { probeKey, fence: this.#keys.fence(probeKey), channel: this.#keys.inbox(this.clientId), prefix };
-    const servers = this.#connection.isConnected ? this.#connection.servers() : [];
-    return Promise.all(servers.map(({ client }) => findMissingRights(client, { ...names, ...this.#demands })));
+    return findMissingRights(client, { ...names, ...this.#demands });
   }
 
   get keys(): Keys {
@@ -249,6 +261,32 @@ export class RedisLockStore implements LockStore {
       }
     }
     return [...resources];
+  }
+
+  probe(): StoreProbe {
+    const { topology } = this.#connection;
+    if (this.#isClosed) return closedProbe(topology);
+    try {
+      const needed = this.#connection.neededServers(this.#probed++);
+      const servers = needed.map((each) => this.#probes.of(each.server, this.#questionsTo(each)));
+      return { topology, needed: needed.length, servers, problems: this.#inboxProblems() };
+    } catch (error) {
+      return { topology, needed: 0, servers: [], problems: [problemOf(asStoreError(error))] };
+    }
+  }
+
+  #questionsTo({ server, slot }: LockServer): ServerQuestions {
+    const key = this.#keys.health(this.clientId, slot);
+    return {
+      write: () => this.run(TRY_WRITE, [key, waitersOf(key), this.#keys.fence(key)], []),
+      rights: async () => (server.isConnected ? this.#missingRightsAt(server) : undefined),
+    };
+  }
+
+  #inboxProblems(): StoreProblem[] {
+    if (!this.#connection.isConnected) return [];
+    if (!this.#inbox.isSettled) return [NO_INBOX];
+    return this.#inbox.refusal === undefined ? [] : [INBOX_REFUSED];
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {

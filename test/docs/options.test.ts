@@ -23,6 +23,7 @@ import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
+import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
 import {
   checkPermitOptions,
@@ -77,6 +78,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['LatchWaitOptions', LATCH_WAIT_OPTIONS],
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
+  ['HealthOptions', HEALTH_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
   [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
   [SEMAPHORE, SEMAPHORE_DECORATOR_OPTIONS],
@@ -177,6 +179,7 @@ describe('the options of the reference', () => {
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
     WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
+    HealthOptions: (option, value) => locks.health({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),

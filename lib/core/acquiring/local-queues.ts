@@ -34,6 +34,16 @@ export class LocalQueues implements GrantListener {
     return waiting;
   }
 
+  /** When the oldest of the calls that {@link countWaiting} counts began to wait. Looks at every queue. */
+  oldestWaitAt(): number | undefined {
+    let oldest = this.#polling.oldestWaitAt();
+    for (const { resource, firstWaiting } of this.#queues.values()) {
+      if (firstWaiting === undefined || isExpectedToWait(resource)) continue;
+      if (oldest === undefined || firstWaiting.startedAt < oldest) oldest = firstWaiting.startedAt;
+    }
+    return oldest;
+  }
+
   /**
    * @param take makes a lease of the grant, as soon as it is known
    * @throws LockError of the kind that says why the resource was not granted

@@ -35,10 +35,22 @@ interface Poller {
 
 /** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
 export class Polling {
-  /** How many calls wait for their next attempt. */
-  waiting = 0;
+  /** The calls that wait for their next attempt. */
+  readonly #waiting = new Set<Poller>();
 
   constructor(private readonly deps: Runtime) {}
+
+  /** How many calls wait for their next attempt. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** When the oldest of them began. */
+  oldestWaitAt(): number | undefined {
+    let oldest: number | undefined;
+    for (const { startedAt } of this.#waiting) if (oldest === undefined || startedAt < oldest) oldest = startedAt;
+    return oldest;
+  }
 
   /** @throws LockError of the kind that says why the resource was not granted */
   async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
@@ -94,9 +106,9 @@ export class Polling {
       const delayMs = this.#nextPause(poller);
       if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options);
       this.#tellOfWait(poller);
-      this.waiting++;
+      this.#waiting.add(poller);
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
-      this.waiting--;
+      this.#waiting.delete(poller);
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
       const now = clock.now();
       if (now >= giveUpAt) {

@@ -30,6 +30,8 @@ export class Watchdog {
   readonly #late = new DueQueue<Holder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
+  /** When a renewal failed last, by the clock of this process. */
+  lastFailureAt: number | undefined;
   /** The latest times at which its timer was late, and by how much. */
   readonly #standstills: { readonly endedAt: number; readonly lateMs: number }[] = [];
 
@@ -131,6 +133,7 @@ export class Watchdog {
       },
       (reason: unknown) => {
         const cause = asStoreError(reason);
+        this.lastFailureAt = this.clock.now();
         const { since = sentAt, failures = 0 } = storeLease.trouble ?? {};
         storeLease.trouble = { since, failures: failures + 1, cause };
         const present = storeLease.holders.find((each) => each.isHeld());
@@ -152,6 +155,7 @@ export class Watchdog {
       },
       (reason: unknown) => {
         const cause = asStoreError(reason);
+        this.lastFailureAt = this.clock.now();
         if (foreign.failures++ === 0) foreign.failingSince = sentAt;
         if (!holder.isHeld()) return;
         // Both are renewed again: one of them could not be trusted without the other.

@@ -15,6 +15,11 @@ export class Campaigns {
     });
   }
 
+  /** Every campaign that runs. */
+  list(): Leadership[] {
+    return [...this.#campaigns.values()];
+  }
+
   /** The campaign for the leadership of this name. */
   get(name: string): Leadership | undefined {
     return this.#campaigns.get(name);

@@ -1,5 +1,6 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
 import type { WatchStore } from './watch-store.js';
+import type { StoreProbe } from './store-probe.js';
 import type { SeenHolders } from '../api/seen-holders.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
@@ -238,6 +239,11 @@ export interface LockStore extends WatchStore {
   /** Why the store cannot be asked about a resource now, if it knows that without a command. */
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
+  /**
+   * Tries on every server that is needed whether a lock could be taken now, and leaves nothing behind. Sends nothing to
+   * a server that has not answered the last probe. Never throws.
+   */
+  probe(): StoreProbe;
   /**
    * Lists at most `limit` resources that are held or waited for and begin with `prefix`, in no order. Stops when
    * `signal` aborts.

@@ -11,12 +11,19 @@ export interface Subscriber {
   unsubscribe(channel: string): Promise<unknown>;
 }
 
+/** A server that is needed for locks, and in a cluster one of the slots that it has. */
+export interface LockServer {
+  readonly server: ServerConnection;
+  readonly slot?: number;
+}
+
 /** The connections of one instance to one Redis, which may have several servers. They belong to the library. */
 export interface Connection {
   /** The `keyPrefix` of the user's own client or options. The keys and channels of the library begin with it too. */
   readonly outerKeyPrefix: string;
   /** Whether the keys of one script have to be in one slot, and messages may come from any node. */
   readonly isCluster: boolean;
+  readonly topology: 'standalone' | 'sentinel' | 'cluster';
   readonly subscriber: Subscriber;
   /** Whether commands can be sent. */
   readonly isConnected: boolean;
@@ -30,6 +37,13 @@ export interface Connection {
   troubleAt(key: string): LockStoreError | undefined;
   /** All servers that may have locks. @throws LockStoreError while they are not known */
   servers(): readonly ServerConnection[];
+  /**
+   * All servers that are needed, so that any lock can be taken. In a cluster these are the primaries with slots.
+   *
+   * @param turn counts the calls: each of them names other slots
+   * @throws LockStoreError while they are not known, or while a slot has none
+   */
+  neededServers(turn: number): readonly LockServer[];
   /** Why commands cannot be sent now, in words for a message. */
   describeTrouble(): string;
   /** From now on, the connections keep the process alive. */

@@ -30,7 +30,7 @@ export interface RightsInUse {
 }
 
 /** The scripts that this instance does not send, or not to this server, or only with an option. */
-const OTHERS: readonly Script[] = [SCRIPTS.GUARD, SCRIPTS.PROBE, SCRIPTS.QUARANTINE];
+const OTHERS: readonly Script[] = [SCRIPTS.GUARD, SCRIPTS.PROBE, SCRIPTS.QUARANTINE, SCRIPTS.TRY_WRITE];
 
 const CALL = /\bredis\.(p?call)\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
 

@@ -1156,6 +1156,15 @@ end
 return tonumber(token)
 `;
 
+// try-write.lua
+const tryWriteScript = `
+redis.call('EXISTS', KEYS[1], KEYS[2])
+redis.call('GET', KEYS[3])
+redis.call('SET', KEYS[1], 'probe', 'PX', 1000)
+redis.call('DEL', KEYS[1])
+return 1
+`;
+
 // verify.lua
 const verifyScript = `
 local holder = readHolder(KEYS[1])
@@ -1264,6 +1273,7 @@ export const SCRIPT_TEXTS = {
   rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
   setDepth: [holder, lease, setDepthScript].join('\n'),
   transfer: [clock, holder, lease, members, member, renewal, transferScript].join('\n'),
+  tryWrite: [tryWriteScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
   waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),
   watch: [clock, fence, take, holder, members, admission, queue, granting, anyLock, lease, watchScript].join('\n'),

@@ -5,14 +5,14 @@ import { parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { ClusterTopology } from './cluster-topology.js';
-import type { Connection } from '../connection/connection.js';
+import type { Connection, LockServer } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses, safeOptions } from '../connection/ioredis-options.js';
 import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
-import { slotOf } from './slot.js';
+import { SLOTS, slotOf } from './slot.js';
 
 /** How many redirections to another node one command follows. */
 const MAX_REDIRECTIONS = 5;
@@ -23,6 +23,7 @@ const REDIRECTION = /^(MOVED|ASK) (\d+) (\S+)$/;
 /** The connections of one instance to a cluster: one for commands to each primary, and one for messages. */
 export class ClusterConnection implements Connection {
   readonly isCluster = true;
+  readonly topology = 'cluster';
   readonly subscriber: ClusterSubscriber;
   readonly outerKeyPrefix: string;
   readonly #topology: ClusterTopology;
@@ -89,6 +90,19 @@ export class ClusterConnection implements Connection {
     const { primaries } = this.#servers;
     if (primaries.length === 0) throw this.#unknown();
     return primaries;
+  }
+
+  neededServers(turn: number): readonly LockServer[] {
+    const slotsAt = new Map<string, number[]>();
+    for (let slot = 0; slot < SLOTS; slot++) {
+      const address = this.#topology.addressOf(slot);
+      if (address === undefined) throw this.#unknown(slot);
+      const slots = slotsAt.get(address);
+      if (slots) slots.push(slot);
+      else slotsAt.set(address, [slot]);
+    }
+    const sorted = [...slotsAt].sort(([a], [b]) => (a < b ? -1 : 1));
+    return sorted.map(([address, slots]) => ({ server: this.#servers.at(address), slot: slots[turn % slots.length]! }));
   }
 
   describeTrouble(): string {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { LockStoreError } from '../../core/store/lock-store.js';
-import type { Connection } from '../connection/connection.js';
+import type { Connection, LockServer } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';
 import type { OwnClients } from '../connection/own-clients.js';
@@ -14,6 +14,7 @@ import { openServer } from '../durability/durable-server.js';
 /** The connections of one instance to one primary: for commands, for messages, and for durable commands. */
 export class PrimaryConnection implements Connection {
   readonly isCluster = false;
+  readonly topology: 'standalone' | 'sentinel';
   readonly subscriber: Redis;
   readonly outerKeyPrefix: string;
   readonly #server: ServerConnection;
@@ -29,6 +30,7 @@ export class PrimaryConnection implements Connection {
     clients: OwnClients,
     durability?: Durability,
   ) {
+    this.topology = model.options.sentinels ? 'sentinel' : 'standalone';
     this.#scripts = scripts;
     this.#clients = clients;
     const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
@@ -75,6 +77,10 @@ export class PrimaryConnection implements Connection {
 
   servers(): readonly ServerConnection[] {
     return [this.#server];
+  }
+
+  neededServers(): readonly LockServer[] {
+    return [{ server: this.#server }];
   }
 
   describeTrouble(): string {

@@ -24,6 +24,7 @@ const EXPECTED = {
   rotate: '02ea0b9de3ed17d0eca7e43160c370ea0011dc9f 24498',
   setDepth: 'c405257f09c90189d06f693db8a34261e4e3595d 1716',
   transfer: 'f1d40d1a2161a6f1a67606d25b0e84da3a94a177 9726',
+  tryWrite: 'ebb121ee8695d72d0d58b19dddb862d33fb3fb1d 151',
   verify: 'caa4ab4835437cf57ec419e5893252c5d10e8077 1514',
   waitForLatch: '56e53f608aed304df8aeff81cfc261d1ec5ce676 1961',
   watch: '7517161ab253aaefb6e1bef9ae5b3da61ddaaa9a 18015',

@@ -25,6 +25,38 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
 
   useQueueWorld(createSubject, (here) => ({ subject, world, holder, a, b } = here));
 
+  describe('probe', () => {
+    it('finds every server well, and leaves nothing behind', async () => {
+      const other = await createSubject();
+      try {
+        const { store } = await other.open('only');
+        const { servers, needed, problems } = store.probe();
+        expect(problems).toEqual([]);
+        const answers = await Promise.all(servers);
+        expect(answers.length).toBeGreaterThanOrEqual(needed);
+        for (const answer of answers) expect(answer).toEqual({ roundTripMs: expect.any(Number), problems: [] });
+        expect(await other.isEmpty()).toBe(true);
+      } finally {
+        await other.close();
+      }
+    });
+
+    it('neither waits for a lock nor touches it, also where all are held', async () => {
+      const owner = await world.holding(world.holder, WRITE);
+      const { fencingToken } = (await holder.inspect(owner.resource)).holders[0]!;
+      for (const answer of await Promise.all(a.store.probe().servers)) expect(answer.problems).toEqual([]);
+      expect((await holder.inspect(owner.resource)).holders[0]!.fencingToken).toBe(fencingToken);
+      expect(await holder.verify(owner)).toBe(true);
+    });
+
+    it('says of a closed store that it is closed, and sends nothing', async () => {
+      await a.store.close();
+      const { servers, problems } = a.store.probe();
+      expect(servers).toEqual([]);
+      expect(problems).toMatchObject([{ code: 'CLOSED', isFatal: true }]);
+    });
+  });
+
   describe('inspect', () => {
     it('shows who waits, for what, in order, and no secret', async () => {
       const owner = await world.holding(world.holder, WRITE);

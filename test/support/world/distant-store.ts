@@ -12,6 +12,7 @@ import {
   type StoreFailure,
   type Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
@@ -114,6 +115,16 @@ export class DistantStore implements LockStore {
 
   inspect(resource: string): Promise<LockState> {
     return this.#send(() => this.inner.inspect(resource));
+  }
+
+  probe(): StoreProbe {
+    const probe = this.inner.probe();
+    const sentAt = this.clock.now();
+    const answer = this.#send(() => probe.servers[0]!).then(
+      ({ problems }): ServerHealth => ({ roundTripMs: this.clock.now() - sentAt, problems }),
+      ({ message }: Error): ServerHealth => ({ problems: [{ code: 'AWAY', message, isFatal: true }] }),
+    );
+    return { ...probe, servers: [answer] };
   }
 
   list(prefix: string, limit: number): Promise<string[]> {

@@ -13,6 +13,7 @@ import {
   type StoreFailure,
   type Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
 import type { FreedListener, FreedMessage, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 
 /** What becomes of a command on its way to the store and back. */
@@ -277,6 +278,8 @@ export class ScriptedStore implements LockStore {
   listenForFreed(listener: FreedListener): void {
     this.#freedListeners.push(listener);
   }
+
+  probe: () => StoreProbe = () => this.inner.probe();
 
   async close(): Promise<void> {
     this.isClosed = true;

@@ -1,0 +1,110 @@
+import type { LocalQueues } from '../acquiring/local-queues.js';
+import type { Watchdog } from '../holding/watchdog.js';
+import type { Runtime } from '../store/runtime.js';
+import {
+  type HealthProblem,
+  orTooSlow,
+  type ServerHealth,
+  type StoreProbe,
+  type StoreProblem,
+} from '../store/store-probe.js';
+import { HEALTH_OPTIONS, type HealthOptions, type LeadershipHealth, type LockHealth } from './lock-health.js';
+
+export interface HealthDeps extends Runtime {
+  readonly localQueues: LocalQueues;
+  readonly watchdog: Watchdog;
+  readonly leaderships: () => readonly LeadershipHealth[];
+}
+
+/** When the timer is later than this, the process stood still, and answers may be waiting to be read. */
+const LATE_MS = 5;
+
+const SHUTTING_DOWN: StoreProblem = {
+  code: 'SHUTDOWN',
+  message: 'The application shuts down, and takes no new locks.',
+  isFatal: true,
+};
+
+/**
+ * Says whether a lock could be taken now. Keeps nothing between two checks: a store sends no second probe to a server
+ * that has not answered the first one, so checks at the same time share one.
+ */
+export class HealthChecks {
+  constructor(private readonly deps: HealthDeps) {}
+
+  /** @throws InvalidLockOptionsError */
+  async check(options: HealthOptions = {}): Promise<LockHealth> {
+    HEALTH_OPTIONS.check('health', options);
+    const { timeoutMs = HEALTH_OPTIONS.defaults.timeoutMs } = options;
+    const probe = this.deps.store.probe();
+    const answers = await this.#answersTo(probe, timeoutMs);
+    return { ...judge(probe, answers, this.deps.closing.aborted), ...this.#ownState() };
+  }
+
+  /** The answer of each server; a problem where there is none in time. */
+  async #answersTo({ servers }: StoreProbe, timeoutMs: number): Promise<readonly ServerHealth[]> {
+    const { clock, defaults } = this.deps;
+    const answers: (ServerHealth | undefined)[] = servers.map(() => undefined);
+    await new Promise<void>((resolve) => {
+      let pending = servers.length;
+      if (pending === 0) return resolve();
+      const giveUpAt = clock.now() + timeoutMs;
+      const isOver = (): void => {
+        if (clock.now() - giveUpAt > LATE_MS) timer = clock.setTimer(resolve, LATE_MS);
+        else resolve();
+      };
+      let timer = clock.setTimer(isOver, timeoutMs);
+      const answered = (answer: ServerHealth, index: number): void => {
+        answers[index] = orTooSlow(answer, defaults.attemptTimeoutMs, 'attemptTimeoutMs');
+        if (--pending > 0) return;
+        timer.cancel();
+        resolve();
+      };
+      servers.forEach((server, index) => void server.then((answer) => answered(answer, index)));
+    });
+    const silent = { code: 'TIMEOUT', message: `Redis has not answered within ${timeoutMs} ms.`, isFatal: true };
+    return answers.map((answer) => answer ?? { problems: [silent] });
+  }
+
+  #ownState(): Pick<LockHealth, 'held' | 'waiting' | 'oldestWaitMs' | 'lastRenewalFailureMs' | 'leaderships'> {
+    const { clock, localQueues, watchdog, leaderships } = this.deps;
+    const now = clock.now();
+    const failedAt = watchdog.lastFailureAt;
+    return {
+      held: watchdog.size,
+      waiting: localQueues.countWaiting(),
+      oldestWaitMs: Math.max(0, Math.round(now - (localQueues.oldestWaitAt() ?? now))),
+      lastRenewalFailureMs: failedAt === undefined ? null : Math.round(now - failedAt),
+      leaderships: leaderships(),
+    };
+  }
+}
+
+function judge(
+  { topology, needed, problems }: StoreProbe,
+  answers: readonly ServerHealth[],
+  isClosing: boolean,
+): Pick<LockHealth, 'status' | 'topology' | 'roundTripMs' | 'servers' | 'problems'> {
+  const well = answers.filter((answer) => !answer.problems.some(({ isFatal }) => isFatal));
+  const general = isClosing && problems.length === 0 ? [SHUTTING_DOWN] : problems;
+  const found = [...general.map((problem) => asShown(problem)), ...answers.flatMap(problemsOf)];
+  const isDown = well.length < needed || general.some(({ isFatal }) => isFatal);
+  const times = well.flatMap(({ roundTripMs }) => (roundTripMs === undefined ? [] : [roundTripMs]));
+  const slowest = times.sort((a, b) => a - b)[needed - 1];
+  return {
+    status: isDown ? 'down' : found.length > 0 ? 'degraded' : 'up',
+    topology,
+    roundTripMs: slowest === undefined ? null : Math.round(slowest * 100) / 100,
+    servers: { total: answers.length, needed, up: well.length },
+    problems: found,
+  };
+}
+
+function problemsOf({ problems }: ServerHealth, index: number, { length }: readonly ServerHealth[]): HealthProblem[] {
+  // The only server needs no number.
+  return problems.map((problem) => asShown(problem, length === 1 ? undefined : index + 1));
+}
+
+function asShown({ code, message }: StoreProblem, server?: number): HealthProblem {
+  return server === undefined ? { code, message } : { code, message, server };
+}

@@ -1,0 +1,59 @@
+/** Where a lock service keeps its locks. */
+export type LockTopology = 'standalone' | 'sentinel' | 'cluster' | 'quorum' | 'memory';
+
+/** One thing that is wrong with a store. Safe to show to anyone: no addresses, no names, no credentials. */
+export interface HealthProblem {
+  /** What is wrong, for programs: a code of Redis or Node, such as `READONLY`, or one of this package. */
+  readonly code: string;
+  /** The same, as a sentence for people. */
+  readonly message: string;
+  /** Which of the servers it concerns, counted from 1. A node of a quorum has its place in the option `quorum`. */
+  readonly server?: number;
+}
+
+/** A problem, as a store reports it. */
+export interface StoreProblem extends HealthProblem {
+  /** Whether no lock can be taken there until it is over. */
+  readonly isFatal: boolean;
+}
+
+/** What one server has answered to a probe. */
+export interface ServerHealth {
+  /** How long the script that writes took, in milliseconds. Not set if it was not executed. */
+  readonly roundTripMs?: number;
+  readonly problems: readonly StoreProblem[];
+}
+
+/** A probe under way: what a store knows at once, and one answer to come for each server. */
+export interface StoreProbe {
+  readonly topology: LockTopology;
+  /** How many of the servers are needed for a lock to be taken. */
+  readonly needed: number;
+  /** Never rejects. May stay pending for as long as its server hangs: the caller has its own time limit. */
+  readonly servers: readonly Promise<ServerHealth>[];
+  /** What is wrong, whatever the servers answer. */
+  readonly problems: readonly StoreProblem[];
+}
+
+/**
+ * The same answer, with a problem if it came after the time in which the answer to a command of a lock must come.
+ *
+ * @param option the option that says how long that is
+ */
+export function orTooSlow(answer: ServerHealth, limitMs: number, option: string): ServerHealth {
+  const { roundTripMs = 0, problems } = answer;
+  if (roundTripMs <= limitMs || problems.some(({ code }) => code === 'SLOW')) return answer;
+  const message = `Redis answered, but later than the ${limitMs} ms that a lock waits (${option}).`;
+  return { ...answer, problems: [...problems, { code: 'SLOW', message, isFatal: true }] };
+}
+
+const CLOSED: StoreProblem = {
+  code: 'CLOSED',
+  message: 'This lock service is closed, because its application has shut down.',
+  isFatal: true,
+};
+
+/** The probe of a store that is closed. */
+export function closedProbe(topology: LockTopology): StoreProbe {
+  return { topology, needed: 0, servers: [], problems: [CLOSED] };
+}

@@ -1,0 +1,91 @@
+import type { LockStoreError } from '../../core/store/lock-store.js';
+import type { StoreProblem } from '../../core/store/store-probe.js';
+import type { MissingRights } from '../script/missing-rights.js';
+import { replyCode } from '../script/failures.js';
+import { RestartQuarantineError } from '../script/restart-quarantine.js';
+
+/**
+ * What the codes of Redis and Node mean. The texts are fixed: a health check may be public, and the messages of errors
+ * name hosts, users and keys.
+ */
+const MEANINGS: Readonly<Record<string, string>> = {
+  READONLY: 'This server is a replica, and refuses to write.',
+  NOPERM: 'The Redis user lacks rights that locks need.',
+  NOAUTH: 'Redis asks for a password.',
+  WRONGPASS: 'Redis refuses the user name or the password.',
+  OOM: 'Redis is out of memory, and refuses to write.',
+  LOADING: 'Redis is loading its data.',
+  BUSY: 'Redis runs a script that takes too long.',
+  MASTERDOWN: 'This server is a replica that has lost its primary.',
+  MISCONF: 'Redis cannot save its data, and refuses to write.',
+  NOREPLICAS: 'Redis has too few replicas, and refuses to write.',
+  CLUSTERDOWN: 'The Redis Cluster is down.',
+  TRYAGAIN: 'A slot of the Redis Cluster is being moved.',
+  WRONGTYPE: 'A key of the locks holds a value of another application.',
+  ECONNREFUSED: 'No Redis listens at the address.',
+  ECONNRESET: 'The connection to Redis was reset.',
+  ENOTFOUND: 'The host name of Redis cannot be resolved.',
+  EAI_AGAIN: 'The host name of Redis cannot be resolved now.',
+  ETIMEDOUT: 'The connection to Redis timed out.',
+  EHOSTUNREACH: 'The host of Redis cannot be reached.',
+  ENOENT: 'The socket of Redis does not exist.',
+};
+
+/** The replies that may be the reason why there is no connection, and the codes of Node. */
+const REASON = /\b(READONLY|NOPERM|NOAUTH|WRONGPASS|LOADING|CLUSTERDOWN|E[A-Z]{4,}|EAI_AGAIN)\b/;
+
+export const NO_INBOX: StoreProblem = {
+  code: 'NO_INBOX',
+  message: 'The connection for messages is not subscribed, so queues pass this process over.',
+  isFatal: true,
+};
+
+/** Locks are still granted, by asking. It is a decision of the operator, and the log of the start names it. */
+export const INBOX_REFUSED: StoreProblem = {
+  code: 'INBOX_REFUSED',
+  message: 'The Redis user may not subscribe to the channels of the locks, so a lock that is contended comes late.',
+  isFatal: false,
+};
+
+/** Why no lock can be taken, by the error of a store. */
+export function problemOf(error: LockStoreError): StoreProblem {
+  const { message } = error;
+  if (error instanceof RestartQuarantineError) {
+    const what = 'Redis has restarted without its data, and grants no locks until restartQuarantineMs is over.';
+    return fatal('RESTART_QUARANTINE', what);
+  }
+  if (/\bslot \d+/.test(message)) return fatal('NO_SERVER', 'No server of the Redis Cluster has some of the slots.');
+  // The command WAIT has counted too few of them.
+  if (/\breplicas?\b.*\bdurability\b/s.test(message))
+    return fatal('REPLICAS', 'Too few replicas have confirmed a write (durability).');
+  const isReply = !message.startsWith('not connected');
+  const code = (isReply ? replyCode(message) : '') || REASON.exec(message)?.[1] || '';
+  const meaning = MEANINGS[code];
+  if (meaning !== undefined) return fatal(code, meaning);
+  if (isReply && /^[A-Z]{3,20}$/.test(code)) return fatal(code, `Redis refuses to write (${code}).`);
+  return fatal('NOT_CONNECTED', 'There is no connection to Redis.');
+}
+
+/** What the rights of the Redis user do not allow. Names commands, but no keys and channels. */
+export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'needed' | 'helpful'>): StoreProblem[] {
+  const problems: StoreProblem[] = [];
+  if (needed.length > 0)
+    problems.push(fatal('NOPERM', `The Redis user lacks rights that locks need: ${named(needed)}.`));
+  if (helpful.length > 0) {
+    const message = `The Redis user lacks rights, so waiters hear late or errors tell less: ${named(helpful)}.`;
+    problems.push({ code: 'NOPERM', message, isFatal: false });
+  }
+  return problems;
+}
+
+function named(rules: readonly string[]): string {
+  const names = rules.map((rule) => {
+    if (rule.startsWith('~')) return 'the keys';
+    return rule.startsWith('&') ? 'the channels' : rule;
+  });
+  return names.join(', ');
+}
+
+function fatal(code: string, message: string): StoreProblem {
+  return { code, message, isFatal: true };
+}

@@ -1,0 +1,262 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { LockHealth } from '../../../lib/core/health/lock-health.js';
+import { eventually } from '../../support/expect/eventually.js';
+import {
+  commandCounts,
+  keysWithTtl,
+  type LockInstance,
+  resetCounts,
+  useAdmin,
+  useInstances,
+} from '../../support/redis/lock-instances.js';
+import { documentedUser } from '../../support/redis/lock-user.js';
+import { startRedis, useRedis } from '../../support/redis/redis-server.js';
+
+const codesOf = ({ problems }: LockHealth): string[] => problems.map(({ code }) => code);
+const WITHIN = { timeoutMs: 5_000 };
+
+describe('locks.health() on one Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const untilUp = ({ locks }: LockInstance) =>
+    eventually(async () => expect(await locks.health()).toMatchObject({ status: 'up', problems: [] }));
+
+  it('is up, and leaves nothing behind: no key, no token, no lock in a list', async () => {
+    const { locks } = await start();
+    const health = await locks.health();
+    expect(health).toMatchObject({ status: 'up', topology: 'standalone', servers: { total: 1, needed: 1, up: 1 } });
+    expect(health.roundTripMs).toBeGreaterThan(0);
+    expect(await keysWithTtl(admin())).toEqual({});
+    expect(await locks.operators.list()).toEqual([]);
+  });
+
+  it('touches no lock and no queue', async () => {
+    const [holder, waiter] = [await start(), await start()];
+    const lease = await holder.locks.acquire('probe');
+    const waits = waiter.locks.acquire('probe');
+    await eventually(async () => expect((await holder.locks.inspect('probe')).waiters).toHaveLength(1));
+    const before = await holder.locks.inspect('probe');
+    for (const { locks } of [holder, waiter]) expect(await locks.health()).toMatchObject({ status: 'up' });
+    const after = await holder.locks.inspect('probe');
+    expect(after.holders[0]!.fencingToken).toBe(before.holders[0]!.fencingToken);
+    expect(after.waiters).toEqual(before.waiters);
+    expect(await holder.locks.health()).toMatchObject({ held: 1, waiting: 0 });
+    expect(await waiter.locks.health()).toMatchObject({ held: 0, waiting: 1, oldestWaitMs: expect.any(Number) });
+    await lease.release();
+    await (await waits).release();
+  });
+
+  it('asks once for checks at the same time', async () => {
+    const { locks } = await start();
+    await locks.health();
+    await resetCounts(admin());
+    await Promise.all(Array.from({ length: 100 }, () => locks.health()));
+    const { evalsha = 0, eval: evals = 0 } = await commandCounts(admin());
+    // The second EVALSHA is the one that asks for the right to it.
+    expect([evals, evalsha]).toEqual([1, 2]);
+  });
+
+  it('is up while thousands of calls wait, and says how many', async () => {
+    const [holder, waiter] = [await start(), await start()];
+    const lease = await holder.locks.acquire('stock');
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const options = { signal, maxWaiters: 10_000 };
+    const waits = Array.from({ length: 3_000 }, (_, i) =>
+      waiter.locks.acquire(i < 2_000 ? 'stock' : `own:${i}`, options),
+    );
+    const outcomes = Promise.allSettled(waits);
+    const health = await waiter.locks.health(WITHIN);
+    expect(health.status).toBe('up');
+    expect(health.waiting).toBeGreaterThanOrEqual(2_000);
+    giveUp.abort();
+    await lease.release();
+    for (const outcome of await outcomes) if (outcome.status === 'fulfilled') await outcome.value.release();
+  });
+
+  it('is down when Redis is, and up when it is back', async () => {
+    const instance = await start();
+    await redis().kill();
+    try {
+      await eventually(async () => {
+        const health = await instance.locks.health();
+        expect([health.status, codesOf(health), health.roundTripMs]).toEqual(['down', ['ECONNREFUSED'], null]);
+      });
+      // Hosts and ports are for the log.
+      expect(JSON.stringify(await instance.locks.health())).not.toMatch(/127\.0\.0\.1|localhost|6379/);
+    } finally {
+      await redis().restart();
+    }
+    await untilUp(instance);
+  });
+
+  it('is down before the first connection', async () => {
+    const { locks } = await start({ connection: 'redis://:s3cret@127.0.0.1:1', patienceMs: 0 });
+    const health = await locks.health();
+    expect(health).toMatchObject({ status: 'down', servers: { total: 1, needed: 1, up: 0 } });
+    expect(JSON.stringify(health)).not.toContain('s3cret');
+  });
+
+  it('is down in time while Redis hangs, sends no second probe, and is up when it goes on', async () => {
+    const instance = await start();
+    await untilUp(instance);
+    await resetCounts(admin());
+    await redis().pause();
+    try {
+      const from = performance.now();
+      const checks = await Promise.all([100, 200, 300].map((timeoutMs) => instance.locks.health({ timeoutMs })));
+      expect(performance.now() - from).toBeLessThan(3_000);
+      expect(checks.map(codesOf)).toEqual([['TIMEOUT'], ['TIMEOUT'], ['TIMEOUT']]);
+      expect(checks.map(({ status }) => status)).toEqual(['down', 'down', 'down']);
+      expect(instance.locks.stats().alarms).toBe(0);
+    } finally {
+      await redis().resume();
+    }
+    await eventually(async () => expect((await commandCounts(admin())).eval).toBeGreaterThan(0));
+    expect((await commandCounts(admin())).eval).toBe(1);
+    await untilUp(instance);
+    expect(await keysWithTtl(admin())).toEqual({});
+  });
+
+  it('is down on a replica, which answers PING', async () => {
+    const instance = await start();
+    await untilUp(instance);
+    const elsewhere = await startRedis();
+    try {
+      await admin().replicaof('127.0.0.1', elsewhere.port);
+      expect(await admin().ping()).toBe('PONG');
+      const health = await instance.locks.health(WITHIN);
+      expect(health.status).toBe('down');
+      expect(codesOf(health)).toContain('READONLY');
+    } finally {
+      await admin().replicaof('NO', 'ONE');
+      await elsewhere.stop();
+    }
+    await untilUp(instance);
+  });
+
+  it('is down when Redis is full, and may not evict', async () => {
+    const instance = await start();
+    await untilUp(instance);
+    await admin().config('SET', 'maxmemory', '1');
+    try {
+      const health = await instance.locks.health(WITHIN);
+      expect([health.status, codesOf(health)]).toEqual(['down', ['OOM']]);
+    } finally {
+      await admin().config('SET', 'maxmemory', '0');
+    }
+    await untilUp(instance);
+  });
+
+  it('is down while Redis loads its data', async () => {
+    const own = await startRedis({ args: ['--enable-debug-command', 'yes'] });
+    const client = new Redis(own.url, { enableReadyCheck: false, retryStrategy: null });
+    try {
+      const { locks } = await start({ connection: own.url });
+      expect(await locks.health(WITHIN)).toMatchObject({ status: 'up' });
+      // Each of the keys takes this long to load, in microseconds. The server is stopped before that is over.
+      await client.config('SET', 'key-load-delay', '500000');
+      await client.config('SET', 'loading-process-events-interval-bytes', '1024');
+      // Compressed, they would be too short for the server to look at its clients meanwhile.
+      for (let i = 0; i < 60; i++) await client.set(`filler:${i}`, randomBytes(4_096));
+      client.call('DEBUG', 'RELOAD').catch(() => undefined);
+      await eventually(async () => {
+        const health = await locks.health(WITHIN);
+        expect([health.status, codesOf(health)]).toEqual(['down', ['LOADING']]);
+      });
+    } finally {
+      client.disconnect();
+      await own.stop();
+    }
+  });
+
+  it('is down during a restart quarantine', async () => {
+    const own = await startRedis();
+    try {
+      const { locks } = await start({ connection: own.url, restartQuarantineMs: 60_000, defaults: { leaseMs: 1_000 } });
+      await eventually(async () => {
+        const health = await locks.health(WITHIN);
+        expect([health.status, codesOf(health)]).toEqual(['down', ['RESTART_QUARANTINE']]);
+      });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('is down while the connection for messages is not subscribed', async () => {
+    const instance = await start();
+    await untilUp(instance);
+    // It cannot come back for now.
+    await admin().config('SET', 'maxclients', '1');
+    try {
+      await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await eventually(async () => {
+        const health = await instance.locks.health();
+        expect([health.status, codesOf(health)]).toEqual(['down', ['NO_INBOX']]);
+      });
+    } finally {
+      await admin().config('SET', 'maxclients', '10000');
+    }
+    await untilUp(instance);
+  });
+
+  it('is down once the service is closed', async () => {
+    const { locks } = await start();
+    await locks.shutdown(0);
+    const health = await locks.health();
+    expect([health.status, codesOf(health)]).toEqual(['down', ['CLOSED']]);
+  });
+
+  describe('with the rights of an ACL user', () => {
+    const { password, rules } = documentedUser();
+    const allow = async (keep: (rule: string) => boolean): Promise<void> => {
+      const kept = rules.filter((rule) => keep(rule));
+      await admin().call('ACL', 'SETUSER', 'health', 'reset', 'on', ...kept);
+    };
+    const startAsUser = () => start({ connection: redis().url.replace('://', `://health:${password}@`) });
+    afterEach(() => admin().call('ACL', 'DELUSER', 'health'));
+
+    it('is up for the documented user, and tries nothing else', async () => {
+      await allow(() => true);
+      await admin().call('ACL', 'LOG', 'RESET');
+      const { locks } = await startAsUser();
+      expect(await locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] });
+      expect(await admin().call('ACL', 'LOG')).toEqual([]);
+    });
+
+    it.each(['+set', '+zadd', '~lock:*'])('is down without %s, and says so', async (right) => {
+      await allow((rule) => rule !== right);
+      const { locks } = await startAsUser();
+      const { status, problems } = await locks.health(WITHIN);
+      expect([status, problems.map(({ code }) => code)]).toEqual(['down', ['NOPERM']]);
+      expect(problems[0]!.message).toContain(right.startsWith('~') ? 'the keys' : right);
+    });
+
+    it('is degraded without +publish: waiters hear late', async () => {
+      await allow((rule) => rule !== '+publish');
+      const { locks } = await startAsUser();
+      expect(await locks.health(WITHIN)).toMatchObject({ status: 'degraded', problems: [{ code: 'NOPERM' }] });
+    });
+
+    it.each(['+subscribe', '&lock:*'])('is degraded without %s: it learns of grants by asking', async (right) => {
+      await allow((rule) => rule !== right);
+      const { locks } = await startAsUser();
+      const health = await locks.health(WITHIN);
+      expect(health.status).toBe('degraded');
+      expect(codesOf(health)).toContain('INBOX_REFUSED');
+      await (await locks.acquire('stock')).release();
+    });
+
+    it('notices a right that is taken away later', async () => {
+      await allow(() => true);
+      const instance = await startAsUser();
+      await untilUp(instance);
+      await admin().call('ACL', 'SETUSER', 'health', '-set');
+      expect(await instance.locks.health(WITHIN)).toMatchObject({ status: 'down', problems: [{ code: 'NOPERM' }] });
+      await admin().call('ACL', 'SETUSER', 'health', '+set');
+      await untilUp(instance);
+    });
+  });
+});

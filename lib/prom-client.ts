@@ -3,6 +3,7 @@
  *
  * @module nestjs-redis-lock/prom-client
  */
+export { lockMetrics } from './telemetry/prom-client/lock-metrics.js';
 export {
   LOCK_METRIC_BUCKETS,
   LOCK_METRICS,

@@ -3,6 +3,7 @@
  *
  * @module nestjs-redis-lock/telemetry
  */
+export { openTelemetry, type OpenTelemetryOptions } from './telemetry/open-telemetry/open-telemetry.js';
 export {
   LOCK_METRIC_BUCKETS,
   LOCK_METRICS,

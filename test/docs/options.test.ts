@@ -20,6 +20,7 @@ import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/ca
 import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
 import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
+import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
@@ -90,6 +91,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['RedlockOptions', CLIENTS_AND_KEY],
   ['RedissonOptions', REDISSON_OPTIONS],
   ['MurlockOptions', MURLOCK_OPTIONS],
+  ['OpenTelemetryOptions', OPEN_TELEMETRY_OPTIONS],
   ['SetNxOptions', SET_NX_OPTIONS],
   ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],
 ]);

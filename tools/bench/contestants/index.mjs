@@ -10,7 +10,8 @@ const POLL_SETTINGS = [{ retryMs: 3 }, { retryMs: 10 }, { retryMs: 50 }, { retry
  * @typedef {object} Contestant
  * @property {string} name also the file that implements it
  * @property {string} label
- * @property {'ours' | 'variant' | 'peer' | 'baseline' | 'quorum baseline'} kind
+ * @property {'ours' | 'variant' | 'observed' | 'peer' | 'baseline' | 'quorum baseline'} kind `observed`: ours, in scenarios
+ *   about what that costs
  * @property {boolean} [hasSemaphore] its clients have `semaphore(permits)`
  * @property {string} [package] in tools/bench/package.json
  * @property {string} configuration how it is set up, for the report
@@ -65,6 +66,14 @@ export const CONTESTANTS = [
     kind: 'variant',
     configuration:
       'As `nestjs-redis-lock`, with `backgroundRelease: true`. Not the default, so no target is measured by it.',
+    tunings: [{}],
+    patient: {},
+  },
+  {
+    name: 'ours-metrics',
+    label: 'with metrics',
+    kind: 'observed',
+    configuration: 'As `nestjs-redis-lock`, with `telemetry: openTelemetry()` and the SDK of OpenTelemetry.',
     tunings: [{}],
     patient: {},
   },

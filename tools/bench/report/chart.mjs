@@ -1,7 +1,7 @@
 // A bar chart as SVG. It stands on a page that may be light or dark and has no say in that, so its background is
 // transparent and its colours have enough contrast to both.
 const TEXT = '#7a828c';
-const COLOURS = { ours: '#2f81f7', variant: '#9cc4fb', peer: '#aab2bb', baseline: 'none' };
+const COLOURS = { ours: '#2f81f7', variant: '#9cc4fb', observed: '#9cc4fb', peer: '#aab2bb', baseline: 'none' };
 const WIDTH = 760;
 const LABEL_WIDTH = 250;
 const VALUE_WIDTH = 110;
@@ -12,7 +12,7 @@ const AXIS = 30;
 const CHARACTER = 6.6; // of the 12 px font, about
 
 /**
- * @typedef {{ label: string, value: number, text: string, kind: 'ours' | 'variant' | 'peer' | 'baseline', range?: [number, number] }} Bar
+ * @typedef {{ label: string, value: number, text: string, kind: import('../contestants/index.mjs').Contestant['kind'], range?: [number, number] }} Bar
  * @param {{ title: string, unit: string, bars: Bar[], limit?: { value: number, text: string } }} chart
  *   `range` is drawn as a thin line from the smallest to the largest; `limit` as a dashed one across all bars
  * @returns {string}

@@ -8,6 +8,7 @@ import { scenario as held } from './held-10000.mjs';
 import { scenario as cluster1 } from './cluster-1.mjs';
 import { scenario as cluster8 } from './cluster-8.mjs';
 import { scenario as cluster64 } from './cluster-64.mjs';
+import { scenario as metrics } from './metrics.mjs';
 import { scenario as quorum1 } from './quorum-1.mjs';
 import { scenario as quorum8 } from './quorum-8.mjs';
 import { scenario as readMostly } from './read-mostly.mjs';
@@ -34,6 +35,7 @@ export const SCENARIOS = [
   waiters,
   decorated,
   reentry,
+  metrics,
   cluster1,
   cluster8,
   cluster64,

@@ -9,9 +9,15 @@ test('import gives everything but the cron decorators', () => {
   }
 });
 
-// Not written in place: the compiler would look for the types of @nestjs/schedule too.
-const cronEntry: string = 'nestjs-redis-lock/schedule';
+// Not written in place: the compiler would look for the types of these packages too.
+const NEEDED: Record<string, RegExp> = {
+  schedule: /@nestjs\/schedule/,
+  telemetry: /@opentelemetry\/api/,
+  'prom-client': /Cannot find package 'prom-client'/,
+};
 
-test('import of the cron decorators says what to install', async () => {
-  await assert.rejects(import(cronEntry), /@nestjs\/schedule/);
-});
+for (const [entry, needed] of Object.entries(NEEDED)) {
+  test(`import of the entry ${entry} says what to install`, async () => {
+    await assert.rejects(import(`nestjs-redis-lock/${entry}`), { code: 'ERR_MODULE_NOT_FOUND', message: needed });
+  });
+}

@@ -9,6 +9,14 @@ test('require gives everything but the cron decorators', () => {
   }
 });
 
-test('require of the cron decorators says what to install', () => {
-  assert.throws(() => require('nestjs-redis-lock/schedule'), /@nestjs\/schedule/);
-});
+const NEEDED: Record<string, RegExp> = {
+  schedule: /@nestjs\/schedule/,
+  telemetry: /@opentelemetry\/api/,
+  'prom-client': /Cannot find module 'prom-client'/,
+};
+
+for (const [entry, needed] of Object.entries(NEEDED)) {
+  test(`require of the entry ${entry} says what to install`, () => {
+    assert.throws(() => require(`nestjs-redis-lock/${entry}`), { code: 'MODULE_NOT_FOUND', message: needed });
+  });
+}

@@ -1,0 +1,33 @@
+import type { LockTelemetrySource } from '../core/events/telemetry.js';
+import type { LockMetric } from './names.js';
+import { Recorder } from './recorder.js';
+import { type MetricSink, type Series, SeriesTable } from './series.js';
+import { ServiceSeries } from './service-series.js';
+
+/** The metrics of one meter or registry, for every lock service that reports to it. */
+export class LockMetrics<A> {
+  readonly #table: SeriesTable<A>;
+  readonly #services = new Map<string, ServiceSeries<A>>();
+
+  constructor(
+    sink: MetricSink<A>,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.#table = new SeriesTable(sink);
+  }
+
+  /** The series of a metric that is no histogram, as they are now. */
+  seriesOf(metric: LockMetric): readonly Series<A>[] {
+    return this.#table.of(metric);
+  }
+
+  /** @returns a function that ends it, when the lock service has closed */
+  start(source: LockTelemetrySource): () => void {
+    let service = this.#services.get(source.service);
+    if (service === undefined) {
+      service = new ServiceSeries(this.#table, source.service);
+      this.#services.set(source.service, service);
+    }
+    return new Recorder(this.#table, service, this.now).start(source);
+  }
+}

@@ -1,0 +1,77 @@
+import type { MeterProvider } from '@opentelemetry/api';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { checked, flag, type Option, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { describeValue } from '../../core/api/validation.js';
+import type { LockTelemetry } from '../../core/events/telemetry.js';
+import { OpenTelemetryMetrics } from './metrics.js';
+
+/** The name of the meter. */
+const SCOPE = 'nestjs-redis-lock';
+
+/** What {@link openTelemetry} takes. */
+export interface OpenTelemetryOptions {
+  /**
+   * Whether locks are measured.
+   *
+   * @default true
+   * @see docs/reference/telemetry.md
+   */
+  metrics?: boolean;
+  /**
+   * Makes the meter of the metrics.
+   *
+   * @allowed a `MeterProvider` of OpenTelemetry
+   * @default the one that is registered when the lock service starts
+   */
+  meterProvider?: MeterProvider;
+}
+
+export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
+  metrics: flag().default(true),
+  meterProvider: provider<MeterProvider>('getMeter'),
+} satisfies OptionsOf<OpenTelemetryOptions>);
+
+/**
+ * Reports what happens to locks by the API of OpenTelemetry, for the module option `telemetry`. The SDK and its
+ * exporters are those of the application.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
+  OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);
+  const { metrics = OPEN_TELEMETRY_OPTIONS.defaults.metrics, meterProvider } = options;
+  const telemetries: LockTelemetry[] = [];
+  if (metrics) telemetries.push(new OpenTelemetryMetrics(SCOPE, meterProvider));
+  return together(telemetries);
+}
+
+/** One telemetry of several. Where one of them throws at the start, none of them is left half started. */
+function together(telemetries: readonly LockTelemetry[]): LockTelemetry {
+  return {
+    start(source) {
+      const stops: (() => void)[] = [];
+      const stop = (): void => {
+        for (const each of stops.splice(0)) each();
+      };
+      try {
+        for (const telemetry of telemetries) stops.push(telemetry.start(source) ?? (() => {}));
+      } catch (error) {
+        stop();
+        throw error;
+      }
+      return stop;
+    },
+  };
+}
+
+/** A provider of an SDK, known by its method. */
+function provider<T>(method: string): Option<T> {
+  return checked<T>((option, value) => {
+    if (typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
+    throw new InvalidLockOptionsError(
+      `${option} of openTelemetry() must be a provider of an OpenTelemetry SDK, with the method ${method}(), ` +
+        `not ${describeValue(value)}.`,
+      option,
+    );
+  });
+}

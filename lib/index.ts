@@ -120,7 +120,19 @@ export type { LockEvent } from './core/events/events.js';
 export type { GroupFunction, RegisteredGroup } from './core/events/groups.js';
 export type { LockObserver } from './core/events/observers.js';
 export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
-export type { AcquireEntry, HoldOutcome, LockAcquireTrace, LockHoldTrace, LockTrace } from './core/tracing/contexts.js';
+export type {
+  AcquireEntry,
+  HoldOutcome,
+  LockAcquireTrace,
+  LockHoldTrace,
+  LockReleaseTrace,
+  LockRenewTrace,
+  LockTickTrace,
+  LockTrace,
+  ReleaseOutcome,
+  RenewOutcome,
+  TickOutcome,
+} from './core/tracing/contexts.js';
 export type { AcquireOutcome } from './core/tracing/outcomes.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
 export type { HealthOptions, LeadershipHealth, LockHealth } from './core/health/lock-health.js';

@@ -109,9 +109,9 @@ export class LockClient {
     const closing = this.#closing.signal;
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
-    const traces = new Traces(observers.service, clock);
+    const traces = new Traces(observers, clock);
     const runtime: Runtime = { store, clock, random, alarms, observers, traces, orphanReleases, closing, defaults };
-    const watchdog = new Watchdog(store, clock, observers);
+    const watchdog = new Watchdog(store, clock, observers, traces);
     const context = new LockContext();
     const active = new ActiveHolds();
     const localQueues = new LocalQueues(runtime);
@@ -120,7 +120,7 @@ export class LockClient {
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
     if (options.transactions) {
-      leases.transactions = new TransactionLeases(options.transactions, context, (lease, work, transaction) =>
+      leases.transactions = new TransactionLeases(options.transactions, context, traces, (lease, work, transaction) =>
         leases.runUnder(lease, work, transaction),
       );
     }

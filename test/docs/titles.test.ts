@@ -11,6 +11,8 @@ const WORDS: Record<string, string> = {
   health: 'docs/operations/monitoring.md',
   metrics: 'docs/operations/monitoring.md',
   alerts: 'docs/operations/monitoring.md',
+  trace: 'docs/operations/diagnostics-channels.md',
+  diagnostics_channel: 'docs/operations/diagnostics-channels.md',
   warnings: 'docs/operations/logs.md',
   Jest: 'docs/guide/testing.md',
   Vitest: 'docs/guide/testing.md',

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockObservers } from '../events/observers.js';
+import type { Traces } from '../tracing/traces.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
 import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 
@@ -39,6 +40,7 @@ export class Watchdog {
     private readonly store: LockStore,
     private readonly clock: Clock,
     private readonly observers: LockObservers,
+    private readonly traces: Traces,
   ) {}
 
   /** How many leases it watches. */
@@ -125,7 +127,9 @@ export class Watchdog {
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
     if (holder.foreign !== undefined) this.#renewForeign(holder, holder.foreign, leaseMs, sentAt);
-    const renewed = storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
+    const renew = (): Promise<boolean> =>
+      storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
+    const renewed = this.traces.wantsRenewals ? this.traces.renewal(holder, 'watchdog', renew) : renew();
     renewed.then(
       (isOwner) => {
         if (!isOwner) storeLease.takenOver();

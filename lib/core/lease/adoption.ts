@@ -15,6 +15,7 @@ import {
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../api/option-table.js';
+import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { createOwner } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';
@@ -83,11 +84,20 @@ export class Adoption {
     }
   }
 
-  /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */
-  async #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
-    const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
+  #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
+    const { traces } = this.deps;
     const { resource, mode, permits, minHoldMs } = part;
     const options = { ...given, mode, permits, minHoldMs };
+    if (!traces.wantsAcquires) return this.#take(part, options);
+    // Outside of the trace: what the holder does later is no part of the adoption.
+    const caller = currentContext();
+    return traces.acquire(resource, options, 'adoption', (traced) => this.#take(part, traced, caller));
+  }
+
+  /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */
+  async #take(part: LeaseTransfer, options: ResolvedLockOptions, caller?: AsyncContext): Promise<SingleLease> {
+    const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
+    const { resource, minHoldMs } = part;
     const next = createOwner(resource, options, this.deps);
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;
@@ -114,7 +124,7 @@ export class Adoption {
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {
           const storeLease = new StoreLease(next, answer.value!, sentAt, options, clock);
           const grant = { storeLease, attempts: log.attempts, waitedMs: clock.now() - startedAt };
-          return (lease = this.leaseFactory.hold(grant, options));
+          return (lease = this.leaseFactory.hold(grant, options, caller));
         }
         if (answer.outcome === 'failed') log.failed(answer.error);
         else {

@@ -16,14 +16,21 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
+  const { traces } = deps;
+  const ended = traces.wantsReleases
+    ? traces.release(hold, 'call', () => releaseAll(hold, deps))
+    : releaseAll(hold, deps);
+  if (!hold.backgroundRelease) return ended;
+  ended.catch(() => {}); // the observers know
+  return OVER;
+}
+
+function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   const wasHeld = hold.end();
   const { endedAt } = hold;
   deps.watchdog.unwatch(hold);
   if (hold.foreign === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
-  const ended = releaseBoth(hold, hold.foreign, deps, wasHeld);
-  if (!hold.backgroundRelease) return ended;
-  ended.catch(() => {}); // the observers know
-  return OVER;
+  return releaseBoth(hold, hold.foreign, deps, wasHeld);
 }
 
 function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: number): Promise<void> {
@@ -33,10 +40,7 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
   if (released === undefined) return OVER;
   const again = (): Promise<boolean> => releaseInStore(hold.storeLease, deps);
   const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, sentAt);
-  const ended = answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
-  if (!hold.backgroundRelease) return ended;
-  ended.catch(() => {}); // the observers know
-  return OVER;
+  return answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
 }
 
 /**
@@ -82,6 +86,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
   const { resource } = owner;
   const { active, observers, orphanReleases, traces } = deps;
   active.delete(hold);
+  if (traces.wantsReleases) tellOfRelease(hold, deps, answer, wasHeld);
   if (!wasHeld) {
     if (observers.wants('releasedAfterLoss'))
       observers.emit({ type: 'releasedAfterLoss', ...observers.describe(hold) });
@@ -98,8 +103,18 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
   }
 }
 
+function tellOfRelease(hold: Hold, { traces }: LeaseDeps, answer: Answer<boolean>, wasHeld: boolean): void {
+  const isLost = answer.outcome === 'answered' && !answer.value;
+  // A failure comes with the error.
+  if (!wasHeld) traces.released(hold, 'afterLoss');
+  else if (answer.outcome === 'answered') {
+    traces.released(hold, isLost ? 'lost' : 'released', answer === HANDED_OVER);
+  }
+}
+
 /** The release has found that it was lost before. */
 function tellOfLoss(hold: Hold, { observers, traces }: LeaseDeps, heldMs: number, error: LeaseLostError): void {
+  if (traces.wantsReleases) traces.released(hold, 'lost');
   if (traces.wantsHolds) traces.ended(hold, 'lost', error);
   if (!observers.wants('lost')) return;
   observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason: error.reason, error });

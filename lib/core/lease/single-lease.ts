@@ -137,7 +137,9 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     LEASE_LENGTH.check('leaseMs', leaseMs);
     checkLeaseLimit(leaseMs, this.deps.defaults);
     this.assertHeld();
-    await extend(this.hold, this.deps, leaseMs);
+    const { hold, deps } = this;
+    if (!deps.traces.wantsRenewals) await extend(hold, deps, leaseMs);
+    else await deps.traces.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.isHeld()));
     this.assertHeld();
   }
 
@@ -280,7 +282,9 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     deps.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
-    return hold.depth > 0 ? releaseEntry(hold, deps) : releaseHold(hold, deps);
+    if (hold.depth === 0) return releaseHold(hold, deps);
+    if (!deps.traces.wantsReleases) return releaseEntry(hold, deps);
+    return deps.traces.release(hold, 'reentry', () => releaseEntry(hold, deps));
   }
 
   /** @throws LockUnavailableError */

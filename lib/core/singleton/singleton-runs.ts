@@ -12,6 +12,8 @@ import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
+import { type AsyncContext, currentContext } from '../util/async-contexts.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
 import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
@@ -63,7 +65,15 @@ export class SingletonRuns {
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
     };
-    let claimed = await (resolved.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
+    const { traces } = this.deps;
+    if (!traces.wantsTicks) return this.#run(attempt, work);
+    return traces.tick(attempt, this.#described(options), () => this.#run(attempt, work));
+  }
+
+  async #run<T>(attempt: TickAttempt, work: SingletonWork<T>): Promise<T | undefined> {
+    const { options } = attempt;
+    const { resource } = attempt.target;
+    let claimed = await (attempt.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
       if (reply.status === 'granted') return this.#runTick(attempt, sentAt, reply, work);
@@ -87,8 +97,10 @@ export class SingletonRuns {
   }
 
   /** Tells the observers why the tick does not run here. */
-  #skip({ options, due }: TickAttempt, reply: TickReply): void {
-    const { observers, clock } = this.deps;
+  #skip(attempt: TickAttempt, reply: TickReply): void {
+    const { options, due } = attempt;
+    const { observers, clock, traces } = this.deps;
+    if (traces.wantsTicks) traces.tickIs(attempt, { outcome: 'skipped', reason: skipReason(reply) });
     if (!observers.wants('tickSkipped')) return;
     const event = { type: 'tickSkipped', ...this.#described(options) } as const;
     if (reply.status === 'late' || reply.status === 'early') {
@@ -202,7 +214,9 @@ export class SingletonRuns {
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { also } = attempt;
-    const lease = also ? await this.#holdBoth(attempt, grant, also) : leases.hold(grant, lock);
+    const lease = await (also
+      ? this.#holdBoth(attempt, grant, also)
+      : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
     const described = this.#described(options);
     const at = options.due?.at;
@@ -221,9 +235,22 @@ export class SingletonRuns {
         const outcome = diedWith(lease) ? 'lost' : failed ? 'error' : 'ok';
         cutOff?.cancel();
         if (!failed || !diedWith(lease)) await this.#finish(attempt, lease);
+        if (deps.traces.wantsTicks) deps.traces.tickIs(attempt, { fencingToken, rerun, ranMs, outcome });
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
     });
+  }
+
+  /** Takes charge of the lock that was granted with the tick. */
+  #take(
+    { owner, lock }: TickAttempt,
+    take: (options: ResolvedLockOptions, caller?: AsyncContext) => SingleLease | Promise<SingleLease>,
+  ): SingleLease | Promise<SingleLease> {
+    const { traces } = this.deps;
+    if (!traces.wantsAcquires) return take(lock);
+    // Outside of the trace: the work is no part of the acquisition.
+    const caller = currentContext();
+    return traces.acquire(owner.resource, lock, 'tick', async (options) => take(options, caller));
   }
 
   /**
@@ -233,16 +260,20 @@ export class SingletonRuns {
    * @throws LockError when the lock could not be asked for; then any instance may have the tick
    */
   async #holdBoth(attempt: TickAttempt, grant: Grant, also: AlsoLock): Promise<SingleLease | undefined> {
-    const { options, lock } = attempt;
+    const { options } = attempt;
     const isOld = (error: unknown): boolean => error instanceof LockBusyError && error.foreignHolder !== undefined;
     const failed = async (error: unknown, hold: Hold): Promise<void> => {
       if (isOld(error)) await this.#finish(attempt, { hold });
       else this.#forget(attempt);
     };
     try {
-      return await this.leases.holdBoth(grant, lock, also, { startedAt: this.deps.clock.now(), failed });
+      const startedAt = this.deps.clock.now();
+      return await this.#take(attempt, (lock, caller) =>
+        this.leases.holdBoth(grant, lock, also, { startedAt, failed, caller }),
+      );
     } catch (error) {
       const described = this.#described(options);
+      if (isOld(error)) this.deps.traces.tickIs(attempt, { outcome: 'skipped', reason: 'foreign' });
       if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
       else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', ...described, error });
       if (isOld(error) || error instanceof LockShutdownError) return undefined;
@@ -291,4 +322,8 @@ function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBe
 /** Whether the run failed with its lease lost: that counts as a crash. */
 function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
+}
+
+function skipReason({ status }: TickReply): 'claimed' | 'overlap' | 'late' | 'early' {
+  return status === 'late' || status === 'early' || status === 'overlap' ? status : 'claimed';
 }

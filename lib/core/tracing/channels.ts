@@ -4,6 +4,9 @@ import { inspect } from 'node:util';
 /** What is published while an operation lasts. The names of the channels are `tracing:<name>:start` and so on. */
 export const ACQUIRE_CHANNEL = tracingChannel('nestjs-redis-lock:acquire');
 export const HOLD_CHANNEL = tracingChannel('nestjs-redis-lock:hold');
+export const RENEW_CHANNEL = tracingChannel('nestjs-redis-lock:renew');
+export const RELEASE_CHANNEL = tracingChannel('nestjs-redis-lock:release');
+export const TICK_CHANNEL = tracingChannel('nestjs-redis-lock:tick');
 
 /**
  * The object of all messages of one operation. Subscribers cannot change it; what is not known at the start is read

@@ -10,6 +10,8 @@ export interface LockTrace {
   /** What is locked. It can be different in each call, so it does not belong into a metric. */
   readonly resource: string;
   readonly mode: LockMode;
+  /** A static name of few values, as in events. */
+  readonly group: string;
 }
 
 /** How a call comes to its lock. */
@@ -17,7 +19,13 @@ export type AcquireEntry =
   /** It asks for it: `acquire`, `using`, a decorator, a handler, a semaphore, the candidate of a leadership. */
   | 'call'
   /** Its async context holds the resource already. Only the outermost call has a hold. */
-  | 'reentry';
+  | 'reentry'
+  /** The database transaction has kept the lease of an earlier call, which goes on. It has one hold. */
+  | 'transaction'
+  /** It adopts a lease that another process has transferred. */
+  | 'adoption'
+  /** The tick of a singleton job, which was granted together with its lock. */
+  | 'tick';
 
 /**
  * The messages of `nestjs-redis-lock:acquire`: one call asks for one resource. A call for several resources asks for
@@ -32,6 +40,8 @@ export interface LockAcquireTrace extends LockTrace {
   readonly waitedMs: number | undefined;
   /** How many times the store was asked for this call; 0 if it only waited behind other calls of its process. */
   readonly attempts: number | undefined;
+  /** Whether another call of this process has passed the lock on, in memory. */
+  readonly handedOn: boolean | undefined;
   readonly fencingToken: number | undefined;
   readonly outcome: AcquireOutcome | undefined;
   /** Why it failed. */
@@ -50,6 +60,8 @@ export interface LockHoldTrace extends LockTrace {
   readonly fencingToken: number;
   /** How long the call has waited for it, in milliseconds. */
   readonly waitedMs: number;
+  /** Whether another call of this process has passed it on, in memory. */
+  readonly handedOn: boolean;
   /** How long it was held, in milliseconds. */
   readonly heldMs: number | undefined;
   readonly outcome: HoldOutcome | undefined;
@@ -57,4 +69,59 @@ export interface LockHoldTrace extends LockTrace {
   readonly reason: LeaseLossReason | undefined;
   /** Why it was lost, or why its release was not confirmed. */
   readonly error: LockError | undefined;
+}
+
+/** What became of a renewal. `lost`: Redis says that another holder has the lock, or that it is free. */
+export type RenewOutcome = 'renewed' | 'lost' | 'failed';
+
+/** The messages of `nestjs-redis-lock:renew`: one renewal of a lease that the watchdog sends, or `extend()`. */
+export interface LockRenewTrace extends LockTrace {
+  readonly entry: 'watchdog' | 'extend';
+  readonly fencingToken: number;
+  readonly outcome: RenewOutcome | undefined;
+  readonly error: unknown;
+}
+
+/**
+ * What became of a release. `afterLoss`: the lease was lost before. `lost`: the release found it out. `failed`: it was
+ * not confirmed.
+ */
+export type ReleaseOutcome = 'released' | 'afterLoss' | 'lost' | 'failed';
+
+/**
+ * The messages of `nestjs-redis-lock:release`: a holder releases its lease, and ends when the store has confirmed it.
+ */
+export interface LockReleaseTrace extends LockTrace {
+  /** `reentry`: the outermost call goes on. */
+  readonly entry: 'call' | 'reentry';
+  readonly fencingToken: number;
+  /** Whether no command was needed: the next call of this process has the lock, or other readers of it go on. */
+  readonly inMemory: boolean | undefined;
+  readonly outcome: ReleaseOutcome | undefined;
+  readonly error: unknown;
+}
+
+/**
+ * What became of a tick on this instance. `skipped`: it does not run here. `failed`: it could not be claimed, or the
+ * application shuts down.
+ */
+export type TickOutcome = 'ok' | 'error' | 'lost' | 'skipped' | 'failed';
+
+/** The messages of `nestjs-redis-lock:tick`: one tick of a singleton job on this instance, from its claim to its end. */
+export interface LockTickTrace {
+  /** The name of the lock service. */
+  readonly service: string;
+  /** A static name of few values, as in events. */
+  readonly group: string;
+  readonly job: string;
+  readonly tick: string;
+  readonly fencingToken: number | undefined;
+  /** Whether the run was granted before to another instance, which did not finish it. */
+  readonly rerun: boolean | undefined;
+  /** How long the work ran, in milliseconds. */
+  readonly ranMs: number | undefined;
+  /** Why it does not run here, as in the event `tickSkipped`. */
+  readonly reason: 'claimed' | 'overlap' | 'foreign' | 'late' | 'early' | undefined;
+  readonly outcome: TickOutcome | undefined;
+  readonly error: unknown;
 }

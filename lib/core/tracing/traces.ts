@@ -1,10 +1,30 @@
 import type { LockError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { LeaseLostError } from '../api/lease-errors.js';
+import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import { ACQUIRE_CHANNEL, frozenContext, HOLD_CHANNEL, publishEnd, publishStart, traceOperation } from './channels.js';
-import type { AcquireEntry, HoldOutcome, LockAcquireTrace, LockHoldTrace, LockTrace } from './contexts.js';
+import {
+  ACQUIRE_CHANNEL,
+  frozenContext,
+  HOLD_CHANNEL,
+  publishEnd,
+  publishStart,
+  RELEASE_CHANNEL,
+  RENEW_CHANNEL,
+  TICK_CHANNEL,
+  traceOperation,
+} from './channels.js';
+import type {
+  AcquireEntry,
+  HoldOutcome,
+  LockAcquireTrace,
+  LockHoldTrace,
+  LockReleaseTrace,
+  LockRenewTrace,
+  LockTickTrace,
+  LockTrace,
+} from './contexts.js';
 import { outcomeOfError } from './outcomes.js';
 
 type Later<Trace, Now extends keyof Trace> = { -readonly [Name in keyof Omit<Trace, Now>]: Trace[Name] };
@@ -18,20 +38,24 @@ interface PendingAcquire {
 /** What is found out about a hold. */
 interface OpenHold {
   readonly context: LockHoldTrace;
-  readonly later: Later<LockHoldTrace, keyof LockTrace | 'fencingToken' | 'waitedMs'>;
+  readonly later: Later<LockHoldTrace, keyof LockTrace | 'fencingToken' | 'waitedMs' | 'handedOn'>;
 }
+
+type PendingRelease = Later<LockReleaseTrace, keyof LockTrace | 'entry' | 'fencingToken'>;
+type PendingTick = Later<LockTickTrace, 'service' | 'group' | 'job' | 'tick'>;
 
 /** What a trace says of a grant. */
 interface TracedGrant {
   readonly waitedMs: number;
   readonly attempts: number;
+  readonly storeLease: { readonly isHandedOn: boolean };
 }
 
+/** What holds a lock, as a trace describes it. */
+type TracedHolder = Parameters<LockObservers['describe']>[0];
+
 /** What a trace says of a hold. */
-interface TracedHold {
-  readonly owner: { readonly resource: string };
-  readonly mode: LockTrace['mode'];
-  readonly fencingToken: number;
+interface TracedHold extends TracedHolder {
   readonly acquiredAt: number;
   readonly endedAt: number;
   readonly context: AsyncContext | undefined;
@@ -45,10 +69,13 @@ export class Traces {
   /** By the options that a traced call was given a copy of. */
   readonly #acquires = new WeakMap<ResolvedLockOptions, PendingAcquire>();
   readonly #holds = new WeakMap<object, OpenHold>();
+  /** By hold. */
+  readonly #releases = new WeakMap<object, PendingRelease>();
+  /** By the attempt to run the tick. */
+  readonly #ticks = new WeakMap<object, PendingTick>();
 
-  /** @param service the name of the lock service */
   constructor(
-    private readonly service: string,
+    private readonly observers: LockObservers,
     private readonly clock: Clock,
   ) {}
 
@@ -73,19 +100,20 @@ export class Traces {
     entry: AcquireEntry,
     work: (options: ResolvedLockOptions) => Promise<L>,
   ): Promise<L> {
-    const { service, clock } = this;
+    const { observers, clock } = this;
     const options = { ...given };
     const startedAt = clock.now();
     const later: PendingAcquire['later'] = {
       queuedAfterMs: undefined,
       waitedMs: undefined,
       attempts: undefined,
+      handedOn: undefined,
       fencingToken: undefined,
       outcome: undefined,
       error: undefined,
     };
     this.#acquires.set(options, { startedAt, later });
-    const context: LockAcquireTrace = frozenContext({ service, resource, mode: options.mode, entry }, later);
+    const context: LockAcquireTrace = frozenContext({ ...observers.describeCall(resource, options), entry }, later);
     return traceOperation(
       ACQUIRE_CHANNEL,
       context,
@@ -112,17 +140,15 @@ export class Traces {
   }
 
   /** The call with these options was granted its lock. */
-  granted(options: ResolvedLockOptions, { waitedMs, attempts }: TracedGrant): void {
+  granted(options: ResolvedLockOptions, { waitedMs, attempts, storeLease }: TracedGrant): void {
     const acquire = this.#acquires.get(options);
-    if (acquire) Object.assign(acquire.later, { waitedMs, attempts });
+    if (acquire) Object.assign(acquire.later, { waitedMs, attempts, handedOn: storeLease.isHandedOn });
   }
 
   /** A hold begins, in the async context of the call that acquired it. */
-  holds(hold: TracedHold, { waitedMs }: TracedGrant): void {
-    const { service } = this;
-    const { owner, mode, fencingToken } = hold;
+  holds(hold: TracedHold, { waitedMs, storeLease }: TracedGrant): void {
     const later: OpenHold['later'] = { heldMs: undefined, outcome: undefined, reason: undefined, error: undefined };
-    const now = { service, resource: owner.resource, mode, fencingToken, waitedMs };
+    const now = { ...this.observers.describe(hold), waitedMs, handedOn: storeLease.isHandedOn };
     const context: LockHoldTrace = frozenContext(now, later);
     this.#holds.set(hold, { context, later });
     inContextOf(hold, () => publishStart(HOLD_CHANNEL, context));
@@ -144,6 +170,84 @@ export class Traces {
     const publish = (): void => publishEnd(HOLD_CHANNEL, context, error !== undefined);
     if (outcome === 'lost') inContextOf(hold, publish);
     else publish();
+  }
+  /** Ask before {@link renewal}. */
+  get wantsRenewals(): boolean {
+    return RENEW_CHANNEL.hasSubscribers;
+  }
+
+  /** Traces one renewal. @param work resolves to whether this process still has the lock */
+  renewal(holder: TracedHolder, entry: LockRenewTrace['entry'], work: () => Promise<boolean>): Promise<boolean> {
+    const later: Later<LockRenewTrace, keyof LockTrace | 'entry' | 'fencingToken'> = {
+      outcome: undefined,
+      error: undefined,
+    };
+    const context: LockRenewTrace = frozenContext({ ...this.observers.describe(holder), entry }, later);
+    const trace = (): Promise<boolean> =>
+      traceOperation(RENEW_CHANNEL, context, work, (result) => {
+        if ('value' in result) later.outcome = result.value ? 'renewed' : 'lost';
+        else Object.assign(later, { outcome: 'failed', error: result.error });
+      });
+    // The watchdog belongs to no call.
+    return entry === 'watchdog' ? inRootContext(trace) : trace();
+  }
+
+  /** Ask before {@link release} and {@link released}. */
+  get wantsReleases(): boolean {
+    return RELEASE_CHANNEL.hasSubscribers;
+  }
+
+  /** Traces a release. {@link released} says what it finds out. */
+  release(hold: TracedHolder, entry: LockReleaseTrace['entry'], work: () => Promise<void>): Promise<void> {
+    const later: PendingRelease = { inMemory: undefined, outcome: undefined, error: undefined };
+    if (entry === 'call') this.#releases.set(hold, later);
+    const context: LockReleaseTrace = frozenContext({ ...this.observers.describe(hold), entry }, later);
+    return traceOperation(RELEASE_CHANNEL, context, work, (result) => {
+      if ('error' in result) Object.assign(later, { outcome: 'failed', error: result.error });
+      later.outcome ??= 'released';
+      later.inMemory ??= false;
+    });
+  }
+
+  /** What is known first counts. */
+  released(hold: TracedHolder, outcome: LockReleaseTrace['outcome'], inMemory = false): void {
+    const later = this.#releases.get(hold);
+    if (later && later.outcome === undefined) Object.assign(later, { outcome, inMemory });
+  }
+
+  /** Ask before {@link tick} and {@link tickIs}. */
+  get wantsTicks(): boolean {
+    return TICK_CHANNEL.hasSubscribers;
+  }
+
+  /**
+   * Traces one tick of a job. {@link tickIs} says what becomes of it.
+   *
+   * @param attempt what this tick is known by
+   */
+  tick<T>(
+    attempt: object,
+    described: Pick<LockTickTrace, 'service' | 'group' | 'job' | 'tick'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const later: PendingTick = {
+      fencingToken: undefined,
+      rerun: undefined,
+      ranMs: undefined,
+      reason: undefined,
+      outcome: undefined,
+      error: undefined,
+    };
+    this.#ticks.set(attempt, later);
+    const context: LockTickTrace = frozenContext(described, later);
+    return traceOperation(TICK_CHANNEL, context, work, (result) => {
+      later.outcome ??= 'failed';
+      if ('error' in result) later.error = result.error;
+    });
+  }
+
+  tickIs(attempt: object, known: Partial<PendingTick>): void {
+    Object.assign(this.#ticks.get(attempt) ?? {}, known);
   }
 }
 

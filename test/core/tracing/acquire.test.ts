@@ -8,9 +8,10 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../../../lib/core/api/errors.js';
-import { LockReentryError } from '../../../lib/core/api/lease-errors.js';
+import { LeaseLostError, LockReentryError } from '../../../lib/core/api/lease-errors.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import type { LockAcquireTrace } from '../../../lib/core/tracing/contexts.js';
+import { TransactionScope } from '../../../lib/nest/transactions/transaction-scope.js';
 import { gate, track } from '../../support/expect/tracked.js';
 import { ChannelRecorder } from '../../support/world/channel-recorder.js';
 import { settle } from '../../support/world/fake-clock.js';
@@ -30,7 +31,7 @@ describe('the channel nestjs-redis-lock:acquire', () => {
 
   beforeEach(() => {
     world = new LockWorld();
-    a = world.instance('a');
+    a = world.instance('a', { service: 'orders' });
     b = world.instance('b');
     stores = [];
     recorder = new ChannelRecorder('nestjs-redis-lock:acquire', () => stores.push(request.getStore()));
@@ -42,7 +43,7 @@ describe('the channel nestjs-redis-lock:acquire', () => {
   it('publishes a call that gets its lock at once', async () => {
     const lease = await a.locks.acquire('order:7');
     expect(recorder.sequences).toEqual([SUCCESS]);
-    const common = { service: 'default', resource: 'order:7', mode: 'exclusive', entry: 'call' };
+    const common = { service: 'orders', resource: 'order:7', mode: 'exclusive', group: 'order', entry: 'call' };
     const [started] = recorder.said('start');
     expect(started).toMatchObject({ ...common, outcome: undefined, fencingToken: undefined, waitedMs: undefined });
     const granted = { outcome: 'acquired', fencingToken: lease.fencingToken, waitedMs: 0, attempts: 1 };
@@ -77,7 +78,8 @@ describe('the channel nestjs-redis-lock:acquire', () => {
     await world.clock.advance(3);
     await holder.release();
     await waiting;
-    expect(ends()[1]).toMatchObject({ queuedAfterMs: 0, waitedMs: 3, attempts: 0, outcome: 'acquired' });
+    const waited = { queuedAfterMs: 0, waitedMs: 3, attempts: 0, handedOn: true };
+    expect(ends()[1]).toMatchObject({ ...waited, outcome: 'acquired' });
   });
 
   it('publishes each resource of a call for several', async () => {
@@ -155,6 +157,36 @@ describe('the channel nestjs-redis-lock:acquire', () => {
       { mode: 'semaphore', outcome: 'refused' },
     ]);
     expect(recorder.sequences[1]).toEqual(FAILURE);
+  });
+
+  it('publishes an adoption, also one that fails', async () => {
+    const text = await (await a.locks.acquire('order:7')).transfer();
+    const adopted = await b.locks.adopt(text);
+    await expect(a.locks.adopt(text)).rejects.toThrow(LeaseLostError);
+    expect(ends().slice(1)).toMatchObject([
+      { entry: 'adoption', group: 'order', outcome: 'acquired', fencingToken: adopted.fencingToken, attempts: 1 },
+      { entry: 'adoption', outcome: 'refused', error: expect.any(LeaseLostError) },
+    ]);
+  });
+
+  it('publishes the candidate of a leadership', async () => {
+    const leadership = a.locks.campaign('mailer');
+    await leadership.whenElected();
+    expect(ends()).toMatchObject([{ resource: 'leader:mailer', entry: 'call', outcome: 'acquired' }]);
+    await leadership.resign();
+  });
+
+  it('publishes a lease that the transaction has kept', async () => {
+    const scope = new TransactionScope();
+    const shop = world.instance('shop', { transactions: scope });
+    await scope.run(async () => {
+      await shop.locks.using('order:7', undefined, () => {});
+      await shop.locks.using('order:7', undefined, () => {});
+    });
+    expect(ends().map(({ entry, outcome }) => [entry, outcome])).toEqual([
+      ['call', 'acquired'],
+      ['transaction', 'acquired'],
+    ]);
   });
 
   it('publishes in the async context of the call, also where another request releases the lock', async () => {

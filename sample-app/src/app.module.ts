@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { LockExceptionFilter, RedisLockModule } from 'nestjs-redis-lock';
+import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { AccountsModule } from './accounts/accounts.module.js';
 import { BasketsModule } from './baskets/baskets.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
@@ -13,6 +14,8 @@ import { HealthController } from './health/health.controller.js';
 import { ImportsModule } from './imports/imports.module.js';
 import { LedgerModule } from './ledger/ledger.module.js';
 import { MailsModule } from './mails/mails.module.js';
+import { meterProvider } from './metrics/metrics.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { OperatorsModule } from './operators/operators.module.js';
 import { ReportModule } from './report/report.module.js';
 import { RunBookModule } from './run-book/run-book.module.js';
@@ -27,6 +30,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
       keyPrefix: `${settings.shop}-lock`,
       instanceId: `${settings.instance}:${process.pid}`,
       waitMs: settings.lockWaitMs,
+      telemetry: openTelemetry({ meterProvider }),
     }),
     ScheduleModule.forRoot(),
     DatabaseModule,
@@ -44,6 +48,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     MailsModule,
     ImportsModule,
     OperatorsModule,
+    MetricsModule,
   ],
   controllers: [HealthController],
   // 423 Locked where somebody else is at it, 503 where Redis is away; both with Retry-After.

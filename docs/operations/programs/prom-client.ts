@@ -1,0 +1,2 @@
+// The same names, so the same questions.
+export { default } from './observability.js';

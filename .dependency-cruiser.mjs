@@ -80,10 +80,15 @@ export const ROOMS = {
     rooms: EVENTS,
     why: 'What is measured, by any package. It knows events, and nothing that does the work.',
   },
-  'telemetry/open-telemetry': {
-    rooms: [...EVENTS, 'telemetry'],
+  'telemetry/spans': {
+    rooms: [...TRACING, 'telemetry'],
     packages: ['@opentelemetry/api'],
-    why: 'The only room that needs @opentelemetry/api.',
+    why: 'Spans are made of what tracers are told.',
+  },
+  'telemetry/open-telemetry': {
+    rooms: [...EVENTS, 'telemetry', 'telemetry/spans'],
+    packages: ['@opentelemetry/api'],
+    why: 'With the spans, all that needs @opentelemetry/api.',
   },
   'telemetry/prom-client': {
     rooms: [...EVENTS, 'telemetry'],

@@ -118,6 +118,16 @@ export {
 // Events, and what an operator sees and does
 export type { LockEvent } from './core/events/events.js';
 export type { GroupFunction, RegisteredGroup } from './core/events/groups.js';
+export type {
+  CallTrace,
+  HoldTrace,
+  LockTracer,
+  RunTrace,
+  TracedEnd,
+  TracedGrant,
+  TracedLock,
+  TracedRun,
+} from './core/events/lock-tracer.js';
 export type { LockObserver } from './core/events/observers.js';
 export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
 export type {

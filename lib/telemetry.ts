@@ -1,5 +1,5 @@
 /**
- * Metrics of the locks, by OpenTelemetry. Needs `@opentelemetry/api`.
+ * Metrics and traces of the locks, by OpenTelemetry. Needs `@opentelemetry/api`.
  *
  * @module nestjs-redis-lock/telemetry
  */
@@ -13,3 +13,4 @@ export {
   type LockMetricKind,
   prometheusNameOf,
 } from './telemetry/names.js';
+export { LockSpan, LockSpanAttribute, LockSpanEvent } from './telemetry/spans/names.js';

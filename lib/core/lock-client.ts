@@ -115,7 +115,7 @@ export class LockClient {
     const context = new LockContext();
     const active = new ActiveHolds();
     const localQueues = new LocalQueues(runtime);
-    const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn');
+    const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', traces.followed);
     const foreignLocks = new ForeignLocks(runtime);
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
@@ -136,7 +136,7 @@ export class LockClient {
     this.#health = new HealthChecks({ ...deps, leaderships });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
     this.#tryDefaults = { ...defaults, waitMs: 0 };
-    this.#telemetries = new Telemetries(observers, () => this.stats(), warn);
+    this.#telemetries = new Telemetries(observers, traces.followed, () => this.stats(), warn);
     this.#telemetries.start(options.telemetry ?? []);
   }
 

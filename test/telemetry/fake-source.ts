@@ -27,6 +27,8 @@ export class FakeSource implements LockTelemetrySource {
     return () => void this.#listeners.delete(listener);
   };
 
+  trace: LockTelemetrySource['trace'] = () => () => {};
+
   stats: LockTelemetrySource['stats'] = () => {
     throw new Error('no telemetry here asks for them');
   };

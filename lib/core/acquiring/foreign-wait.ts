@@ -79,7 +79,7 @@ class ForeignAttempts {
     if (options.waitMs === 0 || (this.wait.isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
     const leftMs = this.#giveUpAt - clock.now();
     const { traces } = this.deps;
-    if (traces.wantsAcquires) traces.waits(options);
+    if (traces.wantsAcquires) traces.waits(options, () => NO_HOLDERS);
     this.#tellOfWait();
     this.#tellOfLongWait();
     if (leftMs > 0) await this.#pause(leftMs);

@@ -4,6 +4,7 @@ import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
+import { traceSlowHolder, traceWaits } from './traced-waits.js';
 import { fullHere, holdersNow, noteReasons, type QueueFacts, queueFull } from './why-waiting.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
@@ -51,7 +52,7 @@ export class LocalQueue implements WaiterListener {
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
-    if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options);
+    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, [call]);
     this.#tellOfWait(call);
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
   }
@@ -80,6 +81,7 @@ export class LocalQueue implements WaiterListener {
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease, backgroundRelease } = hold;
+    if (!this.deps.traces.followed.isEmpty && this.size > 0) traceSlowHolder(this.deps, hold, this.#calls());
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
       return undefined;
@@ -217,7 +219,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.traces.wantsAcquires) this.deps.traces.waits(call.options, now);
+    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.#calls());
     this.#tellOfWait(call, now);
     this.#tellOf(call, now);
   }
@@ -253,6 +255,11 @@ export class LocalQueue implements WaiterListener {
   /** Whether the store can be asked for this call now, if it is the first one. */
   #mayAskStore({ options }: PendingCall): boolean {
     return !this.#waiter && !this.#storeLeases.excludes(options);
+  }
+
+  /** All calls that wait. */
+  #calls(): PendingCall[] {
+    return [...(this.#waiter ? [this.#waiter.call] : []), ...this.#waiting.all];
   }
 
   get #facts(): QueueFacts {

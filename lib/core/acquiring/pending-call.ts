@@ -121,6 +121,10 @@ export class WaitingCalls {
     return this.#calls?.values().next().value;
   }
 
+  get all(): Iterable<PendingCall> {
+    return this.#calls ?? [];
+  }
+
   add(call: PendingCall): void {
     (this.#calls ??= new Set()).add(call);
   }

@@ -104,7 +104,7 @@ export class Polling {
       // Each answer passes over more waiters that have died, so this comes to an end.
       if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
       const delayMs = this.#nextPause(poller);
-      if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options);
+      if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options, (now) => log.holders(now));
       this.#tellOfWait(poller);
       this.#waiting.add(poller);
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);

@@ -52,7 +52,7 @@ export function queueFull(
 }
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */
-function ownHolder(
+export function ownHolder(
   { mode, fencingToken, deadline, beganAt }: StoreLease,
   instanceId: string,
   now: number,

@@ -1,4 +1,5 @@
 import type { LockEventOf, LockEventType } from './events.js';
+import type { LockTracer } from './lock-tracer.js';
 import type { RegisteredGroup } from './groups.js';
 import type { LockObservers } from './observers.js';
 
@@ -34,6 +35,13 @@ export interface LockTelemetrySource {
    * @returns a function that removes the listener
    */
   onRegistered(listener: (registered: RegisteredGroup) => void): () => void;
+  /**
+   * Lets a tracer follow each call, lease and run of a job from now on. It is called in the async context of the
+   * caller, and may be the parent of the work. That costs more than an observer.
+   *
+   * @returns a function that removes the tracer
+   */
+  trace(tracer: LockTracer): () => void;
   /** What the lock service holds and waits for at this moment. */
   stats(): LockStats;
 }
@@ -48,6 +56,11 @@ export interface LockTelemetry {
   start(source: LockTelemetrySource): (() => void) | void;
 }
 
+/** Where tracers are added. */
+interface Followed {
+  add(tracer: LockTracer, failed: (error: unknown) => void): () => void;
+}
+
 /** Starts and stops the telemetries of one lock service, and keeps their errors from it. */
 export class Telemetries {
   readonly #stops: (() => void)[] = [];
@@ -55,6 +68,7 @@ export class Telemetries {
 
   constructor(
     private readonly observers: LockObservers,
+    private readonly followed: Followed,
     private readonly stats: () => LockStats,
     private readonly warn: (line: string) => void,
   ) {}
@@ -64,6 +78,7 @@ export class Telemetries {
       service: this.observers.service,
       observe: (observer, types) => this.observers.add(this.#guarded(observer), types),
       onRegistered: (listener) => this.observers.groups.onRegistered(this.#guarded(listener)),
+      trace: (tracer) => this.followed.add(tracer, (error) => this.#failed(error)),
       stats: () => this.stats(),
     };
     for (const telemetry of telemetries) {

@@ -15,8 +15,8 @@ import {
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../api/option-table.js';
-import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { createOwner } from '../store/owner-id.js';
+import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { pause } from '../util/promises.js';
 import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';
 import type { LeaseTransfer } from './transfer-text.js';

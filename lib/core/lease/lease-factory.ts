@@ -154,7 +154,7 @@ export class LeaseFactory {
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
-    if (traces.wantsAcquires) traces.granted(options, grant);
+    if (traces.wantsAcquires) traces.granted(options, hold, grant);
     if (traces.wantsHolds) traces.holds(hold, grant);
     if (observers.wants('acquired')) {
       const { hasWaited = false } = grant;
@@ -175,12 +175,15 @@ export class LeaseFactory {
     work: LockedWork<T>,
     transaction?: OpenTransaction,
   ): Promise<T> {
+    const { context, traces } = this.deps;
+    const underLease = (): T | Promise<T> => {
+      // The process may have been suspended since the grant.
+      lease.assertHeld();
+      return work(lease.bind());
+    };
     try {
-      return await this.deps.context.run(lease, () => {
-        // The process may have been suspended since the grant.
-        lease.assertHeld();
-        return work(lease.bind());
-      });
+      if (traces.followed.isEmpty) return await context.run(lease, underLease);
+      return await traces.followed.runUnder(lease.holds, () => context.run(lease, underLease));
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
       await (transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]());
@@ -198,6 +201,7 @@ export class LeaseFactory {
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
+    const { followed } = this.deps.traces;
     try {
       for (const name of names) {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
@@ -205,7 +209,11 @@ export class LeaseFactory {
         // still.
         // It has no minimum until its caller gets all of them.
         const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
-        const lease = this.#traced(name, part);
+        const before = leases.at(-1);
+        const lease =
+          before === undefined || followed.isEmpty
+            ? this.#traced(name, part)
+            : followed.runUnder(before.holds, () => this.#traced(name, part));
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();

@@ -11,6 +11,7 @@ import { checkWork } from '../api/validation.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
+import type { RunTraces } from '../tracing/tracers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -31,6 +32,8 @@ interface TickAttempt extends ResolvedSingletonRun {
   readonly owner: LockOwner;
   readonly startedAt: number;
 }
+
+type GrantedTick = Extract<TickReply, { status: 'granted' }>;
 
 /** A reply, and when the command it answers was sent. */
 interface Claimed {
@@ -76,7 +79,7 @@ export class SingletonRuns {
     let claimed = await (attempt.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
-      if (reply.status === 'granted') return this.#runTick(attempt, sentAt, reply, work);
+      if (reply.status === 'granted') return this.#runFollowed(attempt, sentAt, reply, work);
       if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
         this.#skip(attempt, reply);
         return undefined;
@@ -202,11 +205,28 @@ export class SingletonRuns {
     return error;
   }
 
+  /** Runs the tick, in a span where a tracer makes one. */
+  #runFollowed<T>(
+    attempt: TickAttempt,
+    sentAt: number,
+    reply: GrantedTick,
+    work: SingletonWork<T>,
+  ): Promise<T | undefined> {
+    const { traces, observers } = this.deps;
+    if (traces.followed.isEmpty) return this.#runTick(attempt, sentAt, reply, work);
+    const { options, owner, lock } = attempt;
+    const run = { job: options.job, tick: options.tick, rerun: reply.rerun };
+    return traces.followed.runTick(observers.describeCall(owner.resource, lock), run, (followed) =>
+      this.#runTick(attempt, sentAt, reply, work, followed),
+    );
+  }
+
   async #runTick<T>(
     attempt: TickAttempt,
     sentAt: number,
-    { fencingToken, rerun }: Extract<TickReply, { status: 'granted' }>,
+    { fencingToken, rerun }: GrantedTick,
     work: SingletonWork<T>,
+    followed?: RunTraces,
   ): Promise<T | undefined> {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
@@ -218,6 +238,8 @@ export class SingletonRuns {
       ? this.#holdBoth(attempt, grant, also)
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
+    if (followed)
+      deps.traces.followed.tickHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
     const described = this.#described(options);
     const at = options.due?.at;
     return leases.runUnder(lease, async () => {

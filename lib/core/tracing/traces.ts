@@ -1,5 +1,7 @@
 import type { LockError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { SeenHolders } from '../api/seen-holders.js';
+import { LEADER_PREFIX } from '../api/resource.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
@@ -25,6 +27,7 @@ import type {
   LockTickTrace,
   LockTrace,
 } from './contexts.js';
+import { FollowedLocks } from './followed-locks.js';
 import { outcomeOfError } from './outcomes.js';
 
 type Later<Trace, Now extends keyof Trace> = { -readonly [Name in keyof Omit<Trace, Now>]: Trace[Name] };
@@ -73,6 +76,8 @@ export class Traces {
   readonly #releases = new WeakMap<object, PendingRelease>();
   /** By the attempt to run the tick. */
   readonly #ticks = new WeakMap<object, PendingTick>();
+  /** What tracers follow, to make spans of it. */
+  readonly followed = new FollowedLocks();
 
   constructor(
     private readonly observers: LockObservers,
@@ -81,12 +86,12 @@ export class Traces {
 
   /** Whether calls to acquire are traced. Others cost nothing: ask before {@link acquire} and {@link waits}. */
   get wantsAcquires(): boolean {
-    return ACQUIRE_CHANNEL.hasSubscribers;
+    return ACQUIRE_CHANNEL.hasSubscribers || !this.followed.isEmpty;
   }
 
   /** Ask before {@link holds} and {@link ended}. */
   get wantsHolds(): boolean {
-    return HOLD_CHANNEL.hasSubscribers;
+    return HOLD_CHANNEL.hasSubscribers || !this.followed.isEmpty;
   }
 
   /**
@@ -100,9 +105,24 @@ export class Traces {
     entry: AcquireEntry,
     work: (options: ResolvedLockOptions) => Promise<L>,
   ): Promise<L> {
-    const { observers, clock } = this;
+    const { clock, followed, observers } = this;
     const options = { ...given };
     const startedAt = clock.now();
+    const publish = (): Promise<L> => this.#publish(resource, options, entry, startedAt, work);
+    if (followed.isEmpty || !isFollowed(resource, entry)) return publish();
+    const call = { lock: observers.describeCall(resource, given), options, startedAt, now: () => clock.now() };
+    return entry === 'adoption' ? followed.adopt(call, undefined, publish) : followed.acquire(call, publish);
+  }
+
+  #publish<L extends { readonly fencingToken: number }>(
+    resource: string,
+    options: ResolvedLockOptions,
+    entry: AcquireEntry,
+    startedAt: number,
+    work: (options: ResolvedLockOptions) => Promise<L>,
+  ): Promise<L> {
+    if (!ACQUIRE_CHANNEL.hasSubscribers) return work(options);
+    const { clock, observers } = this;
     const later: PendingAcquire['later'] = {
       queuedAfterMs: undefined,
       waitedMs: undefined,
@@ -134,19 +154,22 @@ export class Traces {
   }
 
   /** The call with these options begins to wait: for another call of this process, or for another process. */
-  waits(options: ResolvedLockOptions, now = this.clock.now()): void {
+  waits(options: ResolvedLockOptions, holders: (now: number) => SeenHolders, now = this.clock.now()): void {
+    this.followed.waits(options, now, () => holders(now).list);
     const acquire = this.#acquires.get(options);
     if (acquire) acquire.later.queuedAfterMs ??= Math.max(0, now - acquire.startedAt);
   }
 
   /** The call with these options was granted its lock. */
-  granted(options: ResolvedLockOptions, { waitedMs, attempts, storeLease }: TracedGrant): void {
+  granted(options: ResolvedLockOptions, hold: TracedHold, { waitedMs, attempts, storeLease }: TracedGrant): void {
+    this.followed.granted(options, hold, { fencingToken: hold.fencingToken, waitedMs, attempts });
     const acquire = this.#acquires.get(options);
     if (acquire) Object.assign(acquire.later, { waitedMs, attempts, handedOn: storeLease.isHandedOn });
   }
 
   /** A hold begins, in the async context of the call that acquired it. */
   holds(hold: TracedHold, { waitedMs, storeLease }: TracedGrant): void {
+    if (!HOLD_CHANNEL.hasSubscribers) return;
     const later: OpenHold['later'] = { heldMs: undefined, outcome: undefined, reason: undefined, error: undefined };
     const now = { ...this.observers.describe(hold), waitedMs, handedOn: storeLease.isHandedOn };
     const context: LockHoldTrace = frozenContext(now, later);
@@ -159,11 +182,12 @@ export class Traces {
    * acquired it.
    */
   ended(hold: TracedHold, outcome: HoldOutcome, error?: LockError): void {
+    const heldMs = Math.max(0, Math.min(hold.endedAt, this.clock.now()) - hold.acquiredAt);
+    this.followed.ended(hold, { outcome, heldMs, error });
     const open = this.#holds.get(hold);
     if (!open || open.later.outcome) return;
     const { context, later } = open;
-    const endedAt = Math.min(hold.endedAt, this.clock.now());
-    later.heldMs = Math.max(0, endedAt - hold.acquiredAt);
+    later.heldMs = heldMs;
     later.outcome = outcome;
     later.error = error;
     if (error instanceof LeaseLostError) later.reason = error.reason;
@@ -249,6 +273,11 @@ export class Traces {
   tickIs(attempt: object, known: Partial<PendingTick>): void {
     Object.assign(this.#ticks.get(attempt) ?? {}, known);
   }
+}
+
+/** A run of a job is followed as a whole. A leadership lasts for days, and its candidates wait for as long. */
+function isFollowed(resource: string, entry: AcquireEntry): boolean {
+  return (entry === 'call' || entry === 'adoption') && !resource.startsWith(LEADER_PREFIX);
 }
 
 function inContextOf({ context }: TracedHold, publish: () => void): void {

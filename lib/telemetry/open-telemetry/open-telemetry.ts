@@ -1,8 +1,9 @@
-import type { MeterProvider } from '@opentelemetry/api';
+import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, flag, type Option, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { describeValue } from '../../core/api/validation.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
+import { spanTelemetry } from '../spans/span-telemetry.js';
 import { OpenTelemetryMetrics } from './metrics.js';
 
 /** The name of the meter. */
@@ -24,11 +25,26 @@ export interface OpenTelemetryOptions {
    * @default the one that is registered when the lock service starts
    */
   meterProvider?: MeterProvider;
+  /**
+   * Whether waits, holds and runs of jobs are spans.
+   *
+   * @default true
+   */
+  traces?: boolean;
+  /**
+   * Makes the tracer of the spans.
+   *
+   * @allowed a `TracerProvider` of OpenTelemetry
+   * @default the one that is registered, also if that happens after the start
+   */
+  tracerProvider?: TracerProvider;
 }
 
 export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
   metrics: flag().default(true),
   meterProvider: provider<MeterProvider>('getMeter'),
+  traces: flag().default(true),
+  tracerProvider: provider<TracerProvider>('getTracer'),
 } satisfies OptionsOf<OpenTelemetryOptions>);
 
 /**
@@ -39,9 +55,11 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
   OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);
-  const { metrics = OPEN_TELEMETRY_OPTIONS.defaults.metrics, meterProvider } = options;
+  const { defaults } = OPEN_TELEMETRY_OPTIONS;
+  const { metrics = defaults.metrics, traces = defaults.traces, meterProvider, tracerProvider } = options;
   const telemetries: LockTelemetry[] = [];
   if (metrics) telemetries.push(new OpenTelemetryMetrics(SCOPE, meterProvider));
+  if (traces) telemetries.push(spanTelemetry(tracerProvider));
   return together(telemetries);
 }
 

@@ -1,13 +1,14 @@
 import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
 import { LockObservers } from '../../../lib/core/events/observers.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';
+import { FollowedLocks } from '../../../lib/core/tracing/followed-locks.js';
 import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 describe('where a lease was acquired', () => {
   it('is recorded for so many calls in half a second, because a stack is dear', async () => {
     const clock = new FakeClock();
-    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn');
+    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn', new FollowedLocks());
     const acquire = () => leaks.origin(acquire).stack;
     const caller = (): boolean => acquire() !== undefined;
     const recorded = () => Array.from({ length: 250 }, caller).filter(Boolean).length;

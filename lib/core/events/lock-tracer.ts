@@ -1,0 +1,94 @@
+import type { LockMode } from '../api/lock-mode.js';
+import type { SeenHolder } from '../api/seen-holders.js';
+
+/** What a call asks for, or a run of a job holds. */
+export interface TracedLock {
+  /** The name of the lock service. */
+  readonly service: string;
+  readonly resource: string;
+  readonly mode: LockMode;
+  /** See the module option `group`. */
+  readonly group: string;
+}
+
+/**
+ * Makes spans, or what else follows a call and the work under its lock. A telemetry has it beside its observers,
+ * because a span has to be begun in the async context of the caller, and has to be the parent of the work.
+ *
+ * What it throws never reaches a caller.
+ */
+export interface LockTracer {
+  /** Whether it could record nothing yet. It is asked before each call, until it says `false` for the first time. */
+  isOff?(): boolean;
+  /**
+   * A call to acquire begins, in the async context of the caller. Re-entries and candidates of a leadership are not
+   * traced.
+   *
+   * @returns `undefined` where this call is not traced
+   */
+  acquire(lock: TracedLock): CallTrace | undefined;
+  /**
+   * A transferred lease is adopted, in the async context of the caller.
+   *
+   * @param traceparent of the process that has transferred it, as it stands in the text: not checked
+   */
+  adopt(lock: TracedLock, traceparent: unknown): CallTrace | undefined;
+  /** This instance has claimed a tick and runs the job now, in the async context of the caller. */
+  tick(lock: TracedLock, run: TracedRun): RunTrace | undefined;
+}
+
+/** A run of a singleton job. */
+export interface TracedRun {
+  readonly job: string;
+  readonly tick: string;
+  readonly rerun: boolean;
+}
+
+/** Follows one call to acquire, until `granted` or `failed`. */
+export interface CallTrace {
+  /** What the label of the lease says of the trace, in the form of W3C; `undefined` where the trace is not recorded. */
+  readonly traceparent: string | undefined;
+  /** Runs what asks the store. Commands are sent in its async context. */
+  run<T>(ask: () => T): T;
+  /**
+   * The call waits. `holders` are in its way, as far as this process knows. May be called again and again.
+   *
+   * @param waitedMs how long ago the call began
+   */
+  waits(holders: readonly SeenHolder[], waitedMs: number): void;
+  /** @returns what follows the lease until it ends */
+  granted(grant: TracedGrant): HoldTrace | undefined;
+  failed(error: unknown, waitedMs: number): void;
+}
+
+/** What a call was granted. */
+export interface TracedGrant {
+  readonly fencingToken: number;
+  readonly waitedMs: number;
+  /** How many times the store was asked for this call. */
+  readonly attempts: number;
+}
+
+/** Follows one lease, from its grant to its release or loss. */
+export interface HoldTrace {
+  /** Runs the work under the lease, once. */
+  run<T>(work: () => T): T;
+  ended(end: TracedEnd): void;
+}
+
+/** How a lease ended. */
+export interface TracedEnd {
+  readonly outcome: 'released' | 'transferred' | 'lost' | 'leaked';
+  readonly heldMs: number;
+  /** Why it was lost, or why its release was not confirmed. */
+  readonly error: unknown;
+}
+
+/** Follows one run of a job. */
+export interface RunTrace {
+  /** Runs the job, its lease included, once. */
+  run<T>(work: () => T): T;
+  /** The lock of the job is held, in the async context of `run`. */
+  held(grant: TracedGrant): HoldTrace | undefined;
+  ended(error: unknown): void;
+}

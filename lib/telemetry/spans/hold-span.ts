@@ -1,0 +1,44 @@
+import { context, type Context, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { LockError } from '../../core/api/errors.js';
+import type { HoldTrace, TracedEnd } from '../../core/events/lock-tracer.js';
+import { LockAttribute } from '../names.js';
+import { LockSpanAttribute } from './names.js';
+
+/** The span of a lease: the parent of the work under it. */
+export class HoldSpan implements HoldTrace {
+  constructor(private readonly span: Span) {}
+
+  run<T>(work: () => T): T {
+    return context.with(withSpan(this.span), work);
+  }
+
+  ended({ outcome, heldMs, error }: TracedEnd): void {
+    this.span.setAttributes({
+      [LockSpanAttribute.HoldTime]: seconds(heldMs),
+      [LockSpanAttribute.Outcome]: outcome,
+    });
+    if (error !== undefined) setError(this.span, error);
+    this.span.end();
+  }
+}
+
+/** The async context of the caller, with this span as the active one. What else is in it stays, such as baggage. */
+export function withSpan(span: Span): Context {
+  return trace.setSpan(context.active(), span);
+}
+
+export function seconds(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000_000;
+}
+
+/** The span has failed. The message of one of our errors names the resource, and no secret. */
+export function setError(span: Span, error: unknown): void {
+  span.setAttribute(LockAttribute.ErrorType, errorType(error));
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(error instanceof Error && { message: error.message }) });
+}
+
+/** The code of our errors, the class of others: few values, as the conventions of OpenTelemetry ask for. */
+export function errorType(error: unknown): string {
+  if (error instanceof LockError) return error.code;
+  return error instanceof Error ? error.name : '_OTHER';
+}

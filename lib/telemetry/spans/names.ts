@@ -1,0 +1,47 @@
+/** What the names of the spans begin with. The group of the lock follows, or the name of the job. */
+export enum LockSpan {
+  /** From the call until the lock is granted or refused. */
+  Acquire = 'acquire',
+  /** From the grant until the lease is released or lost. The work under the lock is below it. */
+  Hold = 'hold',
+  /** A transferred lease is adopted. */
+  Adopt = 'adopt',
+  /** A run of a singleton job, in a trace of its own. */
+  Tick = 'tick',
+}
+
+/** The events of an `acquire` span. */
+export enum LockSpanEvent {
+  /** The call begins to wait. */
+  Queued = 'queued',
+  Granted = 'granted',
+}
+
+/**
+ * The attributes that only spans have. Their values can be different in each call, so they do not belong into a metric.
+ * Times are in seconds.
+ */
+export enum LockSpanAttribute {
+  /** What is locked. */
+  Resource = 'lock.resource',
+  FencingToken = 'lock.fencing_token',
+  /** How long the call has waited. */
+  WaitTime = 'lock.wait_time',
+  /** How long the lease was held. */
+  HoldTime = 'lock.hold_time',
+  /** How many times Redis was asked for the call; 0 if it only waited behind other calls of its process. */
+  Attempts = 'lock.attempts',
+  /** What became of the call, the lease or the run. */
+  Outcome = 'lock.outcome',
+  /** The tick of a job. */
+  Tick = 'lock.tick',
+  /** Whether an earlier run of the tick has died. */
+  Rerun = 'lock.rerun',
+  /** The group of a holder that the call has waited for, from its label. */
+  HolderGroup = 'lock.holder.group',
+  /** The instance of that holder. */
+  HolderInstance = 'lock.holder.instance',
+  HolderFencingToken = 'lock.holder.fencing_token',
+  /** How long the call has waited for this holder, as far as its process knows. */
+  HolderWaitTime = 'lock.holder.wait_time',
+}

@@ -146,6 +146,19 @@ describe('openTelemetry()', () => {
     expect(points(metrics.get(LockMetric.Held))).toEqual(['default exclusive order = 0']);
   });
 
+  it('gives each value of a histogram to the SDK once, however many come at once, and before it is asked', async () => {
+    const { meterProvider, collect } = useSdk();
+    const count = async () =>
+      ((await collect()).get(LockMetric.WaitTime)!.dataPoints[0]!.value as { count: number }).count;
+    openTelemetry({ meterProvider }).start(source);
+    for (let i = 0; i < 2_500; i++) source.emit('acquired', { waitedMs: i });
+    expect(await count()).toBe(2_500);
+    source.emit('acquired');
+    expect(await count()).toBe(2_501);
+    await new Promise(setImmediate);
+    expect(await count()).toBe(2_501);
+  });
+
   it('after the shutdown of the provider, locks are not measured, and nothing throws', async () => {
     const { meterProvider } = useSdk();
     openTelemetry({ meterProvider }).start(source);

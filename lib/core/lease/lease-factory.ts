@@ -157,9 +157,20 @@ export class LeaseFactory {
     if (traces.wantsAcquires) traces.granted(options, hold, grant);
     if (traces.wantsHolds) traces.holds(hold, grant);
     if (observers.wants('acquired')) {
-      const { hasWaited = false } = grant;
-      const handedOn = storeLease.isHandedOn;
-      observers.emit({ type: 'acquired', ...observers.describe(hold), waitedMs, hasWaited, handedOn, attempts });
+      const { resource } = storeLease.owner;
+      // Written out: to spread one object into another costs half a microsecond.
+      observers.emit({
+        type: 'acquired',
+        service: observers.service,
+        resource,
+        mode: options.mode,
+        group: observers.groups.of(resource, options.group),
+        fencingToken: hold.fencingToken,
+        waitedMs,
+        hasWaited: grant.hasWaited ?? false,
+        handedOn: storeLease.isHandedOn,
+        attempts,
+      });
     }
     return new SingleLease(hold, this.deps);
   }

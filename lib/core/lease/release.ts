@@ -93,7 +93,19 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
   } else if (answer.outcome === 'answered') {
     if (!answer.value) return tellOfLoss(hold, deps, heldMs, new LeaseLostError(resource, 'takenOver', fencingToken));
     if (traces.wantsHolds) traces.ended(hold, 'released');
-    if (observers.wants('released')) observers.emit({ type: 'released', ...observers.describe(hold), heldMs });
+    if (observers.wants('released')) {
+      // Written out: to spread one object into another costs half a microsecond.
+      const { mode, group } = hold.options;
+      observers.emit({
+        type: 'released',
+        service: observers.service,
+        resource,
+        mode,
+        group: observers.groups.of(resource, group),
+        fencingToken,
+        heldMs,
+      });
+    }
   } else if (answer.outcome !== 'aborted') {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);

@@ -16,6 +16,9 @@ import { LockMetrics } from '../lock-metrics.js';
 import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric } from '../names.js';
 import type { Attributes, MetricSink } from '../series.js';
 
+/** Values of histograms that wait until they are given to the SDK. */
+const MOST_WAITING = 1_000;
+
 /** Our metrics in each meter: lock services that report to the same one share its series. */
 const inMeters = new WeakMap<Meter, LockMetrics<OpenTelemetryAttributes>>();
 
@@ -49,6 +52,7 @@ function createMetrics(meter: Meter): LockMetrics<OpenTelemetryAttributes> {
     const instrument = createObservable(meter, metric);
     // Read when a reader collects: an SDK takes a microsecond to find a series by its attributes, for each value.
     instrument?.addCallback((result: ObservableResult) => {
+      sink.flush();
       for (const { value, attributes } of ours.seriesOf(metric)) result.observe(value, attributes);
     });
   }
@@ -70,9 +74,15 @@ function createObservable(meter: Meter, metric: LockMetric) {
   }
 }
 
-/** No package reads buckets from elsewhere, so each value is given to it. */
+/**
+ * Takes the values of histograms, which an SDK wants one by one. It gets them when this process has nothing better to do,
+ * mostly while a command is on its way to Redis: an SDK takes a microsecond for each.
+ */
 class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
   readonly #histograms = new Map<LockMetric, Histogram>();
+  #waiting: { readonly histogram: Histogram; readonly value: number; readonly attributes: OpenTelemetryAttributes }[] =
+    [];
+  #error: { readonly thrown: unknown } | undefined;
 
   constructor(meter: Meter) {
     for (const metric of Object.values(LockMetric)) {
@@ -89,7 +99,25 @@ class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
   }
 
   record(metric: LockMetric, value: number, attributes: OpenTelemetryAttributes): void {
-    // An SDK that filters attributes would look for the active context, and there is none.
-    this.#histograms.get(metric)!.record(value, attributes, ROOT_CONTEXT);
+    if (this.#waiting.length === 0) setImmediate(() => this.flush());
+    this.#waiting.push({ histogram: this.#histograms.get(metric)!, value, attributes });
+    if (this.#waiting.length >= MOST_WAITING) this.flush();
+    if (this.#error === undefined) return;
+    const { thrown } = this.#error;
+    this.#error = undefined;
+    throw thrown;
+  }
+
+  /** Also before a reader collects. */
+  flush(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    try {
+      // An SDK that filters attributes would look for the active context, and there is none.
+      for (const { histogram, value, attributes } of waiting) histogram.record(value, attributes, ROOT_CONTEXT);
+    } catch (thrown) {
+      // The lock service learns of it with the next value: here, it would end the process.
+      this.#error ??= { thrown };
+    }
   }
 }

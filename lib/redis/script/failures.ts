@@ -110,8 +110,11 @@ function sortReply(code: string, message: string): StoreFailure {
  * an unknown command.
  */
 export function shortenReply(message: string): string {
-  return message
-    .replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '')
-    .replace(/,? with args beginning with:.*$/s, '')
-    .replace(/\.$/, '');
+  const said = message.replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '');
+  return withoutRepeatedArguments(said).replace(/\.$/, '');
+}
+
+/** Without the arguments that Redis repeats for a command that it does not know. */
+export function withoutRepeatedArguments(message: string): string {
+  return message.replace(/,? with args beginning with:.*$/s, '');
 }

@@ -1,5 +1,5 @@
 import { Command, type Redis } from 'ioredis';
-import { replyCode } from './failures.js';
+import { replyCode, withoutRepeatedArguments } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 
 /**
@@ -44,6 +44,33 @@ class ScriptCommand extends Command {
   override toWritable(): string {
     return this.#text;
   }
+}
+
+const REJECT = Symbol('reject');
+
+/**
+ * Where ioredis keeps the function that rejects a command. To the message for a command that it does not know, Redis
+ * adds the arguments, and ioredis publishes the error to all that trace its commands. So it is shortened before, at no
+ * cost for commands that succeed. An accessor, because ioredis assigns the function while the command is constructed.
+ */
+Object.defineProperty(ScriptCommand.prototype, 'reject', {
+  configurable: true,
+  get(this: { [REJECT]: (error: Error) => void }) {
+    return (error: Error) => this[REJECT](withoutArguments(error));
+  },
+  set(this: { [REJECT]: (error: Error) => void }, reject: (error: Error) => void) {
+    this[REJECT] = reject;
+  },
+});
+
+function withoutArguments(error: Error): Error {
+  const { message, stack } = error;
+  const shortened = withoutRepeatedArguments(message);
+  if (shortened === message) return error;
+  error.message = shortened;
+  // It begins with the message.
+  error.stack = stack?.replace(message, () => shortened);
+  return error;
 }
 
 /** Sends the text of the script. Redis knows its hash from then on. */

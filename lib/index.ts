@@ -51,6 +51,7 @@ export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // Locks and leases
+export type { LabelValue, LockLabel } from './core/api/label.js';
 export type { AcquireMode, LockMode, LockOptions } from './core/api/lock-options.js';
 export type {
   ForeignClaim,

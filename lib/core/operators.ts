@@ -2,6 +2,7 @@ import type { Alarms } from './util/alarms.js';
 import { ask } from './store/ask.js';
 import type { LocalQueues } from './acquiring/local-queues.js';
 import { InvalidLockOptionsError } from './api/errors.js';
+import { readLabel } from './api/label.js';
 import type { LockState, LockStore } from './store/lock-store.js';
 import { count, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
@@ -59,7 +60,9 @@ export class OperatorsView {
     const first = this.localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
     // The calls behind a holder of this process join the queue in Redis when it releases.
-    const waiter = { instanceId, mode: first.mode, ...(first.permits && { permits: first.permits.count }) };
+    const { label } = readLabel(first.label);
+    const permits = first.permits && { permits: first.permits.count };
+    const waiter = { instanceId, mode: first.mode, ...permits, ...(label && { label }) };
     return { ...state, waiters: [...state.waiters, waiter] };
   }
 

@@ -99,6 +99,12 @@ export class MemoryLockStore implements LockStore {
     return true;
   }
 
+  async label(owner: LockOwner, label: string | undefined): Promise<boolean> {
+    const held = this.#held(owner);
+    held?.lock.replace({ ...held.member, label });
+    return held !== undefined;
+  }
+
   async verify(owner: LockOwner): Promise<boolean> {
     return this.#held(owner) !== undefined;
   }
@@ -121,7 +127,8 @@ export class MemoryLockStore implements LockStore {
     return held !== undefined;
   }
 
-  async transfer(owner: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): Promise<number | null> {
+  async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
+    const { to, leaseMs, fencingToken, share } = transfer;
     const next = this.#held({ ...owner, id: to });
     if (next) {
       // The command was sent again.
@@ -134,7 +141,8 @@ export class MemoryLockStore implements LockStore {
     if (share && !lock.isShared) return null;
     if (!share || lock.mode !== 'read') lock.remove(owner.id);
     const token = fencingToken ?? member.fencingToken;
-    lock.put({ ...member, owner: to, fencingToken: token, depth: 1 }, leaseMs);
+    const label = (transfer.label ?? member.label) || undefined;
+    lock.put({ ...member, owner: to, fencingToken: token, depth: 1, label }, leaseMs);
     return token;
   }
 
@@ -225,7 +233,7 @@ export class MemoryLockStore implements LockStore {
 
   #acquire(waiter: LockOwner, leaseMs: number, queueing: Queueing | undefined, isPassedOn?: boolean): AcquireReply {
     const server = this.connected();
-    const { resource, id: owner, mode, permits } = waiter;
+    const { resource, id: owner, mode, permits, label } = waiter;
     const { locks, queues, clock } = server;
     const held = this.#held(waiter);
     if (held) {
@@ -254,11 +262,12 @@ export class MemoryLockStore implements LockStore {
     const isFull = queues.length(resource) >= queueing.maxWaiters;
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs, seen };
     const sentAt = Math.floor(queueing.sentAt);
-    queues.join(resource, { owner, mode, permits, expiresAt: clock.now() + leaseMs, sentAt });
+    queues.join(resource, { owner, mode, permits, label, expiresAt: clock.now() + leaseMs, sentAt });
+    const place = queues.place(resource, owner);
     lock.acceptTotal(waiter);
     // The new total may admit waiters before it.
     if (permits?.isResized) server.grantWaiting(resource);
-    return { status: 'queued', ttlMs, seen };
+    return { status: 'queued', ttlMs, seen, place };
   }
 
   #release({ resource, id: owner }: LockOwner, isPassedOn?: boolean): boolean {

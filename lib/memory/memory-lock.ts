@@ -1,5 +1,6 @@
 import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
+import { readLabel } from '../core/api/label.js';
 import type { LockMode, PermitRequest } from '../core/api/lock-options.js';
 import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
 import { mintedAt } from '../core/store/fencing-token.js';
@@ -10,6 +11,7 @@ import { clientOf, instanceOf } from '../core/store/owner-id.js';
 export interface LockRequest {
   readonly mode: LockMode;
   readonly permits?: PermitRequest;
+  readonly label?: string | undefined;
 }
 
 /** A holder of a lock, alone or among others. */
@@ -21,6 +23,7 @@ export interface MemoryMember {
   readonly grantedAt: number;
   /** How many permits of a semaphore; 1 in other modes. */
   readonly permits: number;
+  readonly label: string | undefined;
 }
 
 /** What a request counts as when it asks for no permits. */
@@ -116,11 +119,13 @@ export class MemoryLock {
   seenBy(clientId: string): SeenHolders {
     const members = this.#members.values();
     const wallNow = this.clock.wallNow();
-    const list = members.slice(0, MAX_SEEN_HOLDERS).map(({ owner, fencingToken, permits }): SeenHolder => {
+    const list = members.slice(0, MAX_SEEN_HOLDERS).map(({ owner, fencingToken, permits, label }): SeenHolder => {
       const isThisProcess = clientOf(owner) === clientId;
       const heldMs = Math.max(0, Math.floor(wallNow - mintedAt(fencingToken)));
       const ttlMs = this.ttlMs(owner);
-      const holder = { instanceId: instanceOf(owner), isThisProcess, mode: this.#mode, fencingToken, ttlMs, heldMs };
+      const instanceId = instanceOf(owner);
+      const said = readLabel(label);
+      const holder = { instanceId, isThisProcess, mode: this.#mode, fencingToken, ttlMs, heldMs, ...said };
       return this.#mode === 'semaphore' ? { ...holder, permits } : holder;
     });
     list.sort((one, other) => one.fencingToken - other.fencingToken);

@@ -57,6 +57,11 @@ export class MemoryQueues {
     return this.#queues.get(resource)?.waiters.has(owner) ?? false;
   }
 
+  /** How many waiters stand there up to this one, alive or not. */
+  place(resource: string, owner: string): number {
+    return [...(this.#queues.get(resource)?.waiters.keys() ?? [])].indexOf(owner) + 1;
+  }
+
   /** The number of living waiters. */
   length(resource: string): number {
     return this.alive(resource).length;

@@ -1,6 +1,7 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import { fencingTickAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
+import { readLabel } from '../core/api/label.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
@@ -71,11 +72,12 @@ export class MemoryServer {
    * @returns its new fencing token
    */
   take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
-    const { resource, id: owner, permits } = request;
+    const { resource, id: owner, permits, label } = request;
     const fencingToken = this.#mintToken();
     const lock = this.locks.open(resource, request, left);
     lock.acceptTotal(request);
-    lock.put({ owner, fencingToken, depth: 1, grantedAt: this.clock.now(), permits: permits?.count ?? 1 }, leaseMs);
+    const grantedAt = this.clock.now();
+    lock.put({ owner, fencingToken, depth: 1, grantedAt, permits: permits?.count ?? 1, label }, leaseMs);
     return fencingToken;
   }
 
@@ -261,8 +263,10 @@ class MemoryLocks {
 /** The state of one resource, without the secrets of its holders and waiters. */
 export function readState({ locks, queues }: MemoryServer, resource: string): LockState {
   const lock = locks.get(resource);
-  const waiters = queues.alive(resource).map(({ owner, mode, permits }): LockWaiter => {
-    return { instanceId: instanceOf(owner), mode, ...(permits && { permits: permits.count }) };
+  const waiters = queues.alive(resource).map(({ owner, mode, permits, label: text }): LockWaiter => {
+    const { label } = readLabel(text);
+    const instanceId = instanceOf(owner);
+    return { instanceId, mode, ...(permits && { permits: permits.count }), ...(label && { label }) };
   });
   if (!lock) return { resource, mode: null, holders: [], ttlMs: 0, waiters };
   const { mode, lastEndMs: ttlMs, total, available } = lock;
@@ -271,8 +275,9 @@ export function readState({ locks, queues }: MemoryServer, resource: string): Lo
 }
 
 function readHolders(lock: MemoryLock): LockHolder[] {
-  return lock.members().map(({ owner, fencingToken, depth, permits }) => {
-    const holder = { instanceId: instanceOf(owner), fencingToken, ttlMs: lock.ttlMs(owner), depth };
+  return lock.members().map(({ owner, fencingToken, depth, permits, label }) => {
+    const ttlMs = lock.ttlMs(owner);
+    const holder = { instanceId: instanceOf(owner), fencingToken, ttlMs, depth, ...readLabel(label) };
     return lock.mode === 'semaphore' ? { ...holder, permits } : holder;
   });
 }

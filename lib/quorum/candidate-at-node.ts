@@ -80,6 +80,11 @@ export class CandidateAtNode {
     this.#owner = { ...this.#owner, mode };
   }
 
+  /** What is stored from now on with its place in the queue, and with what it is granted. */
+  set label(label: string | undefined) {
+    this.#owner = { ...this.#owner, label };
+  }
+
   /** Whether this is the present owner. */
   isPresent({ id }: LockOwner): boolean {
     return id === this.#owner.id;

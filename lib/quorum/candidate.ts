@@ -44,11 +44,11 @@ export class Candidate {
 
   /** @param isBack whether the owner was forgotten: late releases of its earlier locks must not free its new one */
   constructor(
-    readonly owner: LockOwner,
+    public owner: LockOwner,
     private readonly deps: QuorumDeps,
     isBack = false,
   ) {
-    const newOwner = () => ({ ...owner, id: idOfAttempt(owner.id, deps.newAttempt()) });
+    const newOwner = () => ({ ...this.owner, id: idOfAttempt(owner.id, deps.newAttempt()) });
     const first = isBack ? newOwner() : owner;
     this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, first, newOwner));
     this.touchedAt = deps.clock.now();
@@ -128,6 +128,12 @@ export class Candidate {
     adopted.touch(leaseMs);
     for (const atNode of adopted.atNodes) atNode.mayBeThere = true;
     return adopted;
+  }
+
+  /** The owner asks for another call now: what it is granted from now on has this label. */
+  label(label: string | undefined): void {
+    this.owner = { ...this.owner, label };
+    for (const atNode of this.atNodes) atNode.label = label;
   }
 
   touch(leaseMs: number): void {

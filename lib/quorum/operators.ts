@@ -6,7 +6,7 @@ import { type LockHolder, type LockState, LockStoreError } from '../core/store/l
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 import { majorityOf, quorumError } from './majority.js';
-import { mergeSeen } from './seen-holders.js';
+import { agreedLabel, mergeSeen } from './seen-holders.js';
 
 /** A holder as one node shows it. */
 interface Sighting {
@@ -179,5 +179,6 @@ function asOneHolder(seen: readonly Sighting[], nodes: readonly unknown[]): Lock
     fencingToken: tokens[last]!,
     ttlMs: ttls[last]!,
     depth: Math.max(...holders.map(({ depth }) => depth)),
+    ...agreedLabel(holders),
   };
 }

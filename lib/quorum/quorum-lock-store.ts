@@ -110,6 +110,7 @@ export class QuorumLockStore implements LockStore {
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     if (owner.mode === 'semaphore') return Promise.reject(semaphoreRefused());
     const candidate = this.#candidates.open(owner);
+    if (owner.label !== candidate.owner.label) candidate.label(owner.label);
     return queueing ? candidate.acquire(leaseMs, queueing) : this.#acquireNow(candidate, leaseMs);
   }
 
@@ -183,6 +184,12 @@ export class QuorumLockStore implements LockStore {
    */
   abandon({ id }: LockOwner): void {
     this.#candidates.get(id)?.abandon();
+  }
+
+  label(owner: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
+    // Also where a node votes anew.
+    this.#candidates.get(owner.id)?.label(label);
+    return this.#ask(owner, ({ store }, present) => store.label(present, label, lazily));
   }
 
   verify(owner: LockOwner): Promise<boolean> {

@@ -129,7 +129,12 @@ export class Round {
     const seen = mergeSeen(views, silent, majority);
     const known = seen ? { ttlMs, seen } : { ttlMs };
     if (isEnough(such('full'))) return { status: 'full', ...known };
-    if (this.queueing) return { status: 'queued', ...known };
+    if (this.queueing) {
+      // At so many nodes it stands no further back.
+      const places = refusals.flatMap((refusal) => (refusal.status === 'queued' ? (refusal.place ?? []) : []));
+      const place = places.sort((a, b) => a - b)[majority - 1];
+      return place === undefined ? { status: 'queued', ...known } : { status: 'queued', ...known, place };
+    }
     const isOpen = refusals.some((refusal) => refusal.status === 'busy' && refusal.isOpen);
     return isOpen ? { status: 'busy', ...known, isOpen } : { status: 'busy', ...known };
   }

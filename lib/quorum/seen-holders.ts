@@ -1,3 +1,4 @@
+import type { StoredLabel } from '../core/api/label.js';
 import { isSharedMode } from '../core/api/lock-mode.js';
 import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
 
@@ -57,10 +58,21 @@ function thatFit(holders: SeenHolder[][]): SeenHolder[][] {
 function asOneHolder(seen: readonly SeenHolder[], majority: number): SeenHolder {
   const last = Math.min(majority, seen.length) - 1;
   const descending = (values: number[]): number => values.sort((a, b) => b - a)[last]!;
+  const { label: _, isHandedOn: __, ...first } = seen[0]!;
   return {
-    ...seen[0]!,
+    ...first,
+    ...agreedLabel(seen),
     fencingToken: seen.map(({ fencingToken }) => fencingToken).sort((a, b) => a - b)[last]!,
     ttlMs: descending(seen.map(({ ttlMs }) => ttlMs)),
     heldMs: descending(seen.map(({ heldMs }) => heldMs)),
   };
+}
+
+/** The label that all of them show. A node that has missed a change shows an old one. */
+export function agreedLabel(seen: readonly StoredLabel[]): StoredLabel {
+  const { label, isHandedOn } = seen[0]!;
+  if (!label && !isHandedOn) return {};
+  const text = JSON.stringify(label);
+  if (!seen.every((other) => other.isHandedOn === isHandedOn && JSON.stringify(other.label) === text)) return {};
+  return label ? { label } : { isHandedOn: true };
 }

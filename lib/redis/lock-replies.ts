@@ -1,3 +1,4 @@
+import { readLabel } from '../core/api/label.js';
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
 import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
 import { mintedAt } from '../core/store/fencing-token.js';
@@ -26,7 +27,9 @@ export function stamp({ sentAt }: Queueing): number {
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
   | number
-  | [Exclude<AcquireReply['status'], 'granted' | 'mismatch'>, ttlMs: number, holders: string, isOpen?: number]
+  | ['busy', ttlMs: number, holders: string, isOpen?: number]
+  | ['queued', ttlMs: number, holders: string, place: number]
+  | ['full', ttlMs: number, holders: string]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
 /** @param clientId the client that has asked */
@@ -37,10 +40,11 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
     const [status, ttlMs, mode, total] = answer;
     return { status, ttlMs, found: { mode, total } };
   }
-  const [status, ttlMs, text, isOpen] = answer;
+  const [status, ttlMs, text, more] = answer;
   const seen = readHolders(text, clientId);
-  if (!seen) return isOpen ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
-  return isOpen ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
+  if (status === 'queued') return seen ? { status, ttlMs, seen, place: more! } : { status, ttlMs, place: more! };
+  if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
+  return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
 }
 
 export function readRotateReply(reply: unknown, clientId: string): RotateReply {
@@ -62,13 +66,17 @@ function readHolders(text: string, clientId: string): SeenHolders | undefined {
 
 /** @returns nothing for a line that is wrong, or for a lease that is over */
 function readHolder(line: string, mode: LockMode, now: number, clientId: string): SeenHolder[] {
-  const [, client, ...numbers] = /^(\S{1,200}) (\d{1,7}) (\d{1,16}) (\d{13,16})$/.exec(line) ?? [];
+  const labelAt = line.indexOf(' {');
+  const lease = labelAt === -1 ? line : line.slice(0, labelAt);
+  const [, client, ...numbers] = /^(\S{1,200}) (\d{1,7}) (\d{1,16}) (\d{13,16})$/.exec(lease) ?? [];
   if (client === undefined) return [];
   const [permits, fencingToken, end] = numbers.map(Number) as [number, number, number];
   if (end <= now || fencingToken === 0 || !Number.isSafeInteger(fencingToken)) return [];
   const heldMs = Math.max(0, Math.ceil(now - mintedAt(fencingToken)));
   const instanceId = instanceOf(`${client}/`);
-  const holder = { instanceId, isThisProcess: client === clientId, mode, fencingToken, ttlMs: end - now, heldMs };
+  const isThisProcess = client === clientId;
+  const unlabelled = { instanceId, isThisProcess, mode, fencingToken, ttlMs: end - now, heldMs };
+  const holder = labelAt === -1 ? unlabelled : { ...unlabelled, ...readLabel(line.slice(labelAt + 1)) };
   return [mode === 'semaphore' ? { ...holder, permits } : holder];
 }
 
@@ -111,17 +119,19 @@ export type InspectReply = [
 export function readState(resource: string, reply: InspectReply): LockState {
   const [mode, ttlMs, total, holderFields, waiterFields] = reply;
   const isSemaphore = mode === 'semaphore';
-  const holders = records(holderFields, 5).map(([instanceId, token, ttl, depth, permits]) => ({
+  const holders = records(holderFields, 6).map(([instanceId, token, ttl, depth, permits, label]) => ({
     instanceId: instanceId as string,
     fencingToken: Number(token),
     ttlMs: ttl as number,
     depth: depth as number,
     ...(isSemaphore && { permits: permits as number }),
+    ...readLabel(label as string),
   }));
   holders.sort((a, b) => a.fencingToken - b.fencingToken);
   const used = holders.reduce((sum, { permits = 0 }) => sum + permits, 0);
-  const waiters = records(waiterFields, 3).map(([instanceId, waiterMode, permits]): LockWaiter => {
-    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode };
+  const waiters = records(waiterFields, 4).map(([instanceId, waiterMode, permits, text]): LockWaiter => {
+    const { label } = readLabel(text as string);
+    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode, ...(label && { label }) };
     return waiter.mode === 'semaphore' ? { ...waiter, permits: permits as number } : waiter;
   });
   return {

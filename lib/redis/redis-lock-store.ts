@@ -31,6 +31,7 @@ import {
   DOWNGRADE,
   FORCE_RELEASE,
   INSPECT,
+  LABEL,
   LOWER_PERMITS,
   RAISE_TOKEN,
   RELEASE,
@@ -164,11 +165,13 @@ export class RedisLockStore implements LockStore {
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, id } = owner;
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
+    if (owner.label !== undefined) args.push(owner.label);
     return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
+    if (next.label !== undefined) args.push(next.label);
     try {
       return await this.run(ROTATE, this.#lockKeys(next.resource), args, this.#readRotated);
     } catch (error) {
@@ -195,6 +198,10 @@ export class RedisLockStore implements LockStore {
     return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
   }
 
+  label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
+    return this.run(LABEL, [this.#keys.lock(resource)], [id, label ?? ''], isOne, lazily);
+  }
+
   verify({ resource, id }: LockOwner): Promise<boolean> {
     return this.run(VERIFY, [this.#keys.lock(resource)], [id], isOne);
   }
@@ -212,6 +219,7 @@ export class RedisLockStore implements LockStore {
   transfer({ resource, id }: LockOwner, transfer: Transfer): Promise<number | null> {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
+    if (transfer.label !== undefined) args.push(transfer.label);
     return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
   }
 

@@ -61,7 +61,7 @@ const SEMAPHORE = "Pick<DistributedSemaphoreOptions, 'key' | 'permits' | 'count'
 
 const LOCK_DECORATORS = 'Omit<DistributedLockOptions, keyof LockOptions>';
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
-const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs'>";
+const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
 
 /** The table that checks the options of each type, and has their defaults. */
 const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unknown>> }>([

@@ -15,6 +15,7 @@ import { describeQueue } from './contract/queue.contract.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRetention } from './contract/retention.contract.js';
 import { describeRotation } from './contract/rotation.contract.js';
+import { describeLabels } from './contract/label.contract.js';
 import { describeSeenHolders } from './contract/seen-holders.contract.js';
 import { describeSemaphore } from './contract/semaphore.contract.js';
 import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
@@ -60,6 +61,7 @@ describe('the in-memory lock store', () => {
   describe('a dead holder', () => describeDeadHolder(inMemory));
   describe('rotate', () => describeRotation(inMemory));
   describe('what is seen of the holders', () => describeSeenHolders(inMemory));
+  describe('the label', () => describeLabels(inMemory));
   describe('a read/write lock', () => describeReadWrite(inMemory));
   describe('a writer', () => describeWriter(inMemory));
   describe('downgrade', () => describeDowngrade(inMemory));

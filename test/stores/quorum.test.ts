@@ -11,6 +11,7 @@ import { quorumInMemory } from './subjects/quorum-in-memory.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
 import { describeRetention } from './contract/retention.contract.js';
 import { describeRotation } from './contract/rotation.contract.js';
+import { describeLabels } from './contract/label.contract.js';
 import { describeSeenHolders } from './contract/seen-holders.contract.js';
 import type { Subject } from './subjects/subject.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
@@ -34,6 +35,7 @@ describe('a quorum of three in-memory stores', () => {
   describe('a dead holder', () => describeDeadHolder(inMemory));
   describe('rotate', () => describeRotation(inMemory));
   describe('what is seen of the holders', () => describeSeenHolders(inMemory, FEATURES));
+  describe('the label', () => describeLabels(inMemory, FEATURES));
   describe('a read/write lock', () => describeReadWrite(inMemory));
   describe('a writer', () => describeWriter(inMemory));
   describe('downgrade', () => describeDowngrade(inMemory, FEATURES));

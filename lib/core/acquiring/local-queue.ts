@@ -15,6 +15,7 @@ import {
   type PushedGrant,
   type RetentionNotice,
 } from '../store/lock-store.js';
+import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/owner-id.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
@@ -201,13 +202,14 @@ export class LocalQueue implements WaiterListener {
   }
 
   granted(fencingToken: number, sentAt: number, now: number): void {
-    const { call, owner, hasAskedAgain } = this.#waiter!;
-    const { clock } = this.deps;
+    const { call, owner, hasAskedAgain, hasChangedLabel } = this.#waiter!;
+    const { clock, store } = this.deps;
     this.#waiter = undefined;
     // From now on, calls wait for this holder.
     this.log.busy(0);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     storeLease.mayComeBack = hasAskedAgain;
+    if (hasChangedLabel) mistrustLabel(storeLease, owner.label, store, now);
     this.#storeLeases.add(storeLease);
     grant(call, storeLease, now);
     this.#goOn();
@@ -249,6 +251,8 @@ export class LocalQueue implements WaiterListener {
   /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
   #grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
     storeLease.mintToken();
+    const { label } = call.options;
+    if (label !== undefined || storeLease.label !== undefined) handOnLabel(storeLease, label, this.deps.store, now);
     grant(call, storeLease, now);
   }
 

@@ -50,11 +50,13 @@ export class StoreWaiter extends Asker<AcquireReply> {
   #nextAt = Infinity;
   /** When the last command was sent whose answer says that the waiter is in the queue. */
   #queuedAt = -1;
+  /** Whether the store may grant it with the label of another call. Only set where labels were given. */
+  declare hasChangedLabel?: true;
   /** When the resource will be free, as the last message has said, and the stamp in it. */
   #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
 
   constructor(
-    readonly owner: LockOwner,
+    public owner: LockOwner,
     public call: PendingCall,
     private readonly queue: WaiterListener,
     protected readonly deps: Runtime,
@@ -127,7 +129,12 @@ export class StoreWaiter extends Asker<AcquireReply> {
   continueFor(next: PendingCall): void {
     next.stopWatching();
     this.call = next;
-    this.setAlarm(this.#nextAt);
+    const { label } = next.options;
+    if (label === this.owner.label) return this.setAlarm(this.#nextAt);
+    this.owner = { ...this.owner, label };
+    this.hasChangedLabel = true;
+    // The place in the queue still shows the other call.
+    this.setAlarm(this.isAsking ? this.#nextAt : this.deps.clock.now());
   }
 
   /** A message says that it was granted. A message that comes twice is heeded once. */

@@ -1,8 +1,10 @@
 import { unavailable } from './acquire-errors.js';
 import { LockQueueFullError } from '../api/errors.js';
+import { readLabel } from '../api/label.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { SeenHolders } from '../api/seen-holders.js';
 import type { StoreLease } from '../holding/store-lease.js';
+import { labelOf } from '../holding/labels.js';
 import type { AttemptLog } from '../store/attempts.js';
 import type { LockStore } from '../store/lock-store.js';
 
@@ -53,11 +55,12 @@ export function queueFull(
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */
 export function ownHolder(
-  { mode, fencingToken, deadline, beganAt }: StoreLease,
+  { mode, fencingToken, deadline, beganAt, holders }: StoreLease,
   instanceId: string,
   now: number,
 ): SeenHolders {
   const ttlMs = Math.max(0, Math.round(deadline - now));
   const heldMs = Math.max(0, Math.round(now - beganAt));
-  return { list: [{ instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs }], count: 1 };
+  const holder = { instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs, ...readLabel(labelOf(holders)) };
+  return { list: [holder], count: 1 };
 }

@@ -1,6 +1,8 @@
 import { checkGroup } from './group.js';
 import { checkAlsoLock, checkForeignLock, isForeignMode } from './also-lock.js';
 import { InvalidLockOptionsError } from './errors.js';
+import type { LockLabel } from './label.js';
+import { checkLabel, encodeLabel } from './label-option.js';
 import type { ForeignLock } from './foreign-lock.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
@@ -156,6 +158,16 @@ export interface LockOptions {
    * @see docs/reference/events.md#groups
    */
   group?: string;
+  /**
+   * What other processes are told of this call while it holds the lock or waits for it: plain JSON, such as
+   * `{ group: 'Orders.pay', request: id }`. Errors, events, `inspect` and `list` show it. It is stored in Redis as it
+   * is, so leave secrets out. Without a label, nothing is stored.
+   *
+   * @allowed an object of at most 256 bytes as JSON
+   * @default none
+   * @see docs/operations/operators.md#which-work-is-it
+   */
+  label?: LockLabel;
 }
 
 /** How long a lease may be. What it is when it is left out differs. */
@@ -181,6 +193,7 @@ export const LOCK_OPTIONS = new OptionTable({
   signal: abortSignal(),
   alsoLock: checked<ForeignLock>(checkForeignLock),
   group: checked<string>(checkGroup),
+  label: checked<LockLabel>(checkLabel),
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
@@ -230,6 +243,8 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock'> {
   readonly signal: AbortSignal | undefined;
   /** What events call this kind of lock, if the call or its method says so. */
   readonly group?: string | undefined;
+  /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
+  readonly label?: string | undefined;
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
@@ -328,6 +343,7 @@ export function fillLockOptions(
   };
   if (minHoldMs > 0) checkMinHold(filled);
   if (options?.alsoLock !== undefined) checkAlsoLock(options);
+  if (options?.label !== undefined) return { ...filled, label: encodeLabel(options.label) };
   return filled;
 }
 

@@ -1,3 +1,4 @@
+import { describeLabel, type LockLabel } from './label.js';
 import type { LockMode } from './lock-mode.js';
 import { formatDuration } from '../util/durations.js';
 import { quote } from '../util/quoted.js';
@@ -20,6 +21,10 @@ export interface SeenHolder {
   readonly heldMs: number;
   /** How many permits of a semaphore it holds; not set in other modes. */
   readonly permits?: number;
+  /** What the holder says of itself (option `label`). Any client of your Redis can write it. */
+  readonly label?: LockLabel;
+  /** The lease was handed on inside that process, to a call that has not named itself yet. */
+  readonly isHandedOn?: true;
 }
 
 /** The holders that an answer names, and how many there are. */
@@ -50,9 +55,16 @@ export function aged(seen: SeenHolders, ageMs: number): SeenHolders {
   return { ...seen, list };
 }
 
-/** For a message: `api-3:4711`, `another call of this process`, or `3 holders: a (2) and b`. Needs at least one. */
+/**
+ * For a message: `api-3:4711 (Orders.pay)`, `another call of this process`, or `3 holders: a (2) and b`. Needs at least
+ * one.
+ */
 export function nameHolders({ list, count }: SeenHolders): string {
-  if (count <= 1) return list[0]!.isThisProcess ? 'another call of this process' : instanceName(list[0]!);
+  if (count <= 1) {
+    const [holder] = list as [SeenHolder];
+    const name = holder.isThisProcess ? 'another call of this process' : instanceName(holder);
+    return name + (holder.isHandedOn ? ' (handed on inside that process)' : describeLabel(holder.label));
+  }
   const byName = new Map<string, number>();
   for (const holder of list) {
     const name = holder.isThisProcess ? 'this process' : instanceName(holder);

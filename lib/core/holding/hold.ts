@@ -84,6 +84,11 @@ export class Hold implements Holder {
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
+  /** What it says of itself to other processes, as it is stored. */
+  get label(): string | undefined {
+    return this.options.label;
+  }
+
   get owner(): LockOwner {
     return this.storeLease.owner;
   }

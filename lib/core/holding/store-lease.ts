@@ -45,6 +45,8 @@ export interface Holder extends Due {
   readonly storeLease: StoreLease;
   readonly options: Pick<ResolvedLockOptions, 'mode' | 'group'>;
   readonly fencingToken: number;
+  /** As it is stored. Only set where it has one. */
+  readonly label?: string | undefined;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   /** The lock of another library that is renewed with it. */
@@ -99,6 +101,8 @@ export class StoreLease {
   mayComeBack = false;
   /** Set by the watchdog, while renewals fail. */
   trouble: RenewalTrouble | undefined;
+  /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
+  declare label?: string;
   #mintedHere = 0;
   #confirmedUntil: number;
   #deadline: number;
@@ -125,6 +129,7 @@ export class StoreLease {
     this.#leaseMs = options.leaseMs;
     this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
     this.nextRenewalAt = sentAt + options.leaseMs / 3;
+    if (owner.label !== undefined) this.label = owner.label;
   }
 
   /** How long each renewal makes the lease. */

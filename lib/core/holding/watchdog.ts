@@ -4,6 +4,7 @@ import { LockUnavailableError } from '../api/errors.js';
 import type { LockObservers } from '../events/observers.js';
 import type { Traces } from '../tracing/traces.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
+import { bringLabel } from './labels.js';
 import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
@@ -127,6 +128,7 @@ export class Watchdog {
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
     if (holder.foreign !== undefined) this.#renewForeign(holder, holder.foreign, leaseMs, sentAt);
+    if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const renewed = this.traces.wantsRenewals ? this.traces.renewal(holder, 'watchdog', renew) : renew();

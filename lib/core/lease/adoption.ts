@@ -4,6 +4,7 @@ import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate, failurePause } from '../store/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
+import type { LockLabel } from '../api/label.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { Runtime } from '../store/runtime.js';
@@ -40,9 +41,16 @@ export interface AdoptOptions extends Pick<
    * @default the minimum of the transferred lease
    */
   minHoldMs?: number;
+  /**
+   * What other processes are told of the lease from now on.
+   *
+   * @allowed an object of at most 256 bytes as JSON
+   * @default the label of the transferred lease
+   */
+  label?: LockLabel;
 }
 
-const { waitMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease } = LOCK_OPTIONS.options;
+const { waitMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease, label } = LOCK_OPTIONS.options;
 
 export const ADOPT_OPTIONS = new OptionTable({
   leaseMs: LEASE_LENGTH,
@@ -52,6 +60,7 @@ export const ADOPT_OPTIONS = new OptionTable({
   minHoldMs: MIN_HOLD,
   attemptTimeoutMs,
   backgroundRelease,
+  label,
 } satisfies OptionsOf<AdoptOptions>);
 
 const NOT_ADOPTED =
@@ -87,7 +96,8 @@ export class Adoption {
   #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
     const { traces } = this.deps;
     const { resource, mode, permits, minHoldMs } = part;
-    const options = { ...given, mode, permits, minHoldMs };
+    const text = given.label ?? part.label;
+    const options = { ...given, mode, permits, minHoldMs, ...(text !== undefined && { label: text }) };
     if (!traces.wantsAcquires) return this.#take(part, options);
     // Outside of the trace: what the holder does later is no part of the adoption.
     const caller = currentContext();
@@ -113,7 +123,7 @@ export class Adoption {
         const sentAt = clock.now();
         const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
         log.sent(sentAt);
-        const command = store.transfer(part, { to: next.id, leaseMs: options.leaseMs });
+        const command = store.transfer(part, { to: next.id, leaseMs: options.leaseMs, label: options.label });
         const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), closing);
         if (answer.outcome === 'answered' && answer.value === null) {
           // A call that does not wait takes as long as one attempt may.

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
+import { decodeLabel } from '../api/label.js';
 import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS, type PermitRequest } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { checkResource } from '../api/resource.js';
@@ -17,9 +18,11 @@ const FORMAT = 'lease1.';
 
 /** The leases as one text without spaces. Any process that has the text can adopt them. */
 export function encodeLeases(leases: readonly LeaseTransfer[]): string {
-  const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs, minHoldMs }) => {
+  const fields = leases.map(({ resource, id: owner, mode, permits, fencingToken, leaseMs, minHoldMs, label }) => {
     const lease = [resource, owner, mode, fencingToken, leaseMs];
-    if (minHoldMs > 0) return [...lease, permits?.count ?? 0, permits?.total ?? 0, minHoldMs];
+    const whole = [...lease, permits?.count ?? 0, permits?.total ?? 0, minHoldMs];
+    if (label !== undefined) return [...whole, label];
+    if (minHoldMs > 0) return whole;
     return permits ? [...lease, permits.count, permits.total] : lease;
   });
   return FORMAT + Buffer.from(JSON.stringify(fields)).toString('base64url');
@@ -42,7 +45,7 @@ export function decodeLeases(text: unknown): LeaseTransfer[] {
 }
 
 function readLease(fields: unknown): LeaseTransfer {
-  const [resource, owner, mode, fencingToken, leaseMs, count, total, minHoldMs = 0] = fields as unknown[];
+  const [resource, owner, mode, fencingToken, leaseMs, count, total, minHoldMs = 0, label] = fields as unknown[];
   const isRight =
     typeof owner === 'string' &&
     /^\S+\/\S+$/.test(owner) &&
@@ -50,6 +53,7 @@ function readLease(fields: unknown): LeaseTransfer {
     isBetween(fencingToken, 1, Number.MAX_SAFE_INTEGER) &&
     isBetween(leaseMs, MIN_LEASE_MS, MAX_LEASE_MS) &&
     isBetween(minHoldMs, 0, MAX_LEASE_MS) &&
+    (label === undefined || (typeof label === 'string' && decodeLabel(label) !== undefined)) &&
     (mode !== 'semaphore' ||
       (isBetween(count, 1, Number.MAX_SAFE_INTEGER) && isBetween(total, 1, Number.MAX_SAFE_INTEGER)));
   if (!isRight) throw new TypeError('not a lease');
@@ -63,6 +67,7 @@ function readLease(fields: unknown): LeaseTransfer {
     fencingToken: fencingToken as number,
     leaseMs: leaseMs as number,
     minHoldMs: minHoldMs as number,
+    ...(label !== undefined && { label: label as string }),
   };
 }
 

@@ -24,13 +24,17 @@ export async function transfer(
   const { storeLease, owner, fencingToken } = hold;
   const { store, clock, random, alarms, watchdog, orphanReleases } = deps;
   const { permits, permitsLeft } = storeLease;
+  const { label } = hold;
   const newOwner: LockOwner = {
-    ...owner,
+    resource: owner.resource,
     mode: hold.mode,
     id: createOwnerId(store.clientId, random),
     // The next process must not count on permits that may be free already.
     permits: permits && permitsLeft !== undefined ? { ...permits, count: permitsLeft } : permits,
+    ...(label !== undefined && { label }),
   };
+  // The store may still show that of a call before.
+  const marked = storeLease.label === label ? undefined : { label: label ?? '' };
   const limits = { leaseMs, attemptTimeoutMs: hold.attemptTimeoutMs };
   // Also if no process will adopt it.
   orphanReleases.retain(newOwner, storeLease);
@@ -38,7 +42,7 @@ export async function transfer(
   let mayHaveMoved = true;
   let share = false;
   const move = (isShared: boolean): Promise<number | null> =>
-    store.transfer(owner, { to: newOwner.id, leaseMs, fencingToken, share: isShared }).then(
+    store.transfer(owner, { to: newOwner.id, leaseMs, fencingToken, share: isShared, ...marked }).then(
       (token) => {
         if (token !== null && isAwaited) onMoved(isShared);
         if (token !== null && !isAwaited) orphanReleases.start(newOwner, limits);

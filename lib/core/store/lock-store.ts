@@ -1,3 +1,4 @@
+import type { LockLabel } from '../api/label.js';
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
 import type { WatchStore } from './watch-store.js';
 import type { StoreProbe } from './store-probe.js';
@@ -11,6 +12,8 @@ export interface LockOwner {
   readonly mode: LockMode;
   /** The permits it wants of a semaphore; not set in other modes. */
   readonly permits?: PermitRequest | undefined;
+  /** What is stored with its place in the queue, and with what it is granted. Only set where it has a label. */
+  readonly label?: string | undefined;
 }
 
 /**
@@ -24,8 +27,11 @@ export type AcquireReply =
    * step of the store skips only a limited number of dead waiters. Ask again at once.
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly isOpen?: boolean }
-  /** The same, and this waiter is in the queue now. */
-  | { readonly status: 'queued'; readonly ttlMs: number; readonly seen?: SeenHolders }
+  /**
+   * The same, and this waiter is in the queue now. `place`: how many waiters stood there up to this one, where the store
+   * can tell. Waiters that have died may count.
+   */
+  | { readonly status: 'queued'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly place?: number }
   /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
   | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: SeenHolders }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
@@ -104,6 +110,10 @@ export interface LockHolder {
   readonly depth: number;
   /** How many permits of a semaphore it holds; not set in other modes. */
   readonly permits?: number;
+  /** What the holder says of itself (option `label`). Any client of your Redis can write it. */
+  readonly label?: LockLabel;
+  /** The lease was handed on inside that process, to a call that has not named itself yet. */
+  readonly isHandedOn?: true;
 }
 
 /** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */
@@ -112,6 +122,8 @@ export interface LockWaiter {
   readonly mode: LockMode;
   /** How many permits of a semaphore it waits for; not set in other modes. */
   readonly permits?: number;
+  /** What the waiting call says of itself (option `label`). Any client of your Redis can write it. */
+  readonly label?: LockLabel;
 }
 
 /** The state of one resource in Redis at one moment. */
@@ -149,6 +161,8 @@ export interface Transfer {
   readonly fencingToken?: number;
   /** Whether the first owner stays, as a reader with other leases does. Refused for a lock with a single holder. */
   readonly share?: boolean;
+  /** The label of the next owner; an empty text for none. If it is left out, that of the first owner stays. */
+  readonly label?: string | undefined;
 }
 
 /**
@@ -198,6 +212,13 @@ export interface LockStore extends WatchStore {
    * @returns false if this owner did not hold it; then no lock was changed
    */
   retain(owner: LockOwner, retention: Retention, lazily?: boolean): Promise<boolean>;
+  /**
+   * Stores another label of this owner, or none. The lease stays as it is.
+   *
+   * @param lazily no caller waits for the answer, so the command may leave together with the next one
+   * @returns false if this owner does not hold the resource; then nothing was changed
+   */
+  label(owner: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean>;
   /** Whether this owner holds the resource now. */
   verify(owner: LockOwner): Promise<boolean>;
   /**

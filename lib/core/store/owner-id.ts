@@ -13,10 +13,11 @@ export function createOwnerId(clientId: string, random: Random): string {
 /** The identity of a new waiter of this client in the store. */
 export function createOwner(
   resource: string,
-  { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
+  { mode, permits, label }: Pick<ResolvedLockOptions, 'mode' | 'permits' | 'label'>,
   { store, random }: { readonly store: LockStore; readonly random: Random },
 ): LockOwner {
-  return { resource, id: createOwnerId(store.clientId, random), mode, permits };
+  const id = createOwnerId(store.clientId, random);
+  return label === undefined ? { resource, id, mode, permits } : { resource, id, mode, permits, label };
 }
 
 /** The instance that an owner id begins with. */

@@ -10,10 +10,12 @@
 --        3  lease in milliseconds
 --        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
 --        5  the largest number of waiters the contender accepts
+--        6  its label, where it has one: JSON that begins with a brace
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
 --          again; its lease starts anew
 --        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
---          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again
+--          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again. After
+--          'queued' it is the place in the queue, from 1; places that have expired may still count
 --        { 'mismatch', TTL, mode, permits }: the resource is in use in another mode, or with another number of
 --          permits
 
@@ -24,12 +26,13 @@ local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
 if isFree and ARGV[2] == 'exclusive' then
 
   -- @inline mint fenceKey=KEYS[3]
-  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', token), 'PX', ARGV[3])
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token)
+  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
   return token
 end
 
 -- @include granting
 -- @include acquiring
 
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2]), ARGV[3])) end
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[6]), ARGV[3])) end
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])

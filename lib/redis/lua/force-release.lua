@@ -29,7 +29,7 @@ if holder == '' then
   -- The one with this very token, or else the one whose leases count up to it.
   local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
   for index = 1, #entries, 2 do
-    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+$') or -1)
+    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -1)
     if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
     if memberToken < nearest then owner, nearest = entries[index], memberToken end
   end

@@ -8,8 +8,9 @@
 --          mode      '' if the lock is free
 --          TTL       in milliseconds
 --          permits   of a semaphore, otherwise 0
---          holders   { instance, fencing token, TTL in milliseconds, depth, permits } of each, one after another
---          waiters   { instance, mode, permits } of each in the order of the queue, one after another
+--          holders   { instance, fencing token, TTL in milliseconds, depth, permits, label } of each, one after
+--                    another; '' for no label
+--          waiters   { instance, mode, permits, label } of each in the order of the queue, one after another
 
 -- @include clock
 -- @include holder
@@ -24,17 +25,18 @@ local waiters = {}
 -- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
-  local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
+  local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
   if not mode then break end
   if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode
     waiters[#waiters + 1] = request.count
+    waiters[#waiters + 1] = string.sub(label, 1, 300)
   end
 end
 
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 if holder == nil then return { '', 0, 0, {}, waiters } end
 if not holder then
   -- @inline refuse lockKey=KEYS[1]
@@ -42,16 +44,17 @@ end
 local ttl = redis.call('PTTL', KEYS[1])
 if holder ~= '' then
   local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1 }, waiters }
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300) }, waiters }
 end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
 for index = 1, #members, 2 do
   if members[index] == 'total' then total = tonumber(members[index + 1]) end
-  local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')
+  local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)
-    for _, value in ipairs({ instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits) }) do
+    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300) }
+    for _, value in ipairs(member) do
       holders[#holders + 1] = value
     end
   end

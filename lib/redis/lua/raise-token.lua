@@ -14,10 +14,10 @@
 
 local owner, raised = ARGV[1], tonumber(ARGV[2])
 -- Read before anything is written: somebody else's key is a WRONGTYPE error.
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then
-  permits, token, expiry = findMember(KEYS[1], owner)
+  permits, token, expiry, label = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
@@ -25,9 +25,9 @@ if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[
 if holder ~= owner then return 0 end
 if tonumber(token) >= raised then return 1 end
 if permits then
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry))
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
 elseif mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. ARGV[2], 'KEEPTTL')
+  redis.call('SET', KEYS[1], owner .. ' ' .. (label and ARGV[2] .. ' ' .. label or ARGV[2]), 'KEEPTTL')
 else
   redis.call('HSET', KEYS[1], 'token', ARGV[2])
 end

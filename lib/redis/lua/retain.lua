@@ -22,11 +22,12 @@
 local owner, leftMs = ARGV[1], tonumber(ARGV[3])
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
-local holder, token, mode = readHolder(KEYS[1])
-local isKept, permits = holder == kept, nil
+local holder, token, mode, label = readHolder(KEYS[1])
+local isKept, permits, mark = holder == kept, nil, nil
 if holder == '' then
   isKept = findMember(KEYS[1], kept) and true
-  permits, token = findMember(KEYS[1], owner)
+  local standing = { findMember(KEYS[1], owner) }
+  permits, token, mark = standing[1], standing[2], standing[4]
   if permits then holder = owner end
 end
 if isKept then
@@ -45,12 +46,13 @@ if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
-  addMember(KEYS[1], lock, kept, { mode = mode, count = tonumber(permits) }, token, left)
+  local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
+  addMember(KEYS[1], lock, kept, request, token, left)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], left)
   if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. token, 'PX', left)
+    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', left)
   else
     redis.call('HDEL', KEYS[1], owner)
     redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)

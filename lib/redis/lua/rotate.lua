@@ -10,6 +10,7 @@
 --        4  its lease in milliseconds
 --        5  when the command is sent, as for acquire
 --        6  the largest number of waiters the contender accepts
+--        7  its label, as for acquire
 -- Reply  { reply of release, reply of acquire }
 
 -- @include clock
@@ -20,4 +21,7 @@
 -- The lock is never free in between.
 isPassedOn = true
 local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
-return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }
+return {
+  released,
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], isKnown, lock),
+}

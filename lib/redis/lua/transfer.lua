@@ -6,6 +6,7 @@
 --        3  lease in milliseconds, counted from now
 --        4  the fencing token of the next owner, or '' to keep the one in Redis
 --        5  '1' if the first owner goes on reading
+--        6  the label of the next owner; '' for none. Left out: that of the first one
 -- Reply  the fencing token; also if the next owner holds the lock already, because the command was sent again
 --        0: not the owner; nothing was changed
 
@@ -17,7 +18,7 @@
 -- @include renewal
 
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 if holder == heir then
   lengthen(KEYS[1], leaseMs)
   return tonumber(token)
@@ -25,27 +26,32 @@ end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing = findMember(KEYS[1], owner)
+  local permits, standing, _, mark = findMember(KEYS[1], owner)
   if not permits then return 0 end
+  label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
   local lock = readMembers(KEYS[1])
   if ARGV[5] ~= '1' or mode ~= 'read' then
     redis.call('HDEL', KEYS[1], owner)
     lock.used = lock.used - permits
   end
-  addMember(KEYS[1], lock, heir, { mode = mode, count = tonumber(permits) }, token, leaseMs)
+  local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
+  addMember(KEYS[1], lock, heir, request, token, leaseMs)
   return tonumber(token)
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
 if holder ~= owner or ARGV[5] == '1' then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
+label = ARGV[6] or label or ''
 if mode == 'exclusive' then
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], leaseMs)
-  redis.call('SET', KEYS[1], heir .. ' ' .. token, 'PX', leaseMs)
+  redis.call('SET', KEYS[1], heir .. ' ' .. (label ~= '' and token .. ' ' .. label or token), 'PX', leaseMs)
 else
   redis.call('HDEL', KEYS[1], owner)
   redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
+  if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'label') end
+  if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
   redis.call('PEXPIRE', KEYS[1], leaseMs)
 end
 return tonumber(token)

@@ -26,7 +26,8 @@ if isFree and ARGV[2] == 'exclusive' then
     redis.call('SET', KEYS[3], string.format('%.0f', tick))
   end
   local token = tick * 32
-  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', token), 'PX', ARGV[3])
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token)
+  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
   return token
 end
 `;
@@ -55,15 +56,16 @@ end
 
 // include/take.lua
 const take = `
-local function takeLock(lockKey, fenceKey, owner, mode, leaseMs)
+local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, label)
   local token = mintToken(fenceKey)
   local text = string.format('%.0f', token)
   if mode == 'exclusive' then
-    redis.call('SET', lockKey, owner .. ' ' .. text, 'PX', leaseMs)
+    redis.call('SET', lockKey, owner .. ' ' .. (label and text .. ' ' .. label or text), 'PX', leaseMs)
   else
     -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
     redis.call('PEXPIRE', lockKey, leaseMs)
     redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, owner, 1)
+    if label then redis.call('HSET', lockKey, 'label', label) end
     redis.call('PEXPIRE', lockKey, leaseMs)
   end
   return token
@@ -76,16 +78,17 @@ local function readHolder(lockKey, text)
   text = text or redis.pcall('GET', lockKey)
   if not text then return nil end
   if type(text) == 'string' then
-    local owner, token = string.match(text, '^(%S+) (%d+)$')
-    if owner then return owner, token, 'exclusive' end
+    local owner, token, label = string.match(text, '^(%S+) (%d+)(.*)$')
+    if label == '' then return owner, token, 'exclusive' end
+    if label and string.sub(label, 1, 2) == ' {' then return owner, token, 'exclusive', string.sub(label, 2) end
     return false
   end
   -- Such as the NOPERM of a user who may not read.
   if not string.find(text.err, 'WRONGTYPE', 1, true) then return redis.call('GET', lockKey) end
-  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token')
+  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'label')
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
-  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant' end
+  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant', fields[8] or nil end
   if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
   return false
 end
@@ -109,7 +112,7 @@ local function readMembers(lockKey, fields)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)
   for index = 1, #entries, 2 do
-    local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)$')
+    local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)')
     if permits and tonumber(expiry) <= now then
       gone[#gone + 1] = entries[index]
       freed = freed + permits
@@ -165,6 +168,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
   local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  if request.label then entry = entry .. ' ' .. request.label end
   -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then
@@ -184,7 +188,7 @@ end
 -- many permits there were still counts for whoever is next in this step.
 local function removeMember(lockKey, owner, fields)
   local lock = readMembers(lockKey, fields)
-  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)$')
+  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)')
   if not permits then return 0, lock end
   local wasHeld = tonumber(expiry) > now and 1 or 0
   lock.used = lock.used - permits
@@ -201,10 +205,12 @@ end
 
 // include/admission.lua
 const admission = `
-local function parseRequest(text)
-  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1 } end
+local function parseRequest(text, label)
+  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, label = label } end
   local count, total, resized = string.match(text, ':(%d+):(%d+):(%d)$')
-  return { mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1' }
+  return {
+    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', label = label,
+  }
 end
 
 -- How many permits there are: a total that somebody has decided on counts for all.
@@ -233,7 +239,7 @@ end
 const queue = `
 -- What a place is written like. isStrange: a sorted set stands there that is somebody else's. isWatched: no waiter is left, but
 -- watchers are. isPassedOn: the script itself takes what it frees for its next owner.
-local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)$', 100, false, false
+local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
 local isWatched, isPassedOn = false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
@@ -246,17 +252,19 @@ local function leaveQueue(queueKey, number, owner, data)
   redis.call('ZREM', queueKey, owner, data, '#' .. number)
 end
 
--- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp and its data. The
--- places before it are dropped. Where there are too many of these for one script: an empty string.
+-- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and its
+-- label. The places before it are dropped. Where there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
   local head = redis.call('ZRANGE', queueKey, 0, 1)
   while head[1] do
-    local number, mode, expiry, sentAt = string.match(head[1], PLACE)
+    local number, mode, expiry, sentAt, label = string.match(head[1], PLACE)
     if not number then
       if string.sub(head[1], 1, 1) == '!' then isWatched = true else isStrange = true end
       return nil
     end
-    if tonumber(expiry) > now then return head[2], number, mode, expiry - now, sentAt, head[1] end
+    if tonumber(expiry) > now then
+      return head[2], number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
+    end
     if budget <= 0 then
       isCut = true
       return ''
@@ -278,7 +286,7 @@ end
 const granting = `
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   if request.mode ~= 'read' and request.mode ~= 'semaphore' then
-    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs)
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.label)
   end
   local token = mintToken(fenceKey)
   return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
@@ -294,7 +302,7 @@ end
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   while true do
-    local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
+    local owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
     if not number or owner == own then
 
       if isWatched and not isPassedOn and (not lock or lock.used == 0) then
@@ -315,7 +323,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       end
       return lock, owner
     end
-    local request = parseRequest(mode)
+    local request = parseRequest(mode, label)
     local isMisfit = lock and isMismatch(lock, request)
     if not isMisfit and not admits(lock, request) then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
@@ -345,7 +353,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       local terms = string.format('%.0f', token) .. ' ' .. sentAt
       redis.pcall('PUBLISH', channel,
         redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
-      if not shared then return { owner = owner, token = token, mode = mode } end
+      if not shared then return { owner = owner, token = token, mode = mode, label = label } end
       lock = shared
     end
   end
@@ -370,7 +378,7 @@ end
 
 // include/any-lock.lua
 const anyLock = `
--- What stands: nil where the lock is free; owner, token and mode of one holder; or see readMembers.
+-- What stands: nil where the lock is free; owner, token, mode and label of one holder; or see readMembers.
 local function readLock(lockKey)
   local owner, token, mode, fields = readHolder(lockKey)
   if owner == nil then return nil end
@@ -378,20 +386,20 @@ local function readLock(lockKey)
   redis.call('LLEN', lockKey)
   return redis.call('GET', lockKey)
   end
-  if owner ~= '' then return { owner = owner, token = token, mode = mode } end
+  if owner ~= '' then return { owner = owner, token = token, mode = mode, label = fields } end
   return readMembers(lockKey, fields)
 end
 `;
 
 // include/member.lua
 const member = `
--- Permits, fencing token and expiry of a member whose lease runs.
+-- Permits, fencing token and expiry of a member whose lease runs; and its label after a space, or an empty string.
 local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
-  local permits, token, expiry = string.match(entry, '^(%d+) (%d+) (%d+)$')
+  local permits, token, expiry, label = string.match(entry, '^(%d+) (%d+) (%d+)(.*)$')
   if not permits or tonumber(expiry) <= now then return nil end
-  return permits, token, tonumber(expiry)
+  return permits, token, tonumber(expiry), label
 end
 `;
 
@@ -399,12 +407,12 @@ end
 const renewal = `
 -- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
-  local permits, token, expiry = findMember(lockKey, owner)
+  local permits, token, expiry, label = findMember(lockKey, owner)
   if not permits then return nil end
   local renewed = now + leaseMs
   keepAlive(lockKey, leaseMs)
   if renewed < expiry and not exactly then return token end
-  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed))
+  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed) .. label)
   if renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
     local text = string.format('%.0f', renewed)
@@ -428,11 +436,11 @@ end
 
 // include/joining.lua
 const joining = `
--- Joins the end, or renews the place it has. Gives false where there are as many waiters as the contender accepts; whose place
--- has expired does not count.
-local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters)
-  local expiry, ttl = now + leaseMs, nil
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt
+-- Joins the end, or renews the place it has. Returns its place, from 1; or false where there are as many waiters as the
+-- contender accepts: those whose place has expired do not count for that.
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
+  local expiry, ttl, before = now + leaseMs
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
@@ -440,6 +448,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZADD', queueKey, expiry, '#' .. number)
     redis.call('ZREM', queueKey, data)
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
+    before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     if length > 0 then
@@ -468,22 +477,23 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
           gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = due[index], members[1], members[2]
         end
         redis.call('ZREM', queueKey, unpack(gone))
+        length = length - #gone / 3
       end
     end
     -- After dead waiters may have taken the key with them.
     ttl = redis.call('PTTL', queueKey)
     -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
     if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
-    number = last + 1
+    number, before = last + 1, length
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
   end
   if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  return true
+  return before + 1
 end
 `;
 
 // include/acquiring.lua
-const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known)
+const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known)
   -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
   local number = findPlace(queueKey, owner)
   local lock, first, held = known, nil, nil
@@ -499,7 +509,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
-  local request = parseRequest(mode)
+  local request = parseRequest(mode, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
     lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
@@ -529,13 +539,14 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
       -- A token that was minted here is a number, and Lua prints 14 digits of those.
       local token = string.format('%.0f', tonumber(lock.token) or 0)
       named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+      if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
     end
   elseif lock and not isCut then
     -- 8 of so many fields are members, because 6 at most are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
-      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
+      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
     end
     count = #named
     -- There may be more. Of readers, used says how many.
@@ -547,22 +558,21 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
-    return { 'full', ttl, seen }
-  end
+  local place = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  if not place then return { 'full', ttl, seen } end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen }
+  return { 'queued', ttl, seen, place }
 end
 `;
 
 // acquire.lua
 const acquireScript2 = `
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2]), ARGV[3])) end
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[6]), ARGV[3])) end
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 `;
 
 // include/tick-due.lua
@@ -695,12 +705,12 @@ end
 
 // downgrade.lua
 const downgradeScript = `
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
 if holder ~= ARGV[1] or mode ~= 'write' then return 0 end
 local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
 redis.call('DEL', KEYS[1])
-local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read'), token, string.format('%.0f', leaseMs))
+local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read', label), token, string.format('%.0f', leaseMs))
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
 `;
@@ -767,7 +777,7 @@ if holder == '' then
   -- The one with this very token, or else the one whose leases count up to it.
   local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
   for index = 1, #entries, 2 do
-    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+$') or -1)
+    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -1)
     if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
     if memberToken < nearest then owner, nearest = entries[index], memberToken end
   end
@@ -824,17 +834,18 @@ local waiters = {}
 -- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
-  local mode, expiry = string.match(members[index], '^ %d+ (%S+) (%d+) %d+$')
+  local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
   if not mode then break end
   if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode
     waiters[#waiters + 1] = request.count
+    waiters[#waiters + 1] = string.sub(label, 1, 300)
   end
 end
 
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 if holder == nil then return { '', 0, 0, {}, waiters } end
 if not holder then
   redis.call('LLEN', KEYS[1])
@@ -843,16 +854,17 @@ end
 local ttl = redis.call('PTTL', KEYS[1])
 if holder ~= '' then
   local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1 }, waiters }
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300) }, waiters }
 end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
 for index = 1, #members, 2 do
   if members[index] == 'total' then total = tonumber(members[index + 1]) end
-  local permits, memberToken, expiry = string.match(members[index + 1], '^(%d+) (%d+) (%d+)$')
+  local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)
-    for _, value in ipairs({ instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits) }) do
+    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300) }
+    for _, value in ipairs(member) do
       holders[#holders + 1] = value
     end
   end
@@ -861,18 +873,39 @@ if #holders == 0 then return { '', 0, 0, {}, waiters } end
 return { mode, lastTtl, total, holders, waiters }
 `;
 
+// label.lua
+const labelScript = `
+local owner, label = ARGV[1], ARGV[2] ~= '' and ' ' .. ARGV[2] or ''
+local holder, token, mode = readHolder(KEYS[1])
+if holder == '' then
+  local permits, known, expiry = findMember(KEYS[1], owner)
+  if not permits then return 0 end
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. known .. ' ' .. string.format('%.0f', expiry) .. label)
+  return 1
+end
+if holder ~= owner then return 0 end
+if mode == 'exclusive' then
+  redis.call('SET', KEYS[1], owner .. ' ' .. token .. label, 'KEEPTTL')
+elseif label == '' then
+  redis.call('HDEL', KEYS[1], 'label')
+else
+  redis.call('HSET', KEYS[1], 'label', ARGV[2])
+end
+return 1
+`;
+
 // lower-permits.lua
 const lowerPermitsScript = `
 local lock = readLock(KEYS[1])
 if not lock or lock.mode ~= 'semaphore' then return 0 end
-local permits, token, expiry = findMember(KEYS[1], ARGV[1])
+local permits, token, expiry, label = findMember(KEYS[1], ARGV[1])
 if not permits then return 0 end
 local freed = permits - ARGV[2]
 if freed > 0 then
   -- First: without memory to spare, Redis lets a script begin with this only.
   keepAlive(KEYS[1], expiry - now)
   lock.used = lock.used - freed
-  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. label
   redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
 end
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
@@ -944,10 +977,10 @@ return {
 const raiseTokenScript = `
 local owner, raised = ARGV[1], tonumber(ARGV[2])
 -- Read before anything is written: somebody else's key is a WRONGTYPE error.
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then
-  permits, token, expiry = findMember(KEYS[1], owner)
+  permits, token, expiry, label = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
@@ -955,9 +988,9 @@ if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[
 if holder ~= owner then return 0 end
 if tonumber(token) >= raised then return 1 end
 if permits then
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry))
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
 elseif mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. ARGV[2], 'KEEPTTL')
+  redis.call('SET', KEYS[1], owner .. ' ' .. (label and ARGV[2] .. ' ' .. label or ARGV[2]), 'KEEPTTL')
 else
   redis.call('HSET', KEYS[1], 'token', ARGV[2])
 end
@@ -1053,11 +1086,12 @@ const retainScript = `
 local owner, leftMs = ARGV[1], tonumber(ARGV[3])
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
-local holder, token, mode = readHolder(KEYS[1])
-local isKept, permits = holder == kept, nil
+local holder, token, mode, label = readHolder(KEYS[1])
+local isKept, permits, mark = holder == kept, nil, nil
 if holder == '' then
   isKept = findMember(KEYS[1], kept) and true
-  permits, token = findMember(KEYS[1], owner)
+  local standing = { findMember(KEYS[1], owner) }
+  permits, token, mark = standing[1], standing[2], standing[4]
   if permits then holder = owner end
 end
 if isKept then
@@ -1076,12 +1110,13 @@ if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
-  addMember(KEYS[1], lock, kept, { mode = mode, count = tonumber(permits) }, token, left)
+  local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
+  addMember(KEYS[1], lock, kept, request, token, left)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], left)
   if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. token, 'PX', left)
+    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', left)
   else
     redis.call('HDEL', KEYS[1], owner)
     redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
@@ -1107,7 +1142,10 @@ const rotateScript = `
 -- The lock is never free in between.
 isPassedOn = true
 local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
-return { released, acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock) }
+return {
+  released,
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], isKnown, lock),
+}
 `;
 
 // set-depth.lua
@@ -1122,7 +1160,7 @@ return 1
 // transfer.lua
 const transferScript = `
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, label = readHolder(KEYS[1])
 if holder == heir then
   lengthen(KEYS[1], leaseMs)
   return tonumber(token)
@@ -1130,27 +1168,32 @@ end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing = findMember(KEYS[1], owner)
+  local permits, standing, _, mark = findMember(KEYS[1], owner)
   if not permits then return 0 end
+  label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
   local lock = readMembers(KEYS[1])
   if ARGV[5] ~= '1' or mode ~= 'read' then
     redis.call('HDEL', KEYS[1], owner)
     lock.used = lock.used - permits
   end
-  addMember(KEYS[1], lock, heir, { mode = mode, count = tonumber(permits) }, token, leaseMs)
+  local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
+  addMember(KEYS[1], lock, heir, request, token, leaseMs)
   return tonumber(token)
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
 if holder ~= owner or ARGV[5] == '1' then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
+label = ARGV[6] or label or ''
 if mode == 'exclusive' then
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], leaseMs)
-  redis.call('SET', KEYS[1], heir .. ' ' .. token, 'PX', leaseMs)
+  redis.call('SET', KEYS[1], heir .. ' ' .. (label ~= '' and token .. ' ' .. label or token), 'PX', leaseMs)
 else
   redis.call('HDEL', KEYS[1], owner)
   redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
+  if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'label') end
+  if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
   redis.call('PEXPIRE', KEYS[1], leaseMs)
 end
 return tonumber(token)
@@ -1230,13 +1273,14 @@ if lock and lock.owner then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
     local token = string.format('%.0f', tonumber(lock.token) or 0)
     named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+    if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
   end
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
-    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
   end
   count = #named
   -- There may be more. Of readers, used says how many.
@@ -1261,6 +1305,7 @@ export const SCRIPT_TEXTS = {
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   inspect: [clock, holder, admission, inspectScript].join('\n'),
+  label: [clock, holder, member, labelScript].join('\n'),
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),

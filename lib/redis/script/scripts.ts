@@ -39,6 +39,8 @@ export const FORCE_RELEASE = defineScript('forceRelease');
 export const INSPECT = defineScript('inspect');
 /** After a fail-over to a replica without it, the owner has more permits than it counts on, until it releases them. */
 export const LOWER_PERMITS = defineScript('lowerPermits');
+/** What it writes is for people to read: nothing is granted or refused because of it. */
+export const LABEL = defineScript('label');
 export const RELEASE = defineScript('release');
 export const RETAIN = defineScript('retain');
 export const VERIFY = defineScript('verify');

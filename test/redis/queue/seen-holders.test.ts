@@ -54,6 +54,7 @@ describe('what Redis says of the holders', () => {
       zadd: 1,
     });
     expect({ pexpire: 0, ...(await counted(() => waits('b'))) }).toEqual({
+      zcount: 1, // its place in line
       pexpire: expect.any(Number),
       time: 1,
       exists: 1,

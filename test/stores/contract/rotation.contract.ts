@@ -45,7 +45,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     const first = await world.waiting(a);
     const second = await world.waiting(b);
     const reply = await rotate();
-    expect(reply).toEqual({ released: true, next: QUEUED });
+    expect(reply).toMatchObject({ released: true, next: QUEUED });
     expect((reply.next as { ttlMs: number }).ttlMs).toBeGreaterThan(LONG_MS / 2);
     expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['b', 'holder']);
@@ -63,7 +63,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     await rotate();
     await world.waiting(b);
     const { fencingToken } = await a.grants.next();
-    expect(await rotate()).toEqual({ released: false, next: QUEUED });
+    expect(await rotate()).toMatchObject({ released: false, next: QUEUED });
     expect(await world.queue()).toEqual(['b', 'holder', 'b']);
     expect(await take(a.store, first)).toBe(fencingToken);
     expect(await world.grantBeforeNow(b)).toBeUndefined();
@@ -91,7 +91,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
     const first = await world.waiting(a);
     await enqueue(holder, next);
     await world.waiting(b);
-    expect(await rotate()).toEqual({ released: true, next: QUEUED });
+    expect(await rotate()).toMatchObject({ released: true, next: QUEUED });
     expect((await a.grants.next()).owner).toBe(first.id);
     expect(await world.queue()).toEqual(['holder', 'b']);
   });
@@ -122,7 +122,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
       const other = newOwner(a.store, 'stock');
       const token = await take(a.store, other);
       owner = newOwner(holder, 'stock');
-      expect(await rotate()).toEqual({ released: false, next: QUEUED });
+      expect(await rotate()).toMatchObject({ released: false, next: QUEUED });
       expect(await world.queue()).toEqual(['holder']);
       expect(await take(a.store, other)).toBe(token);
       expect(await world.grantBeforeNow(world.holder)).toBeUndefined();
@@ -138,7 +138,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
       await take(a.store, newOwner(a.store, 'stock'));
       owner = await world.waiting(world.holder);
       await world.waiting(b);
-      expect(await rotate()).toEqual({ released: false, next: QUEUED });
+      expect(await rotate()).toMatchObject({ released: false, next: QUEUED });
       expect(await world.queue()).toEqual(['b', 'holder']);
     });
 
@@ -146,7 +146,7 @@ export function describeRotation(createSubject: () => Promise<Subject>): void {
       owner = await world.held();
       const first = await world.waiting(a);
       await world.leaseEnds(owner);
-      expect(await rotate()).toEqual({ released: false, next: QUEUED });
+      expect(await rotate()).toMatchObject({ released: false, next: QUEUED });
       expect((await a.grants.next()).owner).toBe(first.id);
     });
   });

@@ -9,6 +9,8 @@ export interface ActorPlan {
   readonly client: number;
   readonly mode: LockOwner['mode'];
   readonly permits?: PermitRequest;
+  /** What is stored with what it is granted, and with its place. */
+  readonly label?: string;
 }
 
 /** Leases and pauses count in units, whose length depends on the store: in memory time passes, on Redis it hardly does. */
@@ -24,9 +26,11 @@ export type Step =
       readonly share: boolean;
       /** Which number inside its tick the token has from now on; none: the one that the store knows. */
       readonly handOver: number | undefined;
+      readonly label: string | undefined;
     }
   | { readonly verb: 'downgrade'; readonly leases: number }
   | { readonly verb: 'release' | 'verify' }
+  | { readonly verb: 'label'; readonly label: string | undefined }
   /** A release that leaves it taken for so many units since the grant, but for no more than the others. */
   | { readonly verb: 'retain'; readonly leases: number; readonly atMost: number }
   | { readonly verb: 'lowerPermits'; readonly count: number }
@@ -50,6 +54,9 @@ const ACTORS = 8;
 /** The second one is a pattern to those who do not take names literally. */
 export const RESOURCES = ['stock', 's*[a-z]?'] as const;
 
+/** With what could be taken for an end, a field or a line. */
+const LABELS = ['{"group":"Orders.pay"}', '{"n":"7 8 9","of":["} {","é\u2028"]}', '{}'] as const;
+
 const mutexActor = fc.record({
   client: fc.nat(CLIENTS - 1),
   mode: fc.constantFrom('exclusive' as const, 'reentrant', 'read', 'read', 'read', 'read', 'write', 'write'),
@@ -68,9 +75,14 @@ const semaphoreActor: fc.Arbitrary<ActorPlan> = fc
     permits: { total, count: Math.min(count, total), isResized },
   }));
 
+const labelled = (actor: fc.Arbitrary<ActorPlan>): fc.Arbitrary<ActorPlan> =>
+  fc
+    .tuple(actor, fc.constantFrom(undefined, undefined, LABELS[0], LABELS[1]))
+    .map(([plan, label]) => (label === undefined ? plan : { ...plan, label }));
+
 const actors = fc.oneof(
   ...[mutexActor, semaphoreActor, fc.oneof(mutexActor, semaphoreActor)].map((actor) =>
-    fc.array<ActorPlan>(actor, { minLength: ACTORS, maxLength: ACTORS }),
+    fc.array<ActorPlan>(labelled(actor), { minLength: ACTORS, maxLength: ACTORS }),
   ),
 );
 
@@ -101,8 +113,10 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
         next,
         share: fc.boolean(),
         handOver: fc.option(fc.nat(31), { nil: undefined }),
+        label: fc.constantFrom(undefined, '', LABELS[0]),
       }),
     ),
+    often(3, fc.record({ verb: is('label'), label: fc.constantFrom(undefined, ...LABELS) })),
     often(4, fc.record({ verb: is('watch'), mark: fc.nat(MARKS - 1) })),
     often(2, fc.record({ verb: is('lowerPermits'), count: fc.integer({ min: 1, max: 2 }) })),
     often(1, fc.record({ verb: is('resize'), total: fc.integer({ min: 1, max: 5 }) })),

@@ -18,6 +18,11 @@ const MESSAGE_MS = 5_000;
 /** Longer than any history. */
 const WATCH_MS = 100_000_000;
 
+type TransferTerms = Pick<Extract<PlannedStep, { verb: 'transfer' }>, 'share' | 'handOver' | 'label'> & {
+  readonly to: string;
+  readonly leaseMs: number;
+};
+
 interface Client {
   readonly store: LockStore;
   readonly grants: GrantLog;
@@ -120,6 +125,8 @@ export class History {
         const reply = await store.lowerPermits(own, step.count);
         return this.#comparison.same(reply, model.lowerPermits(own, step.count), step);
       }
+      case 'label':
+        return this.#comparison.same(await store.label(own, step.label), model.label(own, step.label), step);
       case 'verify':
         return this.#comparison.same(await store.verify(own), model.verify(own), step);
       case 'watch': {
@@ -142,12 +149,12 @@ export class History {
   async #transfer(
     own: LockOwner,
     store: LockStore,
-    { to, leaseMs, share, handOver }: { to: string; leaseMs: number; share: boolean; handOver: number | undefined },
+    { to, leaseMs, share, handOver, label }: TransferTerms,
   ): Promise<void> {
     const held = this.#model.holderOf(own.resource, own.id)?.token;
     const fencingToken = held === undefined || handOver === undefined ? undefined : held - (held % 32) + handOver;
     const real = fencingToken === undefined ? undefined : this.#comparison.tokens.real(fencingToken);
-    const terms = { to, leaseMs, share };
+    const terms = { to, leaseMs, share, label };
     const reply = await store.transfer(own, real === undefined ? terms : { ...terms, fencingToken: real });
     const expected = this.#model.transfer(own, fencingToken === undefined ? terms : { ...terms, fencingToken });
     if (reply === null || expected === null) return this.#comparison.same(reply, expected, { transfer: own, to });

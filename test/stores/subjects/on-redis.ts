@@ -16,6 +16,7 @@ import { describeQueue } from '../contract/queue.contract.js';
 import { describeReadWrite } from '../contract/read-write.contract.js';
 import { describeRetention } from '../contract/retention.contract.js';
 import { describeRotation } from '../contract/rotation.contract.js';
+import { describeLabels } from '../contract/label.contract.js';
 import { describeSeenHolders } from '../contract/seen-holders.contract.js';
 import { describeSemaphore } from '../contract/semaphore.contract.js';
 import { describeSemaphoreSize } from '../contract/semaphore-size.contract.js';
@@ -119,6 +120,7 @@ export function describeOnRedis(
     describe('a dead holder', () => describeDeadHolder(onRedis));
     describe('rotate', () => describeRotation(onRedis));
     describe('what is seen of the holders', () => describeSeenHolders(onRedis));
+    describe('the label', () => describeLabels(onRedis));
     describe('a read/write lock', () => describeReadWrite(onRedis));
     describe('a writer', () => describeWriter(onRedis));
     describe('downgrade', () => describeDowngrade(onRedis));

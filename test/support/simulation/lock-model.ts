@@ -9,6 +9,7 @@ import type {
   RotateReply,
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
 import { clientOf } from '../../../lib/core/store/owner-id.js';
@@ -21,6 +22,7 @@ interface Holder {
   token: number;
   permits: number;
   depth: number;
+  label: string | undefined;
   grantedAt: number;
   endsAt: number;
 }
@@ -30,6 +32,7 @@ interface Waiter {
   readonly owner: string;
   mode: LockOwner['mode'];
   permits: PermitRequest | undefined;
+  label: string | undefined;
   endsAt: number;
   sentAt: number;
 }
@@ -68,7 +71,7 @@ export class LockModel {
   #tick = 0;
 
   acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): AcquireReply {
-    const { resource, id: owner, mode, permits } = newOwner;
+    const { resource, id: owner, mode, permits, label } = newOwner;
     this.#forgetTheDead();
     const own = this.holderOf(resource, owner);
     if (own) {
@@ -99,8 +102,8 @@ export class LockModel {
     // Who comes drops those who have died.
     if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
     const sentAt = Math.floor(queueing.sentAt);
-    if (place) Object.assign(place, { mode, permits, endsAt: this.now + leaseMs, sentAt });
-    else this.waiters.push({ resource, owner, mode, permits, endsAt: this.now + leaseMs, sentAt });
+    if (place) Object.assign(place, { mode, permits, label, endsAt: this.now + leaseMs, sentAt });
+    else this.waiters.push({ resource, owner, mode, permits, label, endsAt: this.now + leaseMs, sentAt });
     this.#decideTotal(newOwner);
     if (permits?.isResized) this.#grantLoop(resource);
     return { status: 'queued', ttlMs, seen };
@@ -150,6 +153,13 @@ export class LockModel {
     return true;
   }
 
+  label({ resource, id: owner }: LockOwner, label: string | undefined): boolean {
+    this.#forgetTheDead();
+    const held = this.holderOf(resource, owner);
+    if (held) held.label = label;
+    return held !== undefined;
+  }
+
   verify({ resource, id: owner }: LockOwner): boolean {
     this.#forgetTheDead();
     return this.holderOf(resource, owner) !== undefined;
@@ -168,14 +178,16 @@ export class LockModel {
     return true;
   }
 
-  transfer({ resource, id: owner }: LockOwner, { to, leaseMs, fencingToken, share }: Transfer): number | null {
+  transfer({ resource, id: owner }: LockOwner, transfer: Transfer): number | null {
+    const { to, leaseMs, fencingToken, share } = transfer;
     this.#forgetTheDead();
     const next = this.#lengthen(resource, to, leaseMs);
     if (next) return next.token;
     const held = this.holderOf(resource, owner);
     if (!held || (share && !SHARED.includes(held.mode))) return null;
     const token = fencingToken ?? held.token;
-    this.holders.push({ ...held, owner: to, token, depth: 1, endsAt: this.now + leaseMs });
+    const label = (transfer.label ?? held.label) || undefined;
+    this.holders.push({ ...held, owner: to, token, depth: 1, label, endsAt: this.now + leaseMs });
     if (!(share && held.mode === 'read')) this.holders.splice(this.holders.indexOf(held), 1);
     return token;
   }
@@ -227,15 +239,15 @@ export class LockModel {
     const mode = held[0]?.mode ?? null;
     const isSemaphore = mode === 'semaphore';
     const holders: LockHolder[] = [];
-    for (const { owner, token, depth, permits, endsAt } of held) {
+    for (const { owner, token, depth, permits, label, endsAt } of held) {
       const instanceId = owner.split('/')[0]!;
-      const holder = { instanceId, fencingToken: token, ttlMs: endsAt - this.now, depth };
+      const holder = { instanceId, fencingToken: token, ttlMs: endsAt - this.now, depth, ...shown(label) };
       holders.push(isSemaphore ? { ...holder, permits } : holder);
     }
     const waiters: LockWaiter[] = [];
     for (const waiter of this.waiters) {
       if (waiter.resource !== resource || waiter.endsAt <= this.now) continue;
-      const described = { instanceId: waiter.owner.split('/')[0]!, mode: waiter.mode };
+      const described = { instanceId: waiter.owner.split('/')[0]!, mode: waiter.mode, ...shown(waiter.label) };
       waiters.push(waiter.permits ? { ...described, permits: waiter.permits.count } : described);
     }
     const ttlMs = Math.max(0, ...held.map(({ endsAt }) => endsAt - this.now));
@@ -274,10 +286,11 @@ export class LockModel {
 
   /** All that hold it, as the client of this owner is told of them. For how long is not in the model. */
   #seenBy({ resource, id }: LockOwner): SeenHolders {
-    const list = this.holdersOf(resource).map(({ owner, mode, token, permits, endsAt }): SeenHolder => {
+    const list = this.holdersOf(resource).map(({ owner, mode, token, permits, label, endsAt }): SeenHolder => {
       const isThisProcess = clientOf(owner) === clientOf(id);
       const [instanceId] = owner.split('/') as [string];
-      const holder = { instanceId, isThisProcess, mode, fencingToken: token, ttlMs: endsAt - this.now, heldMs: 0 };
+      const ttlMs = endsAt - this.now;
+      const holder = { instanceId, isThisProcess, mode, fencingToken: token, ttlMs, heldMs: 0, ...shown(label) };
       return mode === 'semaphore' ? { ...holder, permits } : holder;
     });
     return { list, count: list.length };
@@ -348,7 +361,7 @@ export class LockModel {
   }
 
   #take(request: LockOwner, leaseMs: number): number {
-    const { resource, id: owner, mode, permits } = request;
+    const { resource, id: owner, mode, permits, label } = request;
     this.#decideTotal(request);
     const token = ++this.#tick * TOKENS_PER_TICK;
     this.holders.push({
@@ -358,6 +371,7 @@ export class LockModel {
       token,
       permits: permits?.count ?? 1,
       depth: 1,
+      label,
       grantedAt: this.now,
       endsAt: this.now + leaseMs,
     });
@@ -403,4 +417,10 @@ export class LockModel {
     const left = held.map(({ endsAt }) => endsAt - this.now);
     return held[0]!.mode === 'semaphore' ? Math.min(...left) : Math.max(...left);
   }
+}
+
+/** How a label is shown; the empty one says that the lease was handed on inside its process. */
+function shown(label: string | undefined): StoredLabel {
+  if (label === undefined) return {};
+  return label === '{}' ? { isHandedOn: true } : { label: JSON.parse(label) as LockLabel };
 }

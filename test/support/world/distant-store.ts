@@ -81,6 +81,10 @@ export class DistantStore implements LockStore {
     return this.#send(() => this.inner.retain(owner, retention));
   }
 
+  label(owner: LockOwner, label: string | undefined): Promise<boolean> {
+    return this.#send(() => this.inner.label(owner, label));
+  }
+
   verify(owner: LockOwner): Promise<boolean> {
     return this.#send(() => this.inner.verify(owner));
   }

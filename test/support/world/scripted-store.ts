@@ -26,6 +26,7 @@ const VERBS = [
   'renew',
   'release',
   'retain',
+  'label',
   'verify',
   'downgrade',
   'raiseToken',
@@ -94,6 +95,7 @@ export interface Command {
   /** Of a retention: the minimum, and how much of it can be left. */
   readonly retention?: Retention;
   readonly depth?: number;
+  readonly label?: string | undefined;
   /** How many permits are left. */
   readonly count?: number;
   /** Whether it joins the queue of a resource that is not free. */
@@ -226,6 +228,10 @@ export class ScriptedStore implements LockStore {
 
   retain(owner: LockOwner, retention: Retention): Promise<boolean> {
     return this.#send('retain', owner, { retention }, () => this.inner.retain(owner, retention));
+  }
+
+  label(owner: LockOwner, label: string | undefined): Promise<boolean> {
+    return this.#send('label', owner, { label }, () => this.inner.label(owner, label));
   }
 
   verify(owner: LockOwner): Promise<boolean> {

@@ -1,6 +1,6 @@
--- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known): the whole of
--- acquire, for a lock that may be held or waited for. known: the lock as releaseLock found it in the same script, if
--- isKnown. Returns the reply of the script.
+-- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known): the whole
+-- of acquire, for a lock that may be held or waited for. label: nil where there is none. known: the lock as releaseLock
+-- found it in the same script, if isKnown. Returns the reply of the script.
 
 -- @include granting
 -- @include lease
@@ -9,7 +9,7 @@
 -- @include renewal
 -- @include resizing
 -- @include joining
-local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, isKnown, known)
+local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known)
   -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
   local number = findPlace(queueKey, owner)
   local lock, first, held = known, nil, nil
@@ -25,7 +25,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
-  local request = parseRequest(mode)
+  local request = parseRequest(mode, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
     lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
@@ -50,13 +50,12 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
 
   -- @inline seen-holders
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  if not joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters)) then
-    return { 'full', ttl, seen }
-  end
+  local place = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  if not place then return { 'full', ttl, seen } end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen }
+  return { 'queued', ttl, seen, place }
 end

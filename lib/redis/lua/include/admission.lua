@@ -1,12 +1,14 @@
 -- Which request is compatible with the holders of a lock. Readers go with readers, and permits of a semaphore with
 -- one another as long as there are enough. Pure: no commands.
 --
--- A request is written as its mode, or as "semaphore:count:total:resized".
+-- A request is written as its mode, or as "semaphore:count:total:resized". label: nil where it has none.
 
-local function parseRequest(text)
-  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1 } end
+local function parseRequest(text, label)
+  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, label = label } end
   local count, total, resized = string.match(text, ':(%d+):(%d+):(%d)$')
-  return { mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1' }
+  return {
+    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', label = label,
+  }
 end
 
 -- How many permits there are: a total that somebody has decided on counts for all.

@@ -26,7 +26,7 @@
 
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   if request.mode ~= 'read' and request.mode ~= 'semaphore' then
-    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs)
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.label)
   end
   local token = mintToken(fenceKey)
   return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
@@ -42,13 +42,13 @@ end
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   while true do
-    local owner, number, mode, leaseMs, sentAt, data = firstWaiter(queueKey)
+    local owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
     if not number or owner == own then
 
       -- @inline tell-watchers
       return lock, owner
     end
-    local request = parseRequest(mode)
+    local request = parseRequest(mode, label)
     local isMisfit = lock and isMismatch(lock, request)
     if not isMisfit and not admits(lock, request) then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
@@ -78,7 +78,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       local terms = string.format('%.0f', token) .. ' ' .. sentAt
       redis.pcall('PUBLISH', channel,
         redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
-      if not shared then return { owner = owner, token = token, mode = mode } end
+      if not shared then return { owner = owner, token = token, mode = mode, label = label } end
       lock = shared
     end
   end

@@ -1,13 +1,14 @@
--- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters): number is what findPlace returned.
+-- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label): number is what findPlace returned.
+-- label: nil where there is none.
 
 -- @include clock
 -- @include queue
 
--- Joins the end, or renews the place it has. Gives false where there are as many waiters as the contender accepts; whose place
--- has expired does not count.
-local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters)
-  local expiry, ttl = now + leaseMs, nil
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt
+-- Joins the end, or renews the place it has. Returns its place, from 1; or false where there are as many waiters as the
+-- contender accepts: those whose place has expired do not count for that.
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
+  local expiry, ttl, before = now + leaseMs
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
@@ -15,6 +16,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZADD', queueKey, expiry, '#' .. number)
     redis.call('ZREM', queueKey, data)
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
+    before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     if length > 0 then
@@ -43,15 +45,16 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
           gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = due[index], members[1], members[2]
         end
         redis.call('ZREM', queueKey, unpack(gone))
+        length = length - #gone / 3
       end
     end
     -- After dead waiters may have taken the key with them.
     ttl = redis.call('PTTL', queueKey)
     -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
     if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
-    number = last + 1
+    number, before = last + 1, length
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
   end
   if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  return true
+  return before + 1
 end

@@ -9,7 +9,8 @@
 --           members, from this cursor of HSCAN on. No lease of those before it ends before this expiry. Until every
 --           member was seen, an expired member that was not seen counts as in use. The lock is free when nothing is
 --           in use, and not because no member was seen: after a fail-over the cursor is that of another server
--- <owner>   "permits token expiry" of a member. Each lease ends by itself; the key, with the last of them
+-- <owner>   "permits token expiry" of a member, and " label" if it has one. Each lease ends by itself; the key, with
+--           the last of them
 --
 -- An owner id contains a slash, so it is none of the other fields.
 
@@ -31,7 +32,7 @@ local function readMembers(lockKey, fields)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)
   for index = 1, #entries, 2 do
-    local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)$')
+    local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)')
     if permits and tonumber(expiry) <= now then
       gone[#gone + 1] = entries[index]
       freed = freed + permits
@@ -87,6 +88,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
   local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
+  if request.label then entry = entry .. ' ' .. request.label end
   -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then
@@ -106,7 +108,7 @@ end
 -- many permits there were still counts for whoever is next in this step.
 local function removeMember(lockKey, owner, fields)
   local lock = readMembers(lockKey, fields)
-  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)$')
+  local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)')
   if not permits then return 0, lock end
   local wasHeld = tonumber(expiry) > now and 1 or 0
   lock.used = lock.used - permits

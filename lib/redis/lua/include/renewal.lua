@@ -5,12 +5,12 @@
 
 -- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
-  local permits, token, expiry = findMember(lockKey, owner)
+  local permits, token, expiry, label = findMember(lockKey, owner)
   if not permits then return nil end
   local renewed = now + leaseMs
   keepAlive(lockKey, leaseMs)
   if renewed < expiry and not exactly then return token end
-  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed))
+  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed) .. label)
   if renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
     local text = string.format('%.0f', renewed)

@@ -1,6 +1,6 @@
 -- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text. Its first line is "mode count
--- now", and each line after it a holder: "client permits token end". count is how many holders there are at least, and
--- end the time at which the lease ends. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of
+-- now", and each line after it a holder: "client permits token end", and " label" if it has one. count is how many
+-- holders there are at least, and end the time at which the lease ends. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of
 -- the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
 --
 -- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at
@@ -15,13 +15,14 @@ if lock and lock.owner then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
     local token = string.format('%.0f', tonumber(lock.token) or 0)
     named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+    if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\n]*') end
   end
 elseif lock and not isCut then
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
-    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.sub(fields[index + 1], 1, 60) end
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\n]*') end
   end
   count = #named
   -- There may be more. Of readers, used says how many.

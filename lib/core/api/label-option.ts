@@ -1,0 +1,60 @@
+import { quote } from '../util/quoted.js';
+import { InvalidLockOptionsError } from './errors.js';
+import { HANDED_ON, isPlainObject, LABEL_BYTES } from './label.js';
+import { describeValue } from './validation.js';
+
+/** Checks a label. See {@link encodeLabel}. */
+export function checkLabel(option: string, label: unknown): void {
+  encodeLabel(label, option);
+}
+
+/**
+ * A label as it is stored: JSON in one line.
+ *
+ * @returns `undefined` for a label without content
+ * @throws InvalidLockOptionsError where it is not plain JSON, or is longer than 256 bytes
+ */
+export function encodeLabel(label: unknown, option = 'label'): string | undefined {
+  if (!isPlainObject(label)) {
+    throw invalid(option, `must be a plain object, such as { group: 'Orders.pay' }, not ${describeValue(label)}`);
+  }
+  let text: string;
+  try {
+    text = JSON.stringify(label);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n', 1)[0]! : String(error);
+    throw invalid(option, `must be plain JSON, but it cannot be made into text: ${quote(why, 200)}`, error);
+  }
+  const bytes = Buffer.byteLength(text);
+  if (bytes > LABEL_BYTES) {
+    throw invalid(
+      option,
+      `must have at most ${LABEL_BYTES} bytes as JSON, not ${bytes}. Name the work in it, and store its data elsewhere`,
+    );
+  }
+  checkPlain(option, label);
+  for (const name of ['group', 'site', 'traceparent'] as const) {
+    const value = label[name];
+    if (value === undefined || typeof value === 'string') continue;
+    throw invalid(option, `must have a text as its ${name}, not ${describeValue(value)}`);
+  }
+  return text === HANDED_ON ? undefined : text;
+}
+
+/** @throws InvalidLockOptionsError for what JSON leaves out or changes, such as `undefined` in a list, or a date */
+function checkPlain(option: string, value: unknown): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number' && Number.isFinite(value)) return;
+  if (Array.isArray(value)) {
+    for (const each of value) checkPlain(option, each);
+    return;
+  }
+  if (!isPlainObject(value)) throw invalid(option, `must be plain JSON, and ${describeValue(value)} is not`);
+  if (typeof value['toJSON'] === 'function') throw invalid(option, 'must be plain JSON, without a toJSON method');
+  // What is not set is left out.
+  for (const each of Object.values(value)) if (each !== undefined) checkPlain(option, each);
+}
+
+function invalid(option: string, what: string, cause?: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${option} ${what}.`, option, { cause });
+}

@@ -96,6 +96,11 @@ export const ROOMS = {
     why: 'The only room that needs prom-client.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  health: {
+    rooms: [...CORE, 'nest'],
+    packages: [...NEST, '@nestjs/terminus'],
+    why: 'The only room that needs @nestjs/terminus. It asks the lock service.',
+  },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },
   'nest/transactions': {

@@ -15,7 +15,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-redis-lock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-lock/(schedule|migration|telemetry|prom-client)$': '<rootDir>/lib/$1.ts',
+    '^nestjs-redis-lock/(schedule|migration|telemetry|prom-client|health)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],

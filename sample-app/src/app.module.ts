@@ -10,7 +10,7 @@ import { CheckoutModule } from './checkout/checkout.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DrawModule } from './draw/draw.module.js';
 import { ExportsModule } from './exports/exports.module.js';
-import { HealthController } from './health/health.controller.js';
+import { HealthModule } from './health/health.module.js';
 import { ImportsModule } from './imports/imports.module.js';
 import { LedgerModule } from './ledger/ledger.module.js';
 import { MailsModule } from './mails/mails.module.js';
@@ -49,8 +49,8 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     ImportsModule,
     OperatorsModule,
     MetricsModule,
+    HealthModule,
   ],
-  controllers: [HealthController],
   // 423 Locked where somebody else is at it, 503 where Redis is away; both with Retry-After.
   providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
 })

@@ -55,7 +55,8 @@ describe('Redis away', () => {
     const order = await shop.post('/stock/tea/orders');
     expect({ status: order.status, code: order.body.code }).toEqual({ status: 503, code: 'LOCK_UNAVAILABLE' });
     expect(order.headers.get('retry-after')).toBe('1');
-    expect(await shop.get('/health')).toMatchObject({ status: 503, body: { locks: 'down' } });
+    const away = { locks: 'down', problems: [{ code: 'ECONNREFUSED' }] };
+    expect(await shop.get('/health')).toMatchObject({ status: 503, body: away });
 
     await ownRedis.restart();
     await waitUntil('the shop is healthy again', async () => (await shop.get('/health')).status === 200);

@@ -24,6 +24,7 @@ import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
+import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
 import {
@@ -80,6 +81,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
   ['HealthOptions', HEALTH_OPTIONS],
+  ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
   [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
   [SEMAPHORE, SEMAPHORE_DECORATOR_OPTIONS],
@@ -181,6 +183,7 @@ describe('the options of the reference', () => {
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
     WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
+    RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),

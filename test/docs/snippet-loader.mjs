@@ -8,6 +8,7 @@ const OURS = {
   'nestjs-redis-lock/migration': 'lib/migration.ts',
   'nestjs-redis-lock/telemetry': 'lib/telemetry.ts',
   'nestjs-redis-lock/prom-client': 'lib/prom-client.ts',
+  'nestjs-redis-lock/health': 'lib/health.ts',
 };
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);

@@ -8,7 +8,7 @@ const WORDS: Record<string, string> = {
   ACL: 'docs/operations/acl.md',
   TTL: 'docs/guide/choosing-a-mode.md',
   watchdog: 'docs/guide/how-it-works.md',
-  health: 'docs/operations/monitoring.md',
+  health: 'docs/operations/health.md',
   metrics: 'docs/operations/observability.md',
   alerts: 'docs/operations/observability.md',
   dashboard: 'docs/operations/observability.md',

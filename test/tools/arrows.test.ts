@@ -12,6 +12,7 @@ const PACKAGES = [
   '@nestjs/common',
   '@nestjs/core',
   '@nestjs/schedule',
+  '@nestjs/terminus',
   '@opentelemetry/api',
   'prom-client',
   'reflect-metadata',

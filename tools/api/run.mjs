@@ -22,6 +22,7 @@ const names = reportApi({
     './migration': join(root, 'lib/migration.ts'),
     './telemetry': join(root, 'lib/telemetry.ts'),
     './prom-client': join(root, 'lib/prom-client.ts'),
+    './health': join(root, 'lib/health.ts'),
   },
   tsconfig: join(root, 'tsconfig.esm.json'),
 });

@@ -2,7 +2,9 @@ import { OptionDefaults } from 'typedoc';
 
 /** The API reference of the site. */
 export default {
-  entryPoints: ['index', 'schedule', 'migration', 'telemetry', 'prom-client'].map((name) => `../../lib/${name}.ts`),
+  entryPoints: ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health'].map(
+    (name) => `../../lib/${name}.ts`,
+  ),
   tsconfig: '../../tsconfig.esm.json',
   plugin: ['typedoc-plugin-markdown', 'typedoc-vitepress-theme'],
   out: '../../site/api',

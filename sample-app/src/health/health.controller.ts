@@ -1,28 +1,28 @@
 import { Controller, Get, ServiceUnavailableException } from '@nestjs/common';
-import { RedisLockService } from 'nestjs-redis-lock';
+import { RedisLockHealth } from 'nestjs-redis-lock/health';
 import { Database } from '../database/database.js';
 import { settings } from '../settings.js';
 
-const ANY_RESOURCE = 'health';
-
-/** For load balancers. */
+/** For load balancers: readiness, not liveness. */
 @Controller()
 export class HealthController {
   constructor(
-    private readonly locks: RedisLockService,
+    private readonly locks: RedisLockHealth,
     private readonly database: Database,
   ) {}
 
   @Get('health')
-  async health(): Promise<{ instance: string; status: 'up' }> {
-    const [database, locks] = await Promise.allSettled([this.database.ping(), this.locks.inspect(ANY_RESOURCE)]);
-    if (database.status === 'fulfilled' && locks.status === 'fulfilled') {
-      return { instance: settings.instance, status: 'up' };
-    }
-    throw new ServiceUnavailableException({
-      instance: settings.instance,
-      database: database.status === 'fulfilled' ? 'up' : 'down',
-      locks: locks.status === 'fulfilled' ? 'up' : 'down',
-    });
+  async health() {
+    const [database, { locks }] = await Promise.all([
+      this.database.ping().then(
+        () => 'up' as const,
+        () => 'down' as const,
+      ),
+      this.locks.isHealthy('locks'),
+    ]);
+    const { instance } = settings;
+    if (database === 'up' && locks.status === 'up') return { instance, status: 'up', locks };
+    const { status, problems } = locks;
+    throw new ServiceUnavailableException({ instance, database, locks: status, problems });
   }
 }

@@ -1,0 +1,90 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
+import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/lock-health.js';
+import { quote } from '../core/util/quoted.js';
+import type { RedisLockService } from '../nest/redis-lock.service.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../nest/tokens.js';
+
+/** What `RedisLockHealth.isHealthy()` takes. */
+export interface RedisLockHealthOptions extends HealthOptions {
+  /**
+   * The `name` of the registration whose locks are checked.
+   *
+   * @allowed a name that was given to `forRoot` or `forRootAsync`
+   * @default the registration without a name
+   */
+  name?: string;
+}
+
+export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
+  ...HEALTH_OPTIONS.options,
+  name: text(/./s, 'the name of a registration'),
+} satisfies OptionsOf<RedisLockHealthOptions>);
+
+/** What an answer of {@link RedisLockHealth} has beside `status`: no addresses, no resources, no credentials. */
+export type LockHealthData = Omit<LockHealth, 'status'> & {
+  /** Whether something is wrong, although a lock could be taken. Then `problems` says what. */
+  readonly degraded: boolean;
+};
+
+/**
+ * A health indicator for `@nestjs/terminus`. List it as a provider, in a module that imports `TerminusModule`.
+ *
+ * ```ts
+ * @Get('ready')
+ * @HealthCheck()
+ * ready() {
+ *   return this.health.check([() => this.locks.isHealthy('locks', { timeoutMs: 500 })]);
+ * }
+ * ```
+ *
+ * For readiness, not for liveness: a restart mends no Redis, and ends what the process holds.
+ */
+@Injectable()
+export class RedisLockHealth {
+  readonly #indicators: HealthIndicatorService;
+  readonly #modules: ModuleRef;
+
+  constructor(
+    @Inject(HealthIndicatorService) indicators: HealthIndicatorService,
+    @Inject(ModuleRef) modules: ModuleRef,
+  ) {
+    this.#indicators = indicators;
+    this.#modules = modules;
+  }
+
+  /**
+   * Resolves to `up` if a lock could be taken now, else to `down`, never later than `timeoutMs`. See
+   * `RedisLockService.health()`. Where that says `degraded`, the status is `up`, and `degraded` is `true`.
+   *
+   * @param key the name of the locks in the answer
+   * @throws InvalidLockOptionsError when an option is invalid, or no registration has the `name`
+   */
+  async isHealthy<const Key extends string>(
+    key: Key,
+    options: RedisLockHealthOptions = {},
+  ): Promise<HealthIndicatorResult<Key, 'up' | 'down', LockHealthData>> {
+    HEALTH_INDICATOR_OPTIONS.check('isHealthy', options);
+    const { name, timeoutMs } = options;
+    const { status, ...health } = await this.#service(name).health({ timeoutMs });
+    const data: LockHealthData = { degraded: status === 'degraded', ...health };
+    const indicator = this.#indicators.check(key);
+    return status === 'down' ? indicator.down(data) : indicator.up(data);
+  }
+
+  #service(name = DEFAULT_NAME): RedisLockService {
+    try {
+      return this.#modules.get<RedisLockService>(getRedisLockToken(name), { strict: false });
+    } catch {
+      const which = name === DEFAULT_NAME ? 'without a name' : `with the name ${quote(name)}`;
+      throw new InvalidLockOptionsError(
+        `RedisLockHealth finds no lock service: no RedisLockModule ${which} is registered. ` +
+          'Pass the name that was given to forRoot, as the option name.',
+        'name',
+      );
+    }
+  }
+}

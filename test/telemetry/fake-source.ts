@@ -4,6 +4,12 @@ import type { LockTelemetrySource } from '../../lib/core/events/telemetry.js';
 
 type EventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
 
+interface Blocked {
+  readonly group: string;
+  readonly holderGroup: string;
+  readonly waitedMs: number;
+}
+
 /** A lock service that says what a test wants. */
 export class FakeSource implements LockTelemetrySource {
   readonly #observers = new Map<(event: never) => void, readonly LockEventType[] | undefined>();
@@ -13,7 +19,7 @@ export class FakeSource implements LockTelemetrySource {
   constructor(readonly service = 'default') {}
 
   get isObserved(): boolean {
-    return this.#observers.size > 0 || this.#listeners.size > 0;
+    return this.#observers.size > 0 || this.#listeners.size > 0 || this.#blockedListeners.size > 0;
   }
 
   observe: LockTelemetrySource['observe'] = (observer, types) => {
@@ -28,6 +34,18 @@ export class FakeSource implements LockTelemetrySource {
   };
 
   trace: LockTelemetrySource['trace'] = () => () => {};
+
+  readonly #blockedListeners = new Set<(blocked: Blocked) => void>();
+
+  onBlocked(listener: (blocked: Blocked) => void): () => void {
+    this.#blockedListeners.add(listener);
+    return () => void this.#blockedListeners.delete(listener);
+  }
+
+  /** A call has waited for a holder. */
+  blocked(blocked: Blocked): void {
+    for (const listener of this.#blockedListeners) listener(blocked);
+  }
 
   stats: LockTelemetrySource['stats'] = () => {
     throw new Error('no telemetry here asks for them');

@@ -15,6 +15,7 @@ import {
 import { NestFactory, Reflector } from '@nestjs/core';
 import { trace } from '@opentelemetry/api';
 import { DistributedLock, key, LockHandler, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 
 type Traced = (target: object, name: string, descriptor: PropertyDescriptor) => PropertyDescriptor | void;
 
@@ -64,9 +65,9 @@ export async function runStories({ connection, traced, begun }: Tracer): Promise
     }
 
     @DistributedLock({ key: (resource: string) => key`${resource}`, waitMs: 30_000 })
-    async spanId(_resource: string): Promise<string | undefined> {
+    async span(_resource: string): Promise<SpanIds> {
       await settled();
-      return spanId();
+      return spanIds();
     }
   }
 
@@ -111,15 +112,15 @@ export async function runStories({ connection, traced, begun }: Tracer): Promise
       return { seen: this.work.see() };
     }
 
-    /** The span of the request, before and under a lock that 20 requests want. */
+    /** The span of the request, before and after a lock that 20 requests want, and the span of the lock. */
     @Get('span/:resource')
     async span(@Param('resource') resource: string): Promise<unknown> {
-      return { before: spanId(), under: await this.work.spanId(resource), after: spanId() };
+      return { before: spanIds(), under: await this.work.span(resource), after: spanIds() };
     }
   }
 
   @Module({
-    imports: [RedisLockModule.forRoot({ connection })],
+    imports: [RedisLockModule.forRoot({ connection, telemetry: openTelemetry({ metrics: false }) })],
     providers: [Work],
     controllers: [Shop],
   })
@@ -139,7 +140,7 @@ export async function runStories({ connection, traced, begun }: Tracer): Promise
   const lease = await locks.acquire('work');
   const calls = [work.outerSpan(), work.innerSpan()];
   while ((await locks.inspect('work')).waiters.length === 0) await settled();
-  const ofWork = (): string[] => begun.filter((name) => name.endsWith('Span'));
+  const ofWork = (): string[] => begun.filter((name) => /^\S+Span$/.test(name));
   const begunWhileWaiting = ofWork();
   await lease.release();
   const stories = {
@@ -154,6 +155,9 @@ export async function runStories({ connection, traced, begun }: Tracer): Promise
   return stories;
 }
 
-function spanId(): string | undefined {
-  return trace.getActiveSpan()?.spanContext().spanId;
+type SpanIds = Partial<Record<'trace' | 'span', string>>;
+
+function spanIds(): SpanIds {
+  const { traceId, spanId } = trace.getActiveSpan()?.spanContext() ?? {};
+  return { trace: traceId, span: spanId };
 }

@@ -9,13 +9,20 @@ interface Traced {
     readonly begunInTheEnd: readonly string[];
     readonly guarded: readonly number[];
     readonly handlers: readonly unknown[];
-    readonly spans: readonly { readonly before: string; readonly under: string; readonly after: string }[];
+    readonly spans: readonly Record<'before' | 'under' | 'after', { readonly trace: string; readonly span: string }>[];
   };
   readonly begun: readonly string[];
 }
 
 interface OtelTraced extends Traced {
   readonly ended: number;
+  /** Of a lock that was renewed, and of a request that has waited for it. */
+  readonly spans: readonly {
+    readonly name: string;
+    readonly id: string;
+    readonly trace: string;
+    readonly parent?: string;
+  }[];
 }
 
 interface SentryTraced extends Traced {
@@ -62,16 +69,53 @@ describe.each([
     ]);
   });
 
-  it('20 requests that wait for two locks each keep their own span', () => {
+  it('20 requests that wait for two locks each keep their own span, and have the lock in their own trace', () => {
     const { spans } = programs[name]!.stories;
-    expect(new Set(spans.map(({ before }) => before)).size).toBe(20);
-    expect(spans.filter(({ before, under, after }) => under !== before || after !== before)).toEqual([]);
+    expect(new Set(spans.map(({ before }) => before.trace)).size).toBe(20);
+    expect(spans.filter(({ before, after }) => before.span !== after.span)).toEqual([]);
+    expect(spans.filter(({ before, under }) => before.trace !== under.trace || before.span === under.span)).toEqual([]);
+  });
+
+  it('the wait for a lock and its hold are spans of the same tracer', () => {
+    expect(programs[name]!.begun).toEqual(
+      expect.arrayContaining(['acquire Work.outerSpan', 'hold Work.outerSpan', 'hold Shop.handlerAbove']),
+    );
   });
 });
 
 it('OpenTelemetry: every span ends', () => {
   const { begun, ended } = programs['otel'] as OtelTraced;
   expect(ended).toBe(begun.length);
+});
+
+describe('OpenTelemetry: a lock that is held over many renewals, and a request that waits for it', () => {
+  const spans = () => (programs['otel'] as OtelTraced).spans;
+  const traceOf = (name: string) => {
+    const { trace } = spans().find((span) => span.name === name)!;
+    return spans().filter((span) => span.trace === trace);
+  };
+  const parentOf = (child: { readonly parent?: string }) => spans().find(({ id }) => id === child.parent)?.name;
+
+  it('commands that were sent in the background are in the trace of no request', () => {
+    const inTraces = [...traceOf('holder'), ...traceOf('waiter')];
+    const inBackground = spans().filter((span) => !inTraces.includes(span) && span.name.startsWith('eval'));
+    expect(inBackground.length).toBeGreaterThanOrEqual(6);
+    expect(inBackground.filter(({ parent }) => parent !== undefined)).toEqual([]);
+  });
+
+  it('each request has the commands of its own acquire and release, and no others', () => {
+    for (const request of ['holder', 'waiter']) {
+      const names = traceOf(request).map((span) => (span.name.startsWith('eval') ? 'script' : span.name));
+      expect(names.sort()).toEqual(['acquire held', 'hold held', request, 'script', 'script'].sort());
+    }
+  });
+
+  it('the command that asks for the lock is below the acquisition', () => {
+    for (const request of ['holder', 'waiter']) {
+      const [asked, released] = traceOf(request).filter(({ name }) => name.startsWith('eval'));
+      expect([parentOf(asked!), parentOf(released!)]).toEqual(['acquire held', request]);
+    }
+  });
 });
 
 describe('Sentry', () => {

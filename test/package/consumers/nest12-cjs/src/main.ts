@@ -1,7 +1,8 @@
 // Run as plain CommonJS: Node's require() loads Nest 12, which is ESM only. Jest's cannot before Node 24.9.
 import assert from 'node:assert/strict';
+import { proveHealth } from './health.js';
 import { prove } from './prove.js';
 
 assert.match(require.resolve('nestjs-redis-lock'), /dist.cjs/);
 // It must end by itself once both applications are closed; the caller's time limit says whether it did.
-void prove();
+void prove().then(proveHealth);

@@ -10,7 +10,16 @@ const STORE = [...TRACING, 'core/store'];
 const HOLDING = [...STORE, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
-const FEATURES = ['core/semaphore', 'core/leader', 'core/singleton', 'core/latch', 'core/watch', 'core/health'];
+const FEATURES = [
+  'core/contention',
+  'core/explain',
+  'core/semaphore',
+  'core/leader',
+  'core/singleton',
+  'core/latch',
+  'core/watch',
+  'core/health',
+];
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
@@ -32,6 +41,8 @@ export const ROOMS = {
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/leader': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/contention': { rooms: EVENTS, why: 'Who waits for whom follows from events. It does not know the locks.' },
+  'core/explain': { rooms: LEASE, why: 'What is seen of a lock is explained. It changes nothing.' },
   core: { rooms: [...LEASE, ...FEATURES], why: 'The lock client is the door to leases and to every feature.' },
   'core/singleton': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },

@@ -130,7 +130,7 @@ export type {
   TracedRun,
 } from './core/events/lock-tracer.js';
 export type { LockObserver } from './core/events/observers.js';
-export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
+export type { BlockedTime, LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
 export type {
   AcquireEntry,
   HoldOutcome,
@@ -149,3 +149,13 @@ export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.
 export type { HealthOptions, LeadershipHealth, LockHealth } from './core/health/lock-health.js';
 export type { HealthProblem, LockTopology } from './core/store/store-probe.js';
 export type { ForceReleaseOptions, ListOptions } from './core/operators.js';
+export type {
+  Contention,
+  ContentionOptions,
+  ContentionSettings,
+  GroupContention,
+} from './core/contention/contention.js';
+export type { Blocker, SampledSite } from './core/contention/blockers.js';
+export type { Durations } from './core/contention/duration-histogram.js';
+export type { ExplainOptions } from './core/explain/explainer.js';
+export type { LockCause, LockExplanation } from './core/explain/explanation.js';

@@ -15,6 +15,7 @@ import { LockNotHeldError } from './api/lease-errors.js';
 import { type GroupFunction, Groups } from './events/groups.js';
 import { type LockObserver, LockObservers } from './events/observers.js';
 import { type LockStats, type LockTelemetry, Telemetries } from './events/telemetry.js';
+import type { ContentionSettings } from './contention/contention.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { Leadership } from './leader/leadership.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';
@@ -70,6 +71,8 @@ export interface LockClientOptions {
   /** The group of a resource whose call states none. @default the text before its first colon */
   readonly group?: GroupFunction | undefined;
   readonly telemetry?: readonly LockTelemetry[];
+  /** @default counts from the first look */
+  readonly contention?: ContentionSettings | undefined;
   /** Told of what is wrong with functions of the user that no call can throw for. @default not told */
   readonly warn?: (line: string) => void;
 }
@@ -126,7 +129,7 @@ export class LockClient {
     }
     const acquire = (resource: string, lock: ResolvedLockOptions) => leases.acquireOne(resource, lock);
     this.observers = observers;
-    this.operators = new OperatorsView(store, localQueues, alarms, defaults.attemptTimeoutMs);
+    this.operators = new OperatorsView(deps, options.contention);
     this.watches = new LockWatches(deps);
     this.#deps = deps;
     this.#leases = leases;
@@ -136,7 +139,12 @@ export class LockClient {
     this.#health = new HealthChecks({ ...deps, leaderships });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
     this.#tryDefaults = { ...defaults, waitMs: 0 };
-    this.#telemetries = new Telemetries(observers, traces.followed, () => this.stats(), warn);
+    this.#telemetries = new Telemetries(
+      observers,
+      traces.followed,
+      { stats: () => this.stats(), onBlocked: (listener) => this.operators.onBlocked(listener) },
+      warn,
+    );
     this.#telemetries.start(options.telemetry ?? []);
   }
 

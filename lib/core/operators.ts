@@ -1,9 +1,20 @@
-import type { Alarms } from './util/alarms.js';
 import { ask } from './store/ask.js';
-import type { LocalQueues } from './acquiring/local-queues.js';
+import {
+  type Contention,
+  CONTENTION_OPTIONS,
+  CONTENTION_SETTINGS,
+  type ContentionOptions,
+  type ContentionSettings,
+} from './contention/contention.js';
+import { ContentionProfile } from './contention/contention-profile.js';
+import type { BlockedTime } from './events/telemetry.js';
+import { type ExplainOptions, Explainer } from './explain/explainer.js';
+import type { LockExplanation } from './explain/explanation.js';
+import type { LeaseDeps } from './lease/lease-deps.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import { readLabel } from './api/label.js';
-import type { LockState, LockStore } from './store/lock-store.js';
+import { fencingTickOf } from './store/fencing-token.js';
+import type { LockState } from './store/lock-store.js';
 import { count, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
 
@@ -46,18 +57,26 @@ export const FORCE_RELEASE_OPTIONS = new OptionTable({
 
 /** What an operator can see and do: the locks of all processes. */
 export class OperatorsView {
+  readonly #profile: ContentionProfile;
+  readonly #explainer: Explainer;
+
   constructor(
-    private readonly store: LockStore,
-    private readonly localQueues: LocalQueues,
-    private readonly alarms: Alarms,
-    private readonly attemptTimeoutMs: number,
-  ) {}
+    private readonly deps: LeaseDeps,
+    { fromStart = false, callSiteEvery = CONTENTION_SETTINGS.defaults.callSiteEvery }: ContentionSettings = {},
+  ) {
+    const { observers, clock, store } = deps;
+    const ownLease = (resource: string, token: number) => this.#ownLease(resource, token);
+    this.#profile = new ContentionProfile({ observers, clock, instanceId: store.instanceId, ownLease, callSiteEvery });
+    this.#explainer = new Explainer(deps, (resource) => this.inspect(resource));
+    if (fromStart) this.#profile.start();
+  }
 
   async inspect(resource: string): Promise<LockState> {
     const name = checkResource(resource, 'inspect');
-    const state = await this.#ask(() => this.store.inspect(name), 'inspect', name);
-    const { instanceId } = this.store;
-    const first = this.localQueues.firstWaiting(name);
+    const { store, localQueues } = this.deps;
+    const state = await this.#ask(() => store.inspect(name), 'inspect', name);
+    const { instanceId } = store;
+    const first = localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
     // The calls behind a holder of this process join the queue in Redis when it releases.
     const { label } = readLabel(first.label);
@@ -70,7 +89,7 @@ export class OperatorsView {
     LIST_OPTIONS.check('list', options);
     const { prefix = LIST_OPTIONS.defaults.prefix, limit = LIST_OPTIONS.defaults.limit } = options;
     const giveUp = new AbortController();
-    const listing = this.#ask(() => this.store.list(prefix, limit, giveUp.signal), 'list', prefix);
+    const listing = this.#ask(() => this.deps.store.list(prefix, limit, giveUp.signal), 'list', prefix);
     // No caller waits for the rest.
     const resources = await listing.finally(() => giveUp.abort());
     const looks = await Promise.allSettled(resources.sort().map((resource) => this.inspect(resource)));
@@ -93,15 +112,42 @@ export class OperatorsView {
     }
     // Before the command: if this process holds the lease, its next local lease would get a smaller token than the next
     // holder in Redis.
-    this.localQueues.doubt(name);
-    return this.#ask(() => this.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
+    this.deps.localQueues.doubt(name);
+    return this.#ask(() => this.deps.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
   }
 
   resize(resource: string, permits: number): Promise<boolean> {
-    return this.#ask(() => this.store.resize(resource, permits), 'resize', resource);
+    return this.#ask(() => this.deps.store.resize(resource, permits), 'resize', resource);
+  }
+
+  explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
+    return this.#explainer.explain(resource, options);
+  }
+
+  /** @throws InvalidLockOptionsError */
+  contention(options: ContentionOptions = {}): Contention {
+    CONTENTION_OPTIONS.check('contention', options);
+    const { top = CONTENTION_OPTIONS.defaults.top, reset = CONTENTION_OPTIONS.defaults.reset } = options;
+    return this.#profile.read(top, reset);
+  }
+
+  /** For metrics, see {@link ContentionProfile.onBlocked}. */
+  onBlocked(listener: (blocked: BlockedTime) => void): () => void {
+    return this.#profile.onBlocked(listener);
+  }
+
+  #ownLease(resource: string, fencingToken: number): { fencingToken: number; group: string } | undefined {
+    const { localQueues, watchdog, observers } = this.deps;
+    const tick = fencingTickOf(fencingToken);
+    const holder =
+      localQueues.holderOf(resource, fencingToken) ??
+      // A lease that was polled for is in no queue.
+      watchdog.holdersOf(resource).find((each) => fencingTickOf(each.fencingToken) === tick);
+    return holder && { fencingToken: holder.fencingToken, group: observers.groups.of(resource, holder.options.group) };
   }
 
   #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
-    return ask(this.alarms, send, this.attemptTimeoutMs, operation, resource);
+    const { alarms, defaults } = this.deps;
+    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource);
   }
 }

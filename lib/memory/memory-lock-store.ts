@@ -1,6 +1,6 @@
 import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
-import { MemoryServer, readState } from './memory-server.js';
+import { keptId, MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
@@ -85,8 +85,7 @@ export class MemoryLockStore implements LockStore {
   async retain(owner: LockOwner, { minHoldMs = Infinity, leftMs }: Retention): Promise<boolean> {
     const server = this.connected();
     const { resource } = owner;
-    // No process makes such an id, so no command changes what it holds.
-    const kept = `${owner.id}~`;
+    const kept = keptId(owner.id);
     const isKept = this.#held({ ...owner, id: kept }) !== undefined;
     const held = this.#held(owner);
     if (isKept || !held) return this.#release(owner) || isKept; // where it is kept, the command was sent again

@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import { fencingTickAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
+import { fencingTickAt, mintedAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { readLabel } from '../core/api/label.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryQueues } from './memory-queues.js';
@@ -260,24 +260,37 @@ class MemoryLocks {
   }
 }
 
+/** The id under which goes on what an owner has released, and what stays taken. No process makes such an id. */
+export function keptId(owner: string): string {
+  return `${owner}~`;
+}
+
+function isKept(owner: string): boolean {
+  return owner.endsWith('~');
+}
+
 /** The state of one resource, without the secrets of its holders and waiters. */
-export function readState({ locks, queues }: MemoryServer, resource: string): LockState {
+export function readState({ locks, queues, clock }: MemoryServer, resource: string): LockState {
   const lock = locks.get(resource);
-  const waiters = queues.alive(resource).map(({ owner, mode, permits, label: text }): LockWaiter => {
+  const waiters = queues.alive(resource).map(({ owner, mode, permits, expiresAt, label: text }): LockWaiter => {
     const { label } = readLabel(text);
     const instanceId = instanceOf(owner);
-    return { instanceId, mode, ...(permits && { permits: permits.count }), ...(label && { label }) };
+    const placeMs = Math.max(0, Math.round(expiresAt - clock.now()));
+    return { instanceId, mode, ...(permits && { permits: permits.count }), ...(label && { label }), placeMs };
   });
   if (!lock) return { resource, mode: null, holders: [], ttlMs: 0, waiters };
   const { mode, lastEndMs: ttlMs, total, available } = lock;
-  const state = { resource, mode, holders: readHolders(lock), ttlMs, waiters };
+  const state = { resource, mode, holders: readHolders(lock, clock.wallNow()), ttlMs, waiters };
   return mode === 'semaphore' ? { ...state, permits: { total, available } } : state;
 }
 
-function readHolders(lock: MemoryLock): LockHolder[] {
+function readHolders(lock: MemoryLock, wallNow: number): LockHolder[] {
   return lock.members().map(({ owner, fencingToken, depth, permits, label }) => {
     const ttlMs = lock.ttlMs(owner);
-    const holder = { instanceId: instanceOf(owner), fencingToken, ttlMs, depth, ...readLabel(label) };
+    const heldMs = Math.max(0, Math.ceil(wallNow - mintedAt(fencingToken)));
+    const kept = isKept(owner) && { isKept: true as const };
+    const instanceId = instanceOf(owner);
+    const holder = { instanceId, fencingToken, ttlMs, depth, heldMs, ...kept, ...readLabel(label) };
     return lock.mode === 'semaphore' ? { ...holder, permits } : holder;
   });
 }

@@ -8,6 +8,9 @@ import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } f
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { HealthOptions, LockHealth } from '../core/health/lock-health.js';
+import type { Contention, ContentionOptions } from '../core/contention/contention.js';
+import type { ExplainOptions } from '../core/explain/explainer.js';
+import type { LockExplanation } from '../core/explain/explanation.js';
 import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
 import type { Semaphore } from '../core/semaphore/semaphore.js';
 import type { SemaphoreOptions } from '../core/semaphore/semaphore-options.js';
@@ -203,6 +206,27 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   health(options?: HealthOptions): Promise<LockHealth> {
     return this.#client.health(options);
+  }
+
+  /**
+   * Says in sentences why a resource is not to be had, from one look at Redis: which process holds it, since when, when
+   * it was last renewed, who waits, and the likely cause. It is meant for people; `cause` is for programs.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws InvalidLockOptionsError when an option or the name is invalid
+   */
+  explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
+    return this.#client.operators.explain(resource, options);
+  }
+
+  /**
+   * Returns for which groups the calls of this process have waited, and how long each group waits and holds. Sends
+   * nothing. The first call begins to count, unless the module was told to (`contention: { fromStart: true }`).
+   *
+   * @throws InvalidLockOptionsError when an option is invalid
+   */
+  contention(options?: ContentionOptions): Contention {
+    return this.#client.operators.contention(options);
   }
 
   /**

@@ -26,6 +26,8 @@ import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
+import { CONTENTION_OPTIONS, CONTENTION_SETTINGS } from '../../lib/core/contention/contention.js';
+import { EXPLAIN_OPTIONS } from '../../lib/core/explain/explainer.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
 import {
   checkPermitOptions,
@@ -83,6 +85,8 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['HealthOptions', HEALTH_OPTIONS],
   ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
+  ['ExplainOptions', EXPLAIN_OPTIONS],
+  ['ContentionOptions', CONTENTION_OPTIONS],
   [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
   [SEMAPHORE, SEMAPHORE_DECORATOR_OPTIONS],
   ['LeaderOnlyOptions', LEADER_ONLY_OPTIONS],
@@ -186,6 +190,8 @@ describe('the options of the reference', () => {
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
+    ExplainOptions: (option, value) => locks.explain('x', { [option]: value }),
+    ContentionOptions: (option, value) => locks.contention({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
@@ -224,6 +230,7 @@ describe('the options of the reference', () => {
 
 /** Beside others with which its whole range is allowed. */
 function moduleOption(option: string, value: unknown): object {
+  if (option.startsWith('contention.')) return { contention: { [option.slice('contention.'.length)]: value } };
   if (option === 'shutdown.drainMs') return { shutdown: { drainMs: value } };
   if (option === 'restartQuarantineMs') return { leaseMs: 50, restartQuarantineMs: value };
   const [, name] = option.split('durability.');
@@ -233,7 +240,11 @@ function moduleOption(option: string, value: unknown): object {
 
 /** Those of a group have its name before them, as in the reference. */
 function moduleDefaults(): Record<string, unknown> {
-  const groups = { 'shutdown.': SHUTDOWN_OPTIONS.defaults, 'durability.': DURABILITY_OPTIONS.defaults };
+  const groups = {
+    'shutdown.': SHUTDOWN_OPTIONS.defaults,
+    'durability.': DURABILITY_OPTIONS.defaults,
+    'contention.': CONTENTION_SETTINGS.defaults,
+  };
   const grouped = Object.entries(groups).flatMap(([group, defaults]) =>
     Object.entries(defaults).map(([name, value]): [string, unknown] => [group + name, value]),
   );

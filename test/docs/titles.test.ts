@@ -12,6 +12,7 @@ const WORDS: Record<string, string> = {
   metrics: 'docs/operations/observability.md',
   alerts: 'docs/operations/observability.md',
   dashboard: 'docs/operations/observability.md',
+  contention: 'docs/operations/contention.md',
   trace: 'docs/operations/diagnostics-channels.md',
   diagnostics_channel: 'docs/operations/diagnostics-channels.md',
   warnings: 'docs/operations/logs.md',

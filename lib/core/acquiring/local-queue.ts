@@ -19,7 +19,7 @@ import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/owner-id.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
-import { StoreLease } from '../holding/store-lease.js';
+import { type Holder, StoreLease } from '../holding/store-lease.js';
 
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
@@ -66,6 +66,11 @@ export class LocalQueue implements WaiterListener {
   /** The first call that waits for its turn, here or in the queue of the store. */
   get firstWaiting(): PendingCall | undefined {
     return this.#waiter?.call ?? this.#waiting.first;
+  }
+
+  /** What holds the lease with this token in this process, or with one that counts up from it. */
+  holderOf(fencingToken: number): Holder | undefined {
+    return this.#storeLeases.holderOf(fencingToken);
   }
 
   /** Whether the hold stands on a store lease that this queue was granted. */
@@ -223,6 +228,8 @@ export class LocalQueue implements WaiterListener {
     const { call } = this.#waiter!;
     if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.#calls());
     this.#tellOfWait(call, now);
+    const { observers } = this.deps;
+    if (observers.onAnswer !== undefined) observers.onAnswer(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
   }
 

@@ -8,6 +8,7 @@ import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-
 import { Polling } from './polling.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
+import type { Holder } from '../holding/store-lease.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
@@ -97,6 +98,18 @@ export class LocalQueues implements GrantListener {
   /** The options of the first call of this process that waits for the resource. */
   firstWaiting(resource: string): ResolvedLockOptions | undefined {
     return this.#queues.get(resource)?.firstWaiting?.options;
+  }
+
+  /** How many calls of this process wait for the resource, and since when the first of them. */
+  waitingFor(resource: string): { readonly calls: number; readonly since: number } | undefined {
+    const queue = this.#queues.get(resource);
+    const first = queue?.firstWaiting;
+    return first && { calls: queue!.size, since: first.startedAt };
+  }
+
+  /** What holds the lease with this token in this process, or with one that counts up from it, unless it was polled for. */
+  holderOf(resource: string, fencingToken: number): Holder | undefined {
+    return this.#queues.get(resource)?.holderOf(fencingToken);
   }
 
   /** The lock may be about to end in the store. */

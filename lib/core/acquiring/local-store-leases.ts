@@ -1,5 +1,6 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { StoreLease } from '../holding/store-lease.js';
+import type { Holder, StoreLease } from '../holding/store-lease.js';
+import { fencingTickOf } from '../store/fencing-token.js';
 import type { LockOwner } from '../store/lock-store.js';
 
 const NONE: readonly StoreLease[] = [];
@@ -33,6 +34,14 @@ export class LocalStoreLeases {
 
   has(storeLease: StoreLease): boolean {
     return this.#storeLeases.includes(storeLease);
+  }
+
+  /** What holds the lease with this token, or with one that counts up from it. */
+  holderOf(fencingToken: number): Holder | undefined {
+    const tick = fencingTickOf(fencingToken);
+    const holders = this.#storeLeases.flatMap((storeLease) => storeLease.holders);
+    const meant = holders.filter((holder) => fencingTickOf(holder.fencingToken) === tick);
+    return meant.find((holder) => holder.fencingToken === fencingToken) ?? meant[0];
   }
 
   holds(owner: LockOwner): boolean {

@@ -107,6 +107,7 @@ export class Polling {
       if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options, (now) => log.holders(now));
       this.#tellOfWait(poller);
       this.#waiting.add(poller);
+      this.deps.observers.onAnswer?.(owner.resource, log.holders());
       const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
       this.#waiting.delete(poller);
       if (why === 'aborted') throw aborted(resource, closing, options.signal);

@@ -1,5 +1,7 @@
 import { inRootContext } from '../util/async-contexts.js';
 import type { LockMode } from '../api/lock-mode.js';
+import type { SeenHolders } from '../api/seen-holders.js';
+import type { Origin } from '../util/call-site.js';
 import type { LockEvent, LockEventOf, LockEventType } from './events.js';
 import { Groups } from './groups.js';
 
@@ -22,6 +24,10 @@ export class LockObservers {
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
   /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
+  /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
+  onAnswer: ((resource: string, seen: SeenHolders) => void) | undefined;
+  /** Set while it is to be known where the call came from whose wait the last event has ended. */
+  onOrigin: ((origin: Origin) => void) | undefined;
 
   constructor(
     observers: Iterable<LockObserver> = [],

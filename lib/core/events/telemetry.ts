@@ -44,6 +44,25 @@ export interface LockTelemetrySource {
   trace(tracer: LockTracer): () => void;
   /** What the lock service holds and waits for at this moment. */
   stats(): LockStats;
+  /**
+   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for. What
+   * the calls say adds up to the whole wait. From the first listener on, waits are followed, which costs something.
+   *
+   * @returns a function that removes the listener
+   */
+  onBlocked(listener: (blocked: BlockedTime) => void): () => void;
+}
+
+/** A part of a wait that has ended. */
+export interface BlockedTime {
+  /** The group of the call that waited. */
+  readonly group: string;
+  /**
+   * The group of the holder that it waited for: one of 200, or `_other`. `_unknown` where the lease of a holder in another
+   * process has no label.
+   */
+  readonly holderGroup: string;
+  readonly waitedMs: number;
 }
 
 /** Follows lock services, for metrics or traces. What it throws never breaks a lock: the first error is logged. */
@@ -69,7 +88,7 @@ export class Telemetries {
   constructor(
     private readonly observers: LockObservers,
     private readonly followed: Followed,
-    private readonly stats: () => LockStats,
+    private readonly parts: Pick<LockTelemetrySource, 'stats' | 'onBlocked'>,
     private readonly warn: (line: string) => void,
   ) {}
 
@@ -79,7 +98,8 @@ export class Telemetries {
       observe: (observer, types) => this.observers.add(this.#guarded(observer), types),
       onRegistered: (listener) => this.observers.groups.onRegistered(this.#guarded(listener)),
       trace: (tracer) => this.followed.add(tracer, (error) => this.#failed(error)),
-      stats: () => this.stats(),
+      stats: () => this.parts.stats(),
+      onBlocked: (listener) => this.parts.onBlocked(this.#guarded(listener)),
     };
     for (const telemetry of telemetries) {
       const start = this.#guarded((each: LockTelemetry) => {

@@ -61,6 +61,11 @@ export class Watchdog {
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
+  /** What holds a resource in this process. Looks at every lease. */
+  holdersOf(resource: string): Holder[] {
+    return [...this.#queue, ...this.#late].filter(({ storeLease }) => storeLease.owner.resource === resource);
+  }
+
   /**
    * The longest time that this process stood still since then, as the lateness of the timer shows. It may have been
    * longer: the timer cannot tell what passed before it was due.

@@ -50,20 +50,30 @@ export class LeaseFactory {
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease> {
     if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
-    return this.#observed(names, options, this.#acquireAll(names, options, origin));
+    return this.#observed(names, options, this.#acquireAll(names, options, origin), origin);
   }
 
   /** @throws LockError like {@link acquire} */
   acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
-    return this.#observed(resource, options, this.#traced(resource, options, origin));
+    return this.#observed(resource, options, this.#traced(resource, options, origin), origin);
   }
 
-  #observed<T>(asked: string | readonly string[], options: ResolvedLockOptions, lease: Promise<T>): Promise<T> {
-    lease.catch((error: unknown) => this.#tellOfFailure(asked, options, error));
+  #observed<T>(
+    asked: string | readonly string[],
+    options: ResolvedLockOptions,
+    lease: Promise<T>,
+    origin: Origin | undefined,
+  ): Promise<T> {
+    lease.catch((error: unknown) => this.#tellOfFailure(asked, options, error, origin));
     return lease;
   }
 
-  #tellOfFailure(asked: string | readonly string[], options: ResolvedLockOptions, error: unknown): void {
+  #tellOfFailure(
+    asked: string | readonly string[],
+    options: ResolvedLockOptions,
+    error: unknown,
+    origin: Origin | undefined,
+  ): void {
     const { observers, clock } = this.deps;
     if (!(error instanceof LockError) || !observers.wants('notAcquired')) return;
     const resources = typeof asked === 'string' ? [asked] : asked;
@@ -72,6 +82,7 @@ export class LeaseFactory {
     const call = observers.describeCall(resource, options);
     const waitedMs = clock.now() - since;
     observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error });
+    if (origin && observers.onOrigin) observers.onOrigin(origin);
   }
 
   #traced(resource: string, given: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
@@ -89,7 +100,7 @@ export class LeaseFactory {
     origin?: Origin,
     outside?: AsyncContext,
   ): Promise<SingleLease> {
-    const { context, leaks } = this.deps;
+    const { context } = this.deps;
     if (options.permits) this.#checkOwnPermits(resource, options.permits);
     const held = options.permits ? undefined : context.hold(resource);
     const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
@@ -104,8 +115,15 @@ export class LeaseFactory {
     return this.deps.localQueues.acquire<SingleLease>(resource, options, (grant) => {
       if (also) return caller.runInAsyncScope(() => this.holdBoth(grant, options, also, { caller, origin }));
       const lease = this.hold(grant, options, caller);
-      return origin ? leaks.track(lease, origin) : lease;
+      return origin ? this.#tracked(lease, origin) : lease;
     });
+  }
+
+  /** Remembers where a lease was acquired, as long as the user may forget to release it. */
+  #tracked(lease: SingleLease, origin: Origin): SingleLease {
+    const { leaks, observers } = this.deps;
+    if (observers.onOrigin !== undefined) observers.onOrigin(origin);
+    return leaks.track(lease, origin);
   }
 
   /**
@@ -120,7 +138,7 @@ export class LeaseFactory {
     also: AlsoLock,
     how: HowToHoldBoth = {},
   ): Promise<SingleLease> {
-    const { clock, leaks } = this.deps;
+    const { clock } = this.deps;
     const { caller, origin, startedAt = clock.now() - grant.waitedMs } = how;
     const waiting = beginWait(grant, options, this.deps, caller);
     let foreign: ForeignHold | undefined;
@@ -137,7 +155,7 @@ export class LeaseFactory {
     const grantedAt = clock.now();
     const both = { ...grant, waitedMs: grantedAt - startedAt, grantedAt };
     const lease = this.hold(both, options, caller, foreign);
-    return origin ? leaks.track(lease, origin) : lease;
+    return origin ? this.#tracked(lease, origin) : lease;
   }
 
   /**

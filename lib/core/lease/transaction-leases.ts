@@ -43,6 +43,14 @@ export class TransactionLeases {
   }
 }
 
+/** The holds that a transaction keeps, whose work has ended. */
+const keptHolds = new WeakSet<Hold>();
+
+/** Whether the work under the hold has ended, and a database transaction keeps the lock until it ends itself. */
+export function isKeptByTransaction(hold: Hold): boolean {
+  return keptHolds.has(hold);
+}
+
 /** One transaction: the leases that are released when it ends. */
 export class OpenTransaction {
   /** By resource. A lock has one lease here, a semaphore may have several. */
@@ -166,6 +174,7 @@ export class OpenTransaction {
     if (also) checkHasForeign(kept[at]!.hold, also);
     const [lease] = kept.splice(at, 1);
     if (kept.length === 0) this.#kept.delete(name);
+    keptHolds.delete(lease!.hold);
     lease!.hold.storeLease.raiseMinHold(options.minHoldMs);
     if (this.traces.wantsAcquires) {
       void this.traces.acquire(name, options, 'transaction', () => Promise.resolve(lease!));
@@ -174,6 +183,7 @@ export class OpenTransaction {
   }
 
   #put(lease: SingleLease): void {
+    keptHolds.add(lease.hold);
     const kept = this.#kept.get(lease.resource);
     if (kept) kept.push(lease);
     else this.#kept.set(lease.resource, [lease]);

@@ -114,6 +114,13 @@ export interface LockHolder {
   readonly label?: LockLabel;
   /** The lease was handed on inside that process, to a call that has not named itself yet. */
   readonly isHandedOn?: true;
+  /**
+   * For how long that process has held it since Redis granted it, in milliseconds, by the clock of Redis. An adopted
+   * lease counts on. Not set where the store does not tell.
+   */
+  readonly heldMs?: number;
+  /** Set where it was released, and stays taken until its `minHoldMs` is over. */
+  readonly isKept?: true;
 }
 
 /** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */
@@ -124,6 +131,11 @@ export interface LockWaiter {
   readonly permits?: number;
   /** What the waiting call says of itself (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
+  /**
+   * What is left of its place in the queue unless it asks again, in milliseconds. A living waiter asks every second at
+   * least, and its place then lasts as long as the lease it asks for. Not set for calls that wait in this process only.
+   */
+  readonly placeMs?: number;
 }
 
 /** The state of one resource in Redis at one moment. */

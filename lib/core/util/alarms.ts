@@ -20,6 +20,11 @@ export class DueQueue<T extends Due> {
     return this.#heap[0];
   }
 
+  /** All entries, in no order. */
+  [Symbol.iterator](): IterableIterator<T> {
+    return this.#heap.values();
+  }
+
   /** Adds the entry, or moves it to the place of its new `dueAt`. */
   put(entry: T): void {
     if (entry.heapIndex === -1) {

@@ -10,6 +10,14 @@ export function quote(text: string, longest = 80): string {
   return escapeUnsafe(JSON.stringify(cut));
 }
 
+/** What instance ids, groups and most names are made of. */
+const PLAIN = /^[\w.:@-]{1,100}$/;
+
+/** For a message: a name as it is where that is safe, otherwise as a {@link quote}. */
+export function plainOrQuoted(name: string): string {
+  return PLAIN.test(name) ? name : quote(name);
+}
+
 /** Names a list for a message or a log: the first few of it, each once, and how many more there are. */
 export function quoteSome(texts: readonly string[], most = 5): string {
   const distinct = [...new Set(texts)];

@@ -50,11 +50,21 @@ export async function createLockService(
 ): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs, transactions } = options;
   const stores = await createStores(options, new StartLog(name));
-  const { group, telemetry } = options;
+  const { group, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { store } = stores;
-  const client = new LockClient({ store, defaults, onLeak, transactions, service: name, group, telemetry, warn });
+  const client = new LockClient({
+    store,
+    defaults,
+    onLeak,
+    transactions,
+    service: name,
+    group,
+    telemetry,
+    contention,
+    warn,
+  });
   new LockEventLog(name).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);

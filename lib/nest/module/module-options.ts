@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { CONTENTION_SETTINGS, type ContentionSettings } from '../../core/contention/contention.js';
 import type { GroupFunction } from '../../core/events/groups.js';
 import type { LockObserver } from '../../core/events/observers.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
@@ -123,6 +124,12 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * @see docs/operations/monitoring.md
    */
   telemetry?: LockTelemetry | readonly LockTelemetry[];
+  /**
+   * How `locks.contention()` counts.
+   *
+   * @see docs/operations/contention.md
+   */
+  contention?: ContentionSettings;
   /** What happens when the application shuts down. */
   shutdown?: {
     /**
@@ -184,6 +191,7 @@ export interface ResolvedModuleOptions {
   readonly transactions: TransactionHooks | undefined;
   readonly group: GroupFunction | undefined;
   readonly telemetry: readonly LockTelemetry[];
+  readonly contention: ContentionSettings | undefined;
   readonly drainMs: number;
 }
 
@@ -212,6 +220,9 @@ export const MODULE_OPTIONS = new OptionTable({
   transactions: checked<TransactionHooks>(checkTransactions),
   group: checked<GroupFunction>(checkFunction),
   telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
+  contention: checked<ContentionSettings>((option, value) =>
+    CONTENTION_SETTINGS.check(option, value as object, `${option}.`),
+  ),
   shutdown: checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
     SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
   ),
@@ -316,6 +327,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     transactions: options.transactions,
     group: options.group,
     telemetry: [options.telemetry ?? []].flat(),
+    contention: options.contention,
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),
   };
 }

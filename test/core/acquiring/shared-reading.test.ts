@@ -20,7 +20,7 @@ describe('readers of one process', () => {
 
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
   const read = (options: LockOptions = {}) => a.locks.acquire('stock', { ...READ, ...options });
-  const size = ({ locks }: Instance) => locks['operators']['localQueues'].size;
+  const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
 
   async function expectNothingLeft(): Promise<void> {
     await world.clock.advance(60_000);

@@ -20,7 +20,7 @@ describe('a writer that becomes a reader', () => {
   });
 
   const mode = async () => (await b.locks.inspect('stock')).mode;
-  const size = ({ locks }: Instance) => locks['operators']['localQueues'].size;
+  const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
 
   async function expectNothingLeft(): Promise<void> {
     await world.clock.advance(60_000);

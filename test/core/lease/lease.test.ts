@@ -271,9 +271,9 @@ describe('a lease', () => {
       expect(await b.locks.inspect('stock')).toEqual({
         resource: 'stock',
         mode: 'exclusive',
-        holders: [{ instanceId: 'a', fencingToken: lease.fencingToken, ttlMs: 30_000, depth: 1 }],
+        holders: [{ instanceId: 'a', fencingToken: lease.fencingToken, ttlMs: 30_000, depth: 1, heldMs: 0 }],
         ttlMs: 30_000,
-        waiters: [{ instanceId: 'b', mode: 'exclusive' }],
+        waiters: [{ instanceId: 'b', mode: 'exclusive', placeMs: 30_000 }],
       });
     });
 

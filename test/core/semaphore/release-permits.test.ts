@@ -33,7 +33,7 @@ describe('releasePermits', () => {
 
   async function expectNothingLeft(): Promise<void> {
     await world.clock.advance(60_000);
-    const sizes = [a, b].map(({ locks }) => locks['operators']['localQueues'].size);
+    const sizes = [a, b].map(({ locks }) => locks['operators']['deps'].localQueues.size);
     expect([world.server.isEmpty, world.clock.timers, ...sizes]).toEqual([true, 0, 0, 0]);
   }
 

@@ -21,7 +21,7 @@ describe('a semaphore', () => {
   const acquire = (instance: Instance, options: PermitOptions = {}) =>
     track(semaphore(instance).acquire({ waitMs: Infinity, ...options }));
   const states = (calls: Tracked<Lease>[]) => calls.map(({ state }) => state);
-  const size = ({ locks }: Instance) => locks['operators']['localQueues'].size;
+  const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
 
   async function expectNothingLeft(): Promise<void> {
     await world.clock.advance(60_000);

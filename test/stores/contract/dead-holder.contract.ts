@@ -1,6 +1,7 @@
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { type Peer, QueueWorld } from '../subjects/queue-world.js';
 import { newOwner, enqueue, LONG_MS, PATIENT, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 /**
  * What every lock store keeps to where the lease of a dead holder has ended while others wait: no message says so, and
@@ -24,7 +25,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
   it('shows a free resource, and those who wait', async () => {
     await world.waiting(a);
     await world.leaseEnds(dead);
-    const state = await b.store.inspect('stock');
+    const state = untimed(await b.store.inspect('stock'));
     const waiters = [{ instanceId: 'a', mode: 'exclusive' }];
     expect(state).toEqual({ resource: 'stock', mode: null, holders: [], ttlMs: 0, waiters });
   });
@@ -103,7 +104,7 @@ export function describeDeadHolder(createSubject: () => Promise<Subject>): void 
     await subject.kill('a');
     await world.leaseEnds(dead);
     const token = await take(b.store, newOwner(b.store, 'stock'));
-    const { holders, waiters } = await b.store.inspect('stock');
+    const { holders, waiters } = untimed(await b.store.inspect('stock'));
     expect(holders).toMatchObject([{ instanceId: 'b', fencingToken: token }]);
     expect(waiters).toEqual([]);
   });

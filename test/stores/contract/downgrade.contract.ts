@@ -14,6 +14,7 @@ import {
   take,
   WRITE,
 } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 /** What every lock store keeps to: a writer that becomes a reader. */
 export function describeDowngrade(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
@@ -35,7 +36,7 @@ export function describeDowngrade(createSubject: () => Promise<Subject>, feature
     expect(await holder.downgrade(writer, LONG_MS)).toBe(true);
     await world.granted(a, ...readers);
     await world.nobodyElseIsGranted();
-    const state = await holder.inspect('stock');
+    const state = untimed(await holder.inspect('stock'));
     expect(state).toMatchObject({ mode: 'read', waiters: [{ instanceId: 'b' }, { instanceId: 'a' }] });
     expect(state.holders).toHaveLength(3);
     expect(state.holders[0]).toEqual({
@@ -69,9 +70,9 @@ export function describeDowngrade(createSubject: () => Promise<Subject>, feature
     const writer = await world.holding(world.holder, WRITE);
     expect(await holder.downgrade(writer, SHORT_MS)).toBe(true);
     expect((await holder.inspect('stock')).ttlMs).toBeGreaterThan(LONG_MS / 2);
-    const { holders } = await holder.inspect('stock');
+    const { holders } = untimed(await holder.inspect('stock'));
     expect(await holder.downgrade(writer, 2 * LONG_MS)).toBe(true);
-    const state = await holder.inspect('stock');
+    const state = untimed(await holder.inspect('stock'));
     expect(state.ttlMs).toBeGreaterThan(LONG_MS);
     expect(state.holders).toEqual([{ ...holders[0], ttlMs: expect.any(Number) }]);
     expect(await holder.downgrade(writer, SHORT_MS)).toBe(true);

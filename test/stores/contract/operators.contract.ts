@@ -14,6 +14,7 @@ import {
   take,
   WRITE,
 } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 /** What every lock store keeps to: what an operator sees, and what he may do. */
 export function describeOperators(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
@@ -63,7 +64,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
       const waiters = [await world.queued(a, READ), await world.queued(b, WRITE), await world.queued(a, REENTRANT)];
       await world.queued(b, READ, { leaseMs: SHORT_MS });
       await world.expire();
-      const state = await a.store.inspect('stock');
+      const state = untimed(await a.store.inspect('stock'));
       expect(state.waiters).toEqual([
         { instanceId: 'a', mode: 'read' },
         { instanceId: 'b', mode: 'write' },
@@ -79,7 +80,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
         await world.holding(world.holder, permits(2, 3));
         await world.queued(a, permits(3, 3));
         await world.queued(b, permits(1, 3));
-        const state = await holder.inspect('stock');
+        const state = untimed(await holder.inspect('stock'));
         expect(state.waiters).toEqual([
           { instanceId: 'a', mode: 'semaphore', permits: 3 },
           { instanceId: 'b', mode: 'semaphore', permits: 1 },
@@ -93,7 +94,7 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
       await b.store.renew(readers[0]!, 3 * LONG_MS);
       await take(a.store, readers[1]!, 2 * LONG_MS);
       expect(await world.holders()).toEqual(['b', 'a', 'b']);
-      const { holders, ttlMs } = await holder.inspect('stock');
+      const { holders, ttlMs } = untimed(await holder.inspect('stock'));
       expect(ttlMs).toBe(Math.max(...holders.map((one) => one.ttlMs)));
     });
 

@@ -13,6 +13,7 @@ import {
   take,
   WRITE,
 } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 /** What every lock store keeps to: readers share, and nobody else does. */
 export function describeReadWrite(createSubject: () => Promise<Subject>, features = EVERYTHING): void {
@@ -30,7 +31,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, feature
       const [first, second] = [newOwner(a.store, 'stock', 'read'), newOwner(b.store, 'stock', 'read')];
       const tokens = [await take(a.store, first, 3 * LONG_MS), await take(b.store, second, LONG_MS)];
       expect(tokens[1]).toBeGreaterThan(tokens[0]!);
-      const { holders, ...state } = await holder.inspect('stock');
+      const { holders, ...state } = untimed(await holder.inspect('stock'));
       const ttlMs = expect.any(Number);
       expect(state).toEqual({ resource: 'stock', mode: 'read', ttlMs, waiters: [] });
       expect(holders).toEqual([
@@ -55,7 +56,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, feature
       for (const leaseMs of [2 * LONG_MS, LONG_MS / 2]) {
         expectSameToken(await take(a.store, first, leaseMs), token, features);
       }
-      const { holders } = await holder.inspect('stock');
+      const { holders } = untimed(await holder.inspect('stock'));
       expect(holders.map(({ instanceId }) => instanceId)).toEqual(['a', 'b']);
       expect(holders[0]!.ttlMs).toBeGreaterThan(LONG_MS);
       expect(holders[1]!.ttlMs).toBeLessThanOrEqual(LONG_MS);
@@ -135,7 +136,7 @@ export function describeReadWrite(createSubject: () => Promise<Subject>, feature
       { instanceId: 'b', mode: 'write' },
       { instanceId: 'a', mode: 'read' },
     ];
-    const { waiters } = await holder.inspect('stock');
+    const { waiters } = untimed(await holder.inspect('stock'));
     expect(waiters).toEqual(oneQueue ? behind : expect.arrayContaining(behind));
     await a.store.release(readers[0]!);
     await a.store.release(readers[2]!);

@@ -16,6 +16,7 @@ import {
   take,
   WRITE,
 } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 const TWO = permits(2, 3);
 
@@ -44,9 +45,9 @@ export function describeRetention(createSubject: () => Promise<Subject>, feature
     it('stays taken: no owner holds it, and the state shows by which instance', async () => {
       const owner = { ...newOwner(a.store, 'stock'), ...wish };
       const fencingToken = await take(a.store, owner);
-      const before = await holder.inspect('stock');
+      const before = untimed(await holder.inspect('stock'));
       expect(await a.store.retain(owner, atLeast(LONG_MS / 2))).toBe(true);
-      const state = await holder.inspect('stock');
+      const state = untimed(await holder.inspect('stock'));
       const [kept] = state.holders;
       expect(state).toEqual({ ...before, ttlMs: expect.any(Number), holders: [{ ...kept, instanceId: 'a' }] });
       expect(kept).toMatchObject({ fencingToken, depth: 1 });
@@ -57,7 +58,7 @@ export function describeRetention(createSubject: () => Promise<Subject>, feature
       expect(await a.store.setDepth(owner, 2, LONG_MS)).toBe(false);
       expect(await a.store.transfer(owner, { to: newOwner(b.store, 'stock').id, leaseMs: LONG_MS })).toBe(null);
       expect(await a.store.release(owner)).toBe(false);
-      expect((await holder.inspect('stock')).holders).toEqual([{ ...kept, ttlMs: expect.any(Number) }]);
+      expect(untimed(await holder.inspect('stock')).holders).toEqual([{ ...kept, ttlMs: expect.any(Number) }]);
     });
 
     it('lasts longer than the lease did, where the minimum does', async () => {
@@ -72,7 +73,7 @@ export function describeRetention(createSubject: () => Promise<Subject>, feature
       await a.store.retain(owner, atLeast(SHORT_MS));
       expect(await ttlMs()).toBeLessThanOrEqual(SHORT_MS);
       await subject.pass(2 * SHORT_MS);
-      expect((await holder.inspect('stock')).holders).toEqual([]);
+      expect(untimed(await holder.inspect('stock')).holders).toEqual([]);
       expect((await asksAgain(next)).status).toBe('granted');
       await a.store.release(next);
       expect(await subject.isEmpty()).toBe(true);
@@ -97,10 +98,10 @@ export function describeRetention(createSubject: () => Promise<Subject>, feature
     it('changes nothing when it is sent again', async () => {
       const owner = await world.holding(a, wish);
       await a.store.retain(owner, atLeast(LONG_MS / 2));
-      const { holders } = await holder.inspect('stock');
+      const { holders } = untimed(await holder.inspect('stock'));
       expect(await a.store.retain(owner, atLeast(LONG_MS))).toBe(true);
       expect(await a.store.retain(owner, { leftMs: LONG_MS })).toBe(true);
-      const [kept] = (await holder.inspect('stock')).holders;
+      const [kept] = untimed(await holder.inspect('stock')).holders;
       expect(kept).toEqual({ ...holders[0], ttlMs: expect.any(Number) });
       expect(kept!.ttlMs).toBeLessThanOrEqual(LONG_MS / 2);
     });
@@ -108,17 +109,17 @@ export function describeRetention(createSubject: () => Promise<Subject>, feature
     it('is nothing where the owner does not hold it; one that waits leaves the queue', async () => {
       await world.holding(a, wish);
       const waiter = await world.queued(b, whole);
-      const { holders } = await holder.inspect('stock');
+      const { holders } = untimed(await holder.inspect('stock'));
       expect(await b.store.retain(waiter, atLeast(LONG_MS))).toBe(false);
       expect(await b.store.retain(newOwner(b.store, 'stock'), atLeast(LONG_MS))).toBe(false);
       expect(await world.queue()).toEqual([]);
-      expect((await holder.inspect('stock')).holders).toEqual([{ ...holders[0], ttlMs: expect.any(Number) }]);
+      expect(untimed(await holder.inspect('stock')).holders).toEqual([{ ...holders[0], ttlMs: expect.any(Number) }]);
     });
 
     it('is ended by an operator', async () => {
       const owner = await world.holding(a, wish);
       await a.store.retain(owner, atLeast(LONG_MS));
-      const { holders } = await holder.inspect('stock');
+      const { holders } = untimed(await holder.inspect('stock'));
       expect(await holder.forceRelease('stock', holders[0]!.fencingToken)).toBe(true);
       expect(await subject.isEmpty()).toBe(true);
     });

@@ -1,6 +1,7 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import { newOwner, LONG_MS, PATIENT, permits, SHORT_MS, type Subject, take } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
@@ -26,7 +27,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     }
     expect((await world.ask(a, ONE)).status).toBe('busy');
     const ttlMs = expect.any(Number);
-    const state = await holder.inspect('stock');
+    const state = untimed(await holder.inspect('stock'));
     expect(state).toEqual({
       resource: 'stock',
       mode: 'semaphore',
@@ -68,7 +69,9 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     expect(await holder.release(owner)).toBe(true);
     await world.granted(a, first);
     await world.nobodyElseIsGranted();
-    expect((await holder.inspect('stock')).waiters).toEqual([{ instanceId: 'b', mode: 'semaphore', permits: 1 }]);
+    expect(untimed(await holder.inspect('stock')).waiters).toEqual([
+      { instanceId: 'b', mode: 'semaphore', permits: 1 },
+    ]);
     expect(await holder.release(owner)).toBe(false);
     await world.nobodyElseIsGranted();
   });
@@ -131,7 +134,7 @@ export function describeSemaphore(createSubject: () => Promise<Subject>): void {
     expect(await b.store.release({ ...newOwner(b.store, 'stock'), ...ONE })).toBe(false);
     expect(await b.store.setDepth(second, 2, LONG_MS)).toBe(false);
     expect(await b.store.renew(second, 2 * LONG_MS)).toBe(true);
-    const { holders } = await holder.inspect('stock');
+    const { holders } = untimed(await holder.inspect('stock'));
     expect(holders[0]!.ttlMs).toBeLessThanOrEqual(LONG_MS);
     expect(holders[1]!.ttlMs).toBeGreaterThan(LONG_MS);
     expect(await a.store.release(first)).toBe(true);

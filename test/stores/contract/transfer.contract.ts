@@ -15,6 +15,7 @@ import {
   take,
   WRITE,
 } from '../subjects/subject.js';
+import { untimed } from '../../support/expect/untimed.js';
 
 const TWO = permits(2, 3);
 
@@ -34,7 +35,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const second = { ...newOwner(b.store, 'stock'), ...wish };
       const token = await take(a.store, first);
       expect(await a.store.transfer(first, { to: second.id, leaseMs: 2 * LONG_MS })).toBe(token);
-      const { mode, holders } = await holder.inspect('stock');
+      const { mode, holders } = untimed(await holder.inspect('stock'));
       expect(mode).toBe(wish.mode);
       const of = { instanceId: 'b', fencingToken: token, ttlMs: expect.any(Number), depth: 1 };
       expect(holders).toEqual([wish.permits ? { ...of, permits: wish.permits.count } : of]);
@@ -59,10 +60,10 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const first = await world.holding(a, wish);
       const { id: to } = newOwner(b.store, 'stock');
       const token = await a.store.transfer(first, { to, leaseMs: 2 * LONG_MS });
-      const { holders } = await holder.inspect('stock');
+      const { holders } = untimed(await holder.inspect('stock'));
       for (const leaseMs of [3 * LONG_MS, SHORT_MS]) {
         expect(await a.store.transfer(first, { to, leaseMs })).toBe(token);
-        const now = (await holder.inspect('stock')).holders;
+        const now = untimed(await holder.inspect('stock')).holders;
         expect(now).toEqual([{ ...holders[0], ttlMs: expect.any(Number) }]);
         expect(now[0]!.ttlMs).toBeGreaterThan(2 * LONG_MS);
       }
@@ -73,7 +74,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const second = { ...newOwner(b.store, 'stock'), ...wish };
       const fencingToken = (await take(a.store, first)) + 7;
       expect(await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, fencingToken })).toBe(fencingToken);
-      expect((await holder.inspect('stock')).holders[0]).toMatchObject({ instanceId: 'b', fencingToken });
+      expect(untimed(await holder.inspect('stock')).holders[0]).toMatchObject({ instanceId: 'b', fencingToken });
       expect(await take(b.store, second)).toBe(fencingToken);
     });
 
@@ -106,7 +107,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     await a.store.setDepth(first, 4, LONG_MS);
     const second = newOwner(b.store, 'stock');
     await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
-    expect((await holder.inspect('stock')).holders[0]?.depth).toBe(1);
+    expect(untimed(await holder.inspect('stock')).holders[0]?.depth).toBe(1);
     expect(await a.store.setDepth(first, 2, LONG_MS)).toBe(false);
     expect(await b.store.setDepth(second, 2, LONG_MS)).toBe(true);
   });
@@ -116,7 +117,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
     const other = await world.holding(world.holder, READ, LONG_MS);
     const { id: to } = newOwner(b.store, 'stock');
     await a.store.transfer(reader, { to, leaseMs: 2 * LONG_MS });
-    const { holders } = await holder.inspect('stock');
+    const { holders } = untimed(await holder.inspect('stock'));
     expect(holders.map(({ instanceId }) => instanceId)).toEqual(['b', 'holder']);
     expect(holders[1]!.ttlMs).toBeLessThanOrEqual(LONG_MS);
     expect(await holder.verify(other)).toBe(true);
@@ -128,7 +129,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       await world.holding(world.holder, permits(1, 3));
       const second = newOwner(b.store, 'stock');
       await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS, share: true });
-      const state = await holder.inspect('stock');
+      const state = untimed(await holder.inspect('stock'));
       expect(state.permits).toEqual({ total: 3, available: 0 });
       expect(state.holders).toMatchObject([{ instanceId: 'b', permits: 2 }, { permits: 1 }]);
       await b.store.release(second);
@@ -143,7 +144,7 @@ export function describeTransfer(createSubject: () => Promise<Subject>, features
       const token = await take(a.store, first);
       const terms = { to: second.id, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
       for (const _sent of ['once', 'again']) expect(await a.store.transfer(first, terms)).toBe(token + 1);
-      expect((await holder.inspect('stock')).holders).toMatchObject([
+      expect(untimed(await holder.inspect('stock')).holders).toMatchObject([
         { instanceId: 'a', fencingToken: token },
         { instanceId: 'b', fencingToken: token + 1 },
       ]);

@@ -26,7 +26,7 @@ describe('transferring a lease to another process', () => {
   });
 
   const holders = async () => (await b.locks.inspect('stock')).holders;
-  const size = ({ locks }: Instance) => locks['operators']['localQueues'].size;
+  const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
 
   it('leaves the resource locked until it is adopted, with the same token', async () => {
     const lease = await a.locks.acquire('stock');

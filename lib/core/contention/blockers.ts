@@ -1,0 +1,178 @@
+import { formatDuration } from '../util/durations.js';
+import { count } from '../util/plurals.js';
+import { plainOrQuoted } from '../util/quoted.js';
+
+/** The group of all that found no room among the others. */
+export const OTHER_GROUP = '_other';
+/** The group of holders whose group is not known, for example because their leases have no label. */
+export const UNKNOWN_GROUP = '_unknown';
+
+/** How many groups are told apart: of those that wait, and of those that hold. */
+const MOST_GROUPS = 200;
+/** How many of the latter may come from labels. Another process writes those, so they must not take the place of ours. */
+const MOST_FOREIGN_GROUPS = 100;
+/** How many processes of unknown groups are told apart. */
+const MOST_INSTANCES = 200;
+/** How many call sites are told apart: of one pair, and of all. */
+const SITES_OF_A_PAIR = 4;
+const MOST_SITES = 400;
+
+/** What a call waits for: a group, or a process where its group is not known. */
+export interface HolderKey {
+  readonly group: string;
+  /** Only with the group `_unknown`, where the process is known. */
+  readonly instanceId?: string | undefined;
+  /** Whether another process has named the group. */
+  readonly isForeign?: boolean;
+}
+
+/** Where calls come from that have waited, of one call in so many. */
+export interface SampledSite {
+  readonly callSite: string;
+  readonly calls: number;
+}
+
+/** One group that has waited for another one. */
+export interface Blocker {
+  /** The group of the calls that waited. */
+  readonly waiter: string;
+  /** The group of the holders they waited for; `_unknown` where it is not known, `_other` for all above 200 groups. */
+  readonly holder: string;
+  /** The process of those holders, where only that is known. */
+  readonly instanceId?: string;
+  /** The time that all these calls have waited for them together, in milliseconds. */
+  readonly waitedMs: number;
+  /** How many calls have waited for them. A call that has waited for two groups counts for both. */
+  readonly calls: number;
+  /** Where some of these calls came from: the sites of `acquire` and `tryAcquire`, of one call in 64. */
+  readonly callSites: readonly SampledSite[];
+  /** For people: `Orders.pay waited 3.2 s in 41 calls for NightlyReport.run`. */
+  readonly text: string;
+}
+
+/** What is known of one pair. */
+export interface BlockedPair {
+  readonly waiter: string;
+  readonly holder: HolderKey;
+  waitedMs: number;
+  calls: number;
+  sites: Map<string, number> | undefined;
+}
+
+/** Who has waited for whom, and for how long. Its size has a bound, whatever names come. */
+export class Blockers {
+  readonly #pairs = new Map<string, Map<string, BlockedPair>>();
+  readonly #waiters = new Set<string>();
+  readonly #holders = new Set<string>();
+  #foreignHolders = 0;
+  readonly #instances = new Set<string>();
+  #sites = 0;
+
+  /**
+   * A call of this group has waited so long for these holders. Needs at least one.
+   *
+   * @param tell called with the group of each, as it is counted
+   * @returns the pair that got most of it
+   */
+  add(
+    waiter: string,
+    waits: readonly (readonly [HolderKey, number])[],
+    tell: (holderGroup: string, waitedMs: number) => void = () => {},
+  ): BlockedPair {
+    const from = this.#waiterGroup(waiter);
+    // Two holders may share a group, mostly `_other`: the call still counts once for it.
+    const counted = new Set<BlockedPair>();
+    let longest: BlockedPair | undefined;
+    let longestMs = -1;
+    for (const [holder, waitedMs] of waits) {
+      const pair = this.#pair(from, holder);
+      pair.waitedMs += waitedMs;
+      counted.add(pair);
+      tell(pair.holder.group, waitedMs);
+      if (waitedMs > longestMs) [longest, longestMs] = [pair, waitedMs];
+    }
+    for (const pair of counted) pair.calls++;
+    return longest!;
+  }
+
+  /** One of the calls of the pair came from there. */
+  addSite(pair: BlockedPair, callSite: string): void {
+    const sites = (pair.sites ??= new Map());
+    const calls = sites.get(callSite);
+    if (calls === undefined && (sites.size >= SITES_OF_A_PAIR || this.#sites >= MOST_SITES)) return;
+    if (calls === undefined) this.#sites++;
+    sites.set(callSite, (calls ?? 0) + 1);
+  }
+
+  /** How many pairs there are. */
+  get size(): number {
+    let size = 0;
+    for (const holders of this.#pairs.values()) size += holders.size;
+    return size;
+  }
+
+  /** The pairs with the longest waits first. */
+  top(most: number): readonly Blocker[] {
+    const all = [...this.#pairs.values()].flatMap((holders) => [...holders.values()]);
+    all.sort((a, b) => b.waitedMs - a.waitedMs);
+    return Object.freeze(all.slice(0, most).map(read));
+  }
+
+  #pair(waiter: string, holder: HolderKey): BlockedPair {
+    const group = this.#holderGroup(holder);
+    const instanceId = group === UNKNOWN_GROUP ? this.#instance(holder.instanceId) : undefined;
+    let holders = this.#pairs.get(waiter);
+    if (holders === undefined) this.#pairs.set(waiter, (holders = new Map()));
+    const key = instanceId === undefined ? `group ${group}` : `instance ${instanceId}`;
+    let pair = holders.get(key);
+    if (pair === undefined) {
+      pair = { waiter, holder: { group, instanceId }, waitedMs: 0, calls: 0, sites: undefined };
+      holders.set(key, pair);
+    }
+    return pair;
+  }
+
+  #waiterGroup(group: string): string {
+    if (this.#waiters.has(group)) return group;
+    if (this.#waiters.size >= MOST_GROUPS) return OTHER_GROUP;
+    this.#waiters.add(group);
+    return group;
+  }
+
+  #holderGroup({ group, isForeign }: HolderKey): string {
+    if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
+    if (this.#holders.size >= MOST_GROUPS || (isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS)) {
+      return OTHER_GROUP;
+    }
+    this.#holders.add(group);
+    if (isForeign) this.#foreignHolders++;
+    return group;
+  }
+
+  #instance(instanceId: string | undefined): string | undefined {
+    if (instanceId === undefined || this.#instances.has(instanceId)) return instanceId;
+    if (this.#instances.size >= MOST_INSTANCES) return undefined;
+    this.#instances.add(instanceId);
+    return instanceId;
+  }
+}
+
+function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker {
+  const { group, instanceId } = holder;
+  const blockedBy = group === UNKNOWN_GROUP ? unknownHolder(instanceId) : plainOrQuoted(group);
+  const callSites = [...(sites ?? [])].map(([callSite, times]) => Object.freeze({ callSite, calls: times }));
+  callSites.sort((a, b) => b.calls - a.calls);
+  return Object.freeze({
+    waiter,
+    holder: group,
+    ...(instanceId !== undefined && { instanceId }),
+    waitedMs: Math.round(waitedMs),
+    calls,
+    callSites: Object.freeze(callSites),
+    text: `${plainOrQuoted(waiter)} waited ${formatDuration(waitedMs)} in ${count(calls, 'call')} for ${blockedBy}`,
+  });
+}
+
+function unknownHolder(instanceId: string | undefined): string {
+  return instanceId === undefined ? 'an unknown holder' : `an unknown holder of ${plainOrQuoted(instanceId)}`;
+}

@@ -1,0 +1,79 @@
+import { flag, integer, type OptionsOf, OptionTable } from '../api/option-table.js';
+import type { Blocker } from './blockers.js';
+import type { Durations } from './duration-histogram.js';
+
+/** The module option `contention`. */
+export type ContentionSettings = {
+  /**
+   * Counts from the start of the application. Without it, the first call of `locks.contention()` begins to count, and
+   * until then it costs nothing.
+   *
+   * @default false
+   */
+  fromStart?: boolean;
+  /**
+   * Of so many calls that have waited, one is shown with the place that called `acquire` or `tryAcquire`. With 0, none
+   * is.
+   *
+   * @allowed 0 to 1000000
+   * @default 64
+   */
+  callSiteEvery?: number;
+};
+
+export const CONTENTION_SETTINGS = new OptionTable({
+  fromStart: flag().default(false),
+  callSiteEvery: integer(0, 1_000_000, 'calls').default(64),
+} satisfies OptionsOf<ContentionSettings>);
+
+/** What `locks.contention()` takes. */
+export interface ContentionOptions {
+  /**
+   * How many groups, and how many pairs of groups, to return at most: those with the longest waits.
+   *
+   * @allowed 1 to 1000
+   * @default 50
+   */
+  top?: number;
+  /**
+   * Begins to count anew after this look.
+   *
+   * @default false
+   */
+  reset?: boolean;
+}
+
+export const CONTENTION_OPTIONS = new OptionTable({
+  top: integer(1, 1_000, 'rows').default(50),
+  reset: flag().default(false),
+} satisfies OptionsOf<ContentionOptions>);
+
+/** How one group of calls of this process waits and holds. */
+export interface GroupContention {
+  /** `Class.method` of a decorated method, or a part of the resource; `_other` for all above 200. */
+  readonly group: string;
+  /** How many of its calls wait at this moment. */
+  readonly waiting: number;
+  /** How many of its calls had to wait, and have ended their wait. The others were granted or refused at once. */
+  readonly waited: number;
+  /** How long all its calls to acquire took, also those that failed. */
+  readonly wait: Durations;
+  /** How long it held its leases that have ended. */
+  readonly hold: Durations;
+}
+
+/** Who waits for whom, of the calls of this process. Frozen, and JSON says all of it. */
+export interface Contention {
+  /** The name of the lock service. */
+  readonly service: string;
+  /** This process. */
+  readonly instanceId: string;
+  /** Since when it counts, by the clock of this machine, as in `Date.toISOString`. */
+  readonly since: string;
+  /** For how long that is, in milliseconds. */
+  readonly forMs: number;
+  /** The groups, those with the longest waits first. */
+  readonly groups: readonly GroupContention[];
+  /** Which group has waited for which, the longest waits first. */
+  readonly blockers: readonly Blocker[];
+}

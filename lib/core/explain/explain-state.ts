@@ -1,0 +1,27 @@
+import type { LockState } from '../store/lock-store.js';
+import { LockExplanation } from './explanation.js';
+import { likelyCause, type Wanted } from './likely-cause.js';
+import type { OwnPart } from './own-part.js';
+import { seenLease } from './seen-lease.js';
+import { describeCause, describeHolding, describeWaiting } from './sentences.js';
+
+/** Explains one look at a resource, with what this process knows of its own part. */
+export function explainState(state: LockState, own: OwnPart, wanted: Wanted = {}): LockExplanation {
+  const leases = state.holders.map((holder) => seenLease(holder, state, own, wanted.leaseMs));
+  const cause = likelyCause(state, leases, own, wanted);
+  const sentences = [
+    ...describeHolding(state, leases),
+    ...describeWaiting(state, leases, own, wanted),
+    ...describeCause(cause, state, leases, wanted),
+  ];
+  return new LockExplanation(state.resource, cause, Object.freeze(sentences), frozen(state));
+}
+
+/** The same, so that no reader changes what another one reads. */
+function frozen(state: LockState): LockState {
+  for (const each of [...state.holders, ...state.waiters]) Object.freeze(each);
+  Object.freeze(state.holders);
+  Object.freeze(state.waiters);
+  if (state.permits) Object.freeze(state.permits);
+  return Object.freeze(state);
+}

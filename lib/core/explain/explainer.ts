@@ -1,0 +1,94 @@
+import { ACQUIRE_MODES, type AcquireMode } from '../api/lock-mode.js';
+import { InvalidLockOptionsError } from '../api/errors.js';
+import { LEASE_LENGTH } from '../api/lock-options.js';
+import { count, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { checkResource } from '../api/resource.js';
+import type { Hold } from '../holding/hold.js';
+import { validUntil } from '../holding/store-lease.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
+import { isKeptByTransaction } from '../lease/transaction-leases.js';
+import type { LockState } from '../store/lock-store.js';
+import { explainState } from './explain-state.js';
+import type { LockExplanation } from './explanation.js';
+import type { OwnHold, OwnPart } from './own-part.js';
+
+/** What `locks.explain()` takes: what you know of the calls for the resource. */
+export interface ExplainOptions {
+  /**
+   * The `leaseMs` that the calls for the resource ask for. Redis does not keep it, and with it the explanation can tell
+   * when the lease was last renewed.
+   *
+   * @allowed 50 ms to 24 h
+   * @default what waiting calls of this process ask for, or the module's `leaseMs`
+   */
+  leaseMs?: number;
+  /**
+   * The mode of a call that was refused, to see whether it fits.
+   *
+   * @default none
+   */
+  mode?: AcquireMode;
+  /**
+   * How many permits a call asked for that was refused, to see whether there are so many.
+   *
+   * @allowed 1 and more
+   * @default none
+   */
+  permits?: number;
+}
+
+export const EXPLAIN_OPTIONS = new OptionTable({
+  leaseMs: LEASE_LENGTH,
+  mode: oneOf(ACQUIRE_MODES),
+  permits: count(1, 'permits'),
+} satisfies OptionsOf<ExplainOptions>);
+
+/** Says in sentences why a resource is not to be had. */
+export class Explainer {
+  constructor(
+    private readonly deps: LeaseDeps,
+    private readonly inspect: (resource: string) => Promise<LockState>,
+  ) {}
+
+  async explain(resource: string, options: ExplainOptions = {}): Promise<LockExplanation> {
+    const name = checkResource(resource, 'explain');
+    EXPLAIN_OPTIONS.check('explain', options);
+    if (options.mode !== undefined && options.permits !== undefined) {
+      throw new InvalidLockOptionsError(
+        'permits are for a semaphore, which has no mode: state one of the two.',
+        'permits',
+      );
+    }
+    const state = await this.inspect(name);
+    return explainState(state, this.#ownPart(name), options);
+  }
+
+  #ownPart(resource: string): OwnPart {
+    const { store, clock, localQueues, watchdog, defaults } = this.deps;
+    const waiting = localQueues.waitingFor(resource);
+    return {
+      instanceId: store.instanceId,
+      holds: watchdog.holdersOf(resource).map((holder) => this.#ownHold(holder as Hold)),
+      waiting: waiting?.calls ?? 0,
+      longestWaitMs: waiting ? clock.now() - waiting.since : 0,
+      wanted: localQueues.firstWaiting(resource),
+      defaultLeaseMs: defaults.leaseMs,
+    };
+  }
+
+  #ownHold(hold: Hold): OwnHold {
+    const { clock, context, observers } = this.deps;
+    const { storeLease, leaseMs, owner, options } = hold;
+    const now = clock.now();
+    return {
+      fencingToken: hold.fencingToken,
+      group: observers.groups.of(owner.resource, options.group),
+      heldMs: now - hold.acquiredAt,
+      renewedMsAgo: Math.max(0, now - (storeLease.deadline - validUntil(0, leaseMs))),
+      isRenewed: hold.renewable,
+      leaseMs,
+      isOfThisCall: context.has(hold),
+      isKeptByTransaction: isKeptByTransaction(hold),
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import type { LockState } from '../store/lock-store.js';
+
+/** The likely cause that {@link LockExplanation} names. */
+export const LOCK_CAUSES = [
+  /** No process holds it, and none waits for it. */
+  'free',
+  /** It is held or is about to be granted, and nothing is wrong. */
+  'inUse',
+  /** The holder renews its lease, has it for 5 s or longer, and other calls wait. */
+  'holderSlow',
+  /** The same, but one look cannot tell whether the holder renews its lease: how long the lease is, is not known here. */
+  'unclear',
+  /** The lease runs out and was not renewed when it was due: the holder has died, stands still or cannot reach Redis. */
+  'holderDead',
+  /** The lease is never renewed: it was acquired with `watchdog: false`. */
+  'fixedLease',
+  /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
+  'leadership',
+  /** The processes in the queue do not ask any more. */
+  'deadWaiters',
+  /** Its holder has released it, but it stays taken until `minHoldMs` is over. */
+  'kept',
+  /** It is in use in another mode than it is asked for, or as a semaphore of another size. */
+  'mismatch',
+  /** A database transaction of this process keeps it until it ends. */
+  'transaction',
+  /** The async context that asks holds it itself. */
+  'heldByThisCall',
+  /** Another call of this process holds it, and calls of this process wait. */
+  'heldByThisProcess',
+] as const;
+export type LockCause = (typeof LOCK_CAUSES)[number];
+
+/** What `locks.explain()` resolves to: frozen, and JSON says all of it. */
+export class LockExplanation {
+  /** All sentences in one text. */
+  readonly text: string;
+
+  constructor(
+    readonly resource: string,
+    /** The likely cause of what is seen. */
+    readonly cause: LockCause,
+    /** What a person should know, the most important first: who holds it, who waits, why, and what to do. Names are escaped. */
+    readonly sentences: readonly string[],
+    /** What Redis has said, as `locks.inspect()` shows it. */
+    readonly state: LockState,
+  ) {
+    this.text = sentences.join(' ');
+    Object.freeze(this);
+  }
+
+  /** The text. */
+  toString(): string {
+    return this.text;
+  }
+}

@@ -1,0 +1,64 @@
+import type { LockMode } from '../api/lock-mode.js';
+import { LEADER_PREFIX } from '../api/resource.js';
+import type { LockState } from '../store/lock-store.js';
+import type { LockCause } from './explanation.js';
+import type { OwnPart } from './own-part.js';
+import { countSilent, type SeenLease } from './seen-lease.js';
+
+/** A holder is slow that others have waited for, and that has held the lock for this long. */
+export const SLOW_MS = 5_000;
+
+/** What a call wants to ask for, or asks for now. */
+export interface Wanted {
+  readonly mode?: LockMode | undefined;
+  readonly permits?: number | undefined;
+  readonly leaseMs?: number | undefined;
+}
+
+/** Why the resource is not to be had, most likely. The first rule that fits. */
+export function likelyCause(state: LockState, leases: readonly SeenLease[], own: OwnPart, wanted: Wanted): LockCause {
+  const { mode, waiters } = state;
+  const silent = countSilent(state, leases, own, wanted.leaseMs);
+  const isSilentQueue = waiters.length > 0 && silent === waiters.length;
+  if (mode === null) return causeOfFree(state, own, isSilentQueue);
+  if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
+  if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
+  if (isMismatch(state, wanted)) return 'mismatch';
+  // One that is dead is in the way of all, whatever others do who share the resource with it.
+  if (leases.some(({ holder }) => holder.isKept)) return 'kept';
+  const isDead = leases.some(({ status }) => status === 'overdue');
+  if (isDead && isSilentQueue) return 'deadWaiters';
+  if (isDead)
+    return leases.every((lease) => lease.status !== 'overdue' || isFixed(lease, own)) ? 'fixedLease' : 'holderDead';
+  if (leases.some((lease) => isFixed(lease, own))) return 'fixedLease';
+  if (state.resource.startsWith(LEADER_PREFIX)) return 'leadership';
+  if (waiters.length === 0 && own.waiting === 0) return 'inUse';
+  if (own.waiting > 0 && leases.some(({ isThisProcess }) => isThisProcess)) return 'heldByThisProcess';
+  const slow = leases.filter(({ holder: { heldMs = 0 } }) => heldMs >= SLOW_MS);
+  if (slow.length === 0) return 'inUse';
+  return slow.some(({ status }) => status !== 'unknown') ? 'holderSlow' : 'unclear';
+}
+
+/**
+ * A release grants the resource to the next one that waits. So a free resource with a queue is what a dead holder has
+ * left, and a living waiter takes it within a second.
+ */
+function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQueue: boolean): LockCause {
+  if (waiters.length === 0) return 'free';
+  if (waiters.some((waiter) => waiter.instanceId === instanceId)) return 'inUse';
+  return isSilentQueue ? 'deadWaiters' : 'inUse';
+}
+
+/** Whether a call that asks as this one does, or one that waits, can never be granted as the resource is in use now. */
+function isMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): boolean {
+  const isSemaphore = mode === 'semaphore';
+  if (wanted.permits !== undefined && (!isSemaphore || wanted.permits > permits!.total)) return true;
+  if (wanted.mode !== undefined && isSemaphore) return true;
+  return isSemaphore && waiters.some((waiter) => (waiter.permits ?? 0) > permits!.total);
+}
+
+function isFixed({ status, own, isThisProcess }: SeenLease, { wanted }: OwnPart): boolean {
+  if (status === 'fixed') return true;
+  // Another process that was never seen to renew, where the same calls of this process ask for a fixed lease.
+  return own === undefined && !isThisProcess && wanted?.watchdog === false;
+}

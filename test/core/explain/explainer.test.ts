@@ -1,0 +1,167 @@
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { TransactionHooks } from '../../../lib/core/api/transactions.js';
+import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { track } from '../../support/expect/tracked.js';
+
+/** Each story with the store in memory, and a clock that the test moves. */
+describe('explain', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const explain = ({ locks }: Instance, options?: ExplainOptions) => locks.operators.explain('stock', options);
+  const causeSeenBy = async (instance: Instance, options?: ExplainOptions) => (await explain(instance, options)).cause;
+  const hold = ({ locks }: Instance, options?: LockOptions) => locks.acquire('stock', options);
+  const wait = ({ locks }: Instance, options?: LockOptions) =>
+    track(locks.acquire('stock', { waitMs: Infinity, ...options }));
+
+  it('free, in use, and a holder that is slow', async () => {
+    expect(await causeSeenBy(a)).toBe('free');
+    const lease = await hold(b);
+    await world.clock.advance(1_000);
+    expect(await causeSeenBy(a)).toBe('inUse');
+    wait(a);
+    await world.clock.advance(61_000);
+    const { cause, sentences, state } = await explain(a);
+    expect(cause).toBe('holderSlow');
+    expect(sentences.slice(0, 4)).toEqual([
+      `"stock" is held by b for 62 s (mode exclusive, token ${lease.fencingToken}).`,
+      'If its lease is 30 s, as here, it was last renewed 2 s ago, in time: the lease has 28 s left.',
+      '1 waiter is in its queue: this process (mode exclusive).',
+      'One call of this process waits for it, for 61 s.',
+    ]);
+    expect(state.holders).toMatchObject([{ instanceId: 'b', heldMs: 62_000 }]);
+    // The holder itself knows more.
+    expect((await explain(b)).text).toContain('held by a call of this process (_other) for 62 s');
+  });
+
+  it('asks the store once', async () => {
+    await hold(b);
+    a.store.commands.length = 0;
+    await explain(a);
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['inspect']);
+  });
+
+  it('a holder that has died', async () => {
+    await hold(b, { leaseMs: 3_000 });
+    b.store.all(() => new Promise<never>(() => {}));
+    wait(a, { leaseMs: 3_000 });
+    await world.clock.advance(2_000);
+    const { cause, text } = await explain(a);
+    expect(cause).toBe('holderDead');
+    expect(text).toContain(
+      'it was never renewed, though its process should renew it every 1 s: the lease has 1 s left.',
+    );
+  });
+
+  it('a queue of processes that have died with the holder', async () => {
+    const dead = [b, world.instance('c'), world.instance('d')];
+    await hold(dead[0]!);
+    for (const each of dead.slice(1)) wait(each);
+    await settle();
+    for (const { store } of dead) store.all(() => new Promise<never>(() => {}));
+    await world.clock.advance(20_000);
+    expect(await causeSeenBy(a, { leaseMs: 30_000 })).toBe('deadWaiters');
+    expect((await explain(a, { leaseMs: 30_000 })).text).toContain('All of them have not asked again for seconds');
+  });
+
+  it('a fixed lease', async () => {
+    await hold(b, { watchdog: false, leaseMs: 10_000 });
+    await world.clock.advance(8_000);
+    expect(await causeSeenBy(b)).toBe('fixedLease');
+    expect((await explain(b)).text).toContain(
+      'Its lease is a fixed one, which is never renewed: the lease has 2 s left.',
+    );
+    wait(a, { watchdog: false, leaseMs: 10_000 });
+    await settle();
+    expect(await causeSeenBy(a)).toBe('fixedLease');
+  });
+
+  it('a leadership', async () => {
+    for (const { locks } of [a, b]) locks.campaign('mailer');
+    await world.clock.advance(60_000);
+    for (const { locks } of [a, b]) {
+      const { cause, text } = await locks.operators.explain('leader:mailer');
+      expect(cause).toBe('leadership');
+      expect(text).toContain('"mailer" is a leadership');
+    }
+  });
+
+  it('a resource that is kept', async () => {
+    const lease = await hold(b, { minHoldMs: 60_000 });
+    await lease.release();
+    await world.clock.advance(2_000);
+    const { cause, text } = await explain(a);
+    expect(cause).toBe('kept');
+    expect(text).toMatch(/^"stock" was released by b, but stays taken for another (58|59) s/);
+  });
+
+  it('a lock that is asked for as a semaphore, and the other way round', async () => {
+    await hold(b);
+    expect(await causeSeenBy(a, { permits: 2 })).toBe('mismatch');
+    expect(await causeSeenBy(a, { mode: 'reentrant' })).toBe('inUse');
+    const permit = await a.locks.semaphore('exports', { permits: 3 }).acquire({ count: 2 });
+    const cause = async (options: ExplainOptions) => (await a.locks.operators.explain('exports', options)).cause;
+    expect([await cause({ mode: 'exclusive' }), await cause({ permits: 4 }), await cause({ permits: 3 })]).toEqual([
+      'mismatch',
+      'mismatch',
+      'inUse',
+    ]);
+    await permit.release();
+  });
+
+  it('a lock that a transaction keeps', async () => {
+    const transaction = {};
+    let end = () => {};
+    const transactions: TransactionHooks = {
+      current: () => transaction,
+      runOnEnd: (_, callback) => void (end = () => void callback()),
+    };
+    const c = world.instance('c', { transactions });
+    await c.locks.using('stock', undefined, async () => {});
+    const { cause, text } = await explain(c);
+    expect(cause).toBe('transaction');
+    expect(text).toContain('keeps the lock until its commit or rollback');
+    // Of another process, that is its own affair.
+    expect(await causeSeenBy(a)).toBe('inUse');
+    end();
+    await settle();
+    expect(await causeSeenBy(c)).toBe('free');
+  });
+
+  it('a lock that this call holds, and one that another call of this process holds', async () => {
+    await a.locks.using('stock', undefined, async () => {
+      expect(await causeSeenBy(a)).toBe('heldByThisCall');
+    });
+    const lease = await hold(a);
+    expect(await causeSeenBy(a)).toBe('inUse');
+    wait(a);
+    await world.clock.advance(700);
+    const { cause, sentences } = await explain(a);
+    expect(cause).toBe('heldByThisProcess');
+    expect(sentences).toContain('One call of this process waits for it, for 700 ms.');
+    await lease.release();
+  });
+
+  it.each([
+    [{ leaseMs: 1 }, 'leaseMs'],
+    [{ mode: 'semaphore' }, 'mode'],
+    [{ permits: 0 }, 'permits'],
+    [{ permits: 1, mode: 'read' }, 'permits'],
+    [{ verbose: true }, 'verbose'],
+  ])('refuses %p', async (options, option) => {
+    await expect(explain(a, options as never)).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option });
+    await expect(a.locks.operators.explain('')).rejects.toMatchObject({
+      message: expect.stringContaining('given to explain'),
+    });
+    expect(a.store.commands).toEqual([]);
+  });
+});

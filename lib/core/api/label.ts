@@ -66,6 +66,26 @@ export function decodeLabel(text: string): LockLabel | undefined {
   }
 }
 
+/**
+ * The label of a traced call. What the caller has given stays: where there is no room, the group is left out, and then
+ * the trace.
+ *
+ * @param given the label of the call, or of a lease that it adopts
+ */
+export function labelWithTrace(given: string | undefined, group: string, traceparent: string): string | undefined {
+  const label = given === undefined ? {} : (JSON.parse(given) as LockLabel);
+  for (const traced of [
+    { group, ...label, traceparent },
+    { ...label, traceparent },
+  ]) {
+    const text = JSON.stringify(traced);
+    if (Buffer.byteLength(text) <= LABEL_BYTES) return text;
+  }
+  const { traceparent: _, ...rest } = label;
+  const text = JSON.stringify(rest);
+  return text === HANDED_ON ? undefined : text;
+}
+
 /** For a message: ` (Orders.pay, request 7f3a)`; an empty text for no label. */
 export function describeLabel(label: LockLabel | undefined): string {
   if (!label) return '';

@@ -4,7 +4,7 @@ import { withTimeout } from '../store/ask.js';
 import { AttemptLog, grantedTooLate, failurePause } from '../store/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
-import type { LockLabel } from '../api/label.js';
+import { type LockLabel, readLabel } from '../api/label.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { Runtime } from '../store/runtime.js';
@@ -101,7 +101,8 @@ export class Adoption {
     if (!traces.wantsAcquires) return this.#take(part, options);
     // Outside of the trace: what the holder does later is no part of the adoption.
     const caller = currentContext();
-    return traces.acquire(resource, options, 'adoption', (traced) => this.#take(part, traced, caller));
+    const from = readLabel(part.label).label?.traceparent;
+    return traces.acquire(resource, options, 'adoption', (traced) => this.#take(part, traced, caller), from);
   }
 
   /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */

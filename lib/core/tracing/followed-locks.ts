@@ -1,3 +1,4 @@
+import { labelWithTrace } from '../api/label.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 import type { LockTracer, TracedEnd, TracedGrant, TracedLock, TracedRun } from '../events/lock-tracer.js';
@@ -13,7 +14,7 @@ interface FollowedCall {
 interface CallToFollow {
   readonly lock: TracedLock;
   /** A copy, by which the call is known. */
-  readonly options: ResolvedLockOptions;
+  readonly options: ResolvedLockOptions & { label?: string | undefined };
   readonly startedAt: number;
   readonly now: () => number;
 }
@@ -97,6 +98,8 @@ export class FollowedLocks {
   #follow<T>(call: CallToFollow, traces: CallTraces | undefined, work: () => Promise<T>): Promise<T> {
     if (!traces) return work();
     const { options, startedAt, now } = call;
+    const { traceparent } = traces;
+    if (traceparent !== undefined) options.label = labelWithTrace(options.label, call.lock.group, traceparent);
     this.#calls.set(options, { startedAt, traces });
     const failed = (error: unknown): void => traces.failed(error, Math.max(0, now() - startedAt));
     try {

@@ -98,12 +98,14 @@ export class Traces {
    * Traces one call for one resource.
    *
    * @param work the call, with options that it is known by from now on
+   * @param from the trace of the process that has transferred the lease
    */
   acquire<L extends { readonly fencingToken: number }>(
     resource: string,
     given: ResolvedLockOptions,
     entry: AcquireEntry,
     work: (options: ResolvedLockOptions) => Promise<L>,
+    from?: string,
   ): Promise<L> {
     const { clock, followed, observers } = this;
     const options = { ...given };
@@ -111,7 +113,7 @@ export class Traces {
     const publish = (): Promise<L> => this.#publish(resource, options, entry, startedAt, work);
     if (followed.isEmpty || !isFollowed(resource, entry)) return publish();
     const call = { lock: observers.describeCall(resource, given), options, startedAt, now: () => clock.now() };
-    return entry === 'adoption' ? followed.adopt(call, undefined, publish) : followed.acquire(call, publish);
+    return entry === 'adoption' ? followed.adopt(call, from, publish) : followed.acquire(call, publish);
   }
 
   #publish<L extends { readonly fencingToken: number }>(

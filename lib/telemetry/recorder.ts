@@ -57,6 +57,9 @@ export class Recorder<A> {
     const stops = [
       source.onRegistered((registered) => this.#register(registered)),
       source.observe((event) => this.#record(event), TYPES),
+      source.onBlocked(({ group, holderGroup, waitedMs }) => {
+        this.service.blocked(group, holderGroup).value += waitedMs / 1000;
+      }),
     ];
     return () => {
       for (const stop of stops) stop();

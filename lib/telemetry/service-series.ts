@@ -3,9 +3,9 @@ import { BoundedNames } from './bounded-names.js';
 import { JobSeries } from './job-series.js';
 import { LockSeries } from './lock-series.js';
 import { LockAttribute, LockMetric } from './names.js';
-import type { Attributes, Series, SeriesTable } from './series.js';
+import { type Attributes, type Series, SeriesBy, type SeriesTable } from './series.js';
 
-const { Group, Job, Leadership, Mode, Service } = LockAttribute;
+const { Group, HolderGroup, Job, Leadership, Mode, Service } = LockAttribute;
 
 /** The series of a leadership, and how many campaigns of this process lead. There are two for a moment at a change. */
 export interface LeaderSeries<A> {
@@ -20,6 +20,8 @@ export class ServiceSeries<A> {
   readonly leaderships: BoundedNames<LeaderSeries<A>>;
   /** By mode, then by group. Core bounds the groups. */
   readonly #locks = new Map<LockMode, Map<string, LockSeries<A>>>();
+  /** By the group that waits, then by the group of the holder. Core bounds both. */
+  readonly #blocked = new Map<string, SeriesBy<A>>();
   readonly #attributes: Attributes;
 
   constructor(
@@ -45,5 +47,16 @@ export class ServiceSeries<A> {
       groups.set(group, series);
     }
     return series;
+  }
+
+  /** How long calls of one group have waited for holders of another one. */
+  blocked(group: string, holderGroup: string): Series<A> {
+    let series = this.#blocked.get(group);
+    if (series === undefined) {
+      const attributes = { ...this.#attributes, [Group]: group };
+      series = new SeriesBy(this.table, LockMetric.BlockedTime, attributes, HolderGroup);
+      this.#blocked.set(group, series);
+    }
+    return series.of(holderGroup);
   }
 }

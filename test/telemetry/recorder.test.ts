@@ -162,6 +162,22 @@ describe('the metrics of lock services', () => {
     expect(leads()).toEqual([0]);
   });
 
+  it('counts for which group calls have waited, in seconds', () => {
+    source.blocked({ group: 'Orders.pay', holderGroup: 'NightlyReport.run', waitedMs: 1_500 });
+    source.blocked({ group: 'Orders.pay', holderGroup: 'Orders.pay', waitedMs: 20 });
+    source.blocked({ group: 'Orders.pay', holderGroup: 'NightlyReport.run', waitedMs: 500 });
+    source.blocked({ group: 'Orders.ship', holderGroup: '_unknown', waitedMs: 1 });
+    const service = { 'lock.service': 'default' };
+    expect(metrics.seriesOf(LockMetric.BlockedTime)).toEqual([
+      { attributes: { ...service, 'lock.group': 'Orders.pay', 'lock.holder.group': 'NightlyReport.run' }, value: 2 },
+      { attributes: { ...service, 'lock.group': 'Orders.pay', 'lock.holder.group': 'Orders.pay' }, value: 0.02 },
+      { attributes: { ...service, 'lock.group': 'Orders.ship', 'lock.holder.group': '_unknown' }, value: 0.001 },
+    ]);
+    stop();
+    source.blocked({ group: 'Orders.ship', holderGroup: '_unknown', waitedMs: 1 });
+    expect(metrics.seriesOf(LockMetric.BlockedTime)).toHaveLength(3);
+  });
+
   describe('from the start', () => {
     const zeros = (metric: LockMetric): number => metrics.seriesOf(metric).filter(({ value }) => value === 0).length;
 

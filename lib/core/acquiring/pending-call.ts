@@ -79,7 +79,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
 
   /** Whether it has waited for long, and the observers are to be told. @returns `true` only once */
   mustTell(now: number): boolean {
-    if (this.#told === 'longWait' || now < this.startedAt + LONG_WAIT_MS) return false;
+    if (this.#told !== 'wait' || now < this.startedAt + LONG_WAIT_MS) return false;
     this.#told = 'longWait';
     return true;
   }

@@ -10,6 +10,7 @@ import {
   abortSignal,
   checked,
   count,
+  countOrInfinity,
   flag,
   integer,
   milliseconds,
@@ -168,6 +169,16 @@ export interface LockOptions {
    * @see docs/operations/operators.md#which-work-is-it
    */
   label?: LockLabel;
+  /**
+   * A lease that is held for longer is told once: by the event `heldLong`, and by a warning. The default counts for
+   * `using` and the decorators. A lease of `acquire`, a leadership and the run of a job may be held for long, and are
+   * not told. `Infinity`: never.
+   *
+   * @allowed 1 ms and more, or `Infinity`
+   * @default 60000
+   * @see docs/operations/logs.md#a-lease-is-held-for-long
+   */
+  warnAfterMs?: number;
 }
 
 /** How long a lease may be. What it is when it is left out differs. */
@@ -194,6 +205,7 @@ export const LOCK_OPTIONS = new OptionTable({
   alsoLock: checked<ForeignLock>(checkForeignLock),
   group: checked<string>(checkGroup),
   label: checked<LockLabel>(checkLabel),
+  warnAfterMs: countOrInfinity(1, 'milliseconds').default(60_000),
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
@@ -210,6 +222,7 @@ export type LockDefaults = LeaseLimit &
       | 'cohortMs'
       | 'maxWaiters'
       | 'backgroundRelease'
+      | 'warnAfterMs'
     >
   >;
 
@@ -232,7 +245,7 @@ export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefault
 }
 
 /** Lock options with all values set. */
-export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock'> {
+export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'warnAfterMs'> {
   readonly alsoLock: ForeignLock | undefined;
   readonly mode: LockMode;
   /** Semaphores only. */
@@ -245,6 +258,8 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock'> {
   readonly group?: string | undefined;
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
   readonly label?: string | undefined;
+  /** If the call says so. */
+  readonly warnAfterMs?: number | undefined;
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
@@ -340,6 +355,7 @@ export function fillLockOptions(
     signal: options?.signal,
     alsoLock: options?.alsoLock ?? (isForeignMode(mode) ? defaults.alsoLock : undefined),
     group: options?.group,
+    warnAfterMs: options?.warnAfterMs,
   };
   if (minHoldMs > 0) checkMinHold(filled);
   if (options?.alsoLock !== undefined) checkAlsoLock(options);

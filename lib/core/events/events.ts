@@ -41,8 +41,8 @@ interface OfLeadership extends OfService {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: a `waiting` event of this call came before. `handedOn`: it came from another call of
-   * this process, in memory. Each `acquired` is followed by one end: `released`, `lost`, `transferred`, or
-   * `releaseFailed` with `isEnd`.
+   * this process, in memory. Each `acquired` is followed by one end: `released`, `lost`, `transferred`,
+   * `leftToExpire`, or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
@@ -80,8 +80,18 @@ export type LockEvent =
    * if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
+  /** A lease has been held for longer than `warnAfterMs`, and is held on. There is one such event for each lease. */
+  | ({ type: 'heldLong' } & OfLease & { heldMs: number })
+  /**
+   * This process stood still, and the renewal of this lease is late by more than a third of its length: by
+   * `stoodStillMs`. The process may have stood still for longer. `leftMs` is what is left of the lease, 0 if it is
+   * over. Of several leases, the one that ends first is named.
+   */
+  | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
   /** A lease was transferred: the process that adopts it goes on with the same token. */
   | ({ type: 'transferred' } & OfLease & { heldMs: number })
+  /** The lock service has closed, and a fixed lease (`watchdog: false`) is left to end by itself. */
+  | ({ type: 'leftToExpire' } & OfLease & { heldMs: number })
   /** A lost lease was released. The current holder of the resource was not touched. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**

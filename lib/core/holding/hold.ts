@@ -55,6 +55,8 @@ export class Hold implements Holder {
   handle: object | undefined;
   origin: Origin | undefined;
   isWatched = false;
+  /** After how long the observers are told that it is held for long; 0 for never, or if they were told. */
+  #warnAfterMs: number;
 
   /** The lock of another library that is held beside this one. */
   foreign: ForeignHold | undefined;
@@ -81,6 +83,7 @@ export class Hold implements Holder {
     this.fencingToken = storeLease.fencingToken;
     this.renewable = options.watchdog;
     this.acquiredAt = acquiredAt;
+    this.#warnAfterMs = finite(options.warnAfterMs);
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
@@ -114,6 +117,19 @@ export class Hold implements Holder {
   get deadline(): number {
     const deadline = Math.min(this.storeLease.deadline, this.#endsAt);
     return this.foreign === undefined ? deadline : Math.min(deadline, this.foreign.deadline);
+  }
+
+  get warnAt(): number {
+    return this.#warnAfterMs === 0 ? Infinity : this.acquiredAt + this.#warnAfterMs;
+  }
+
+  /** Work runs under it, which should end soon. @param warnAfterMs where its call says nothing */
+  warnAfter(warnAfterMs: number): void {
+    if (this.options.warnAfterMs === undefined) this.#warnAfterMs = finite(warnAfterMs);
+  }
+
+  warned(): void {
+    this.#warnAfterMs = 0;
   }
 
   get isReleased(): boolean {
@@ -238,4 +254,8 @@ export class Hold implements Holder {
     const isOursOver = this.clock.now() >= this.storeLease.deadline;
     return this.foreign === undefined || isOursOver ? 'notRenewed' : 'foreignLost';
   }
+}
+
+function finite(ms = Infinity): number {
+  return ms === Infinity ? 0 : ms;
 }

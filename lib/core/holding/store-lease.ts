@@ -53,6 +53,11 @@ export interface Holder extends Due {
   readonly foreign?: ForeignRenewal | undefined;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
+  /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */
+  readonly warnAt: number;
+  /** The observers were told. */
+  warned(): void;
+  readonly acquiredAt: number;
   /** Compares the deadline, and marks a holder as lost that has passed it. */
   isHeld(): boolean;
   /** How long a renewal that is sent now may last. */

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../util/clock.js';
 import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
+import type { LockEventOf } from '../events/events.js';
 import type { LockObservers } from '../events/observers.js';
 import type { Traces } from '../tracing/traces.js';
 import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
@@ -30,6 +31,8 @@ export class Watchdog {
   readonly #queue = new DueQueue<Holder>();
   /** The holders whose renewal is due and has not been sent, by deadline. */
   readonly #late = new DueQueue<Holder>();
+  /** What was held when it stopped. */
+  readonly #left = new WeakSet<Holder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
   /** When a renewal failed last, by the clock of this process. */
@@ -78,15 +81,32 @@ export class Watchdog {
     return longest;
   }
 
-  /** Stops its timer. After this it neither renews leases nor ends them. */
+  /**
+   * Stops its timer. After this it neither renews leases nor ends them. Those that are held are fixed leases, which end
+   * by themselves: the observers are told now, because nothing will notice their end.
+   */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#wakesAt = Infinity;
+    const now = this.clock.now();
+    for (const holder of [...this.#late.entries(), ...this.#queue.entries()]) {
+      if (!holder.isHeld()) continue;
+      this.#left.add(holder);
+      if (!this.observers.wants('leftToExpire')) continue;
+      const heldMs = now - holder.acquiredAt;
+      this.observers.emit({ type: 'leftToExpire', ...this.observers.describe(holder), heldMs });
+    }
+  }
+
+  /** Whether the observers were told that it ends by itself. */
+  hasLeft(holder: Holder): boolean {
+    return this.#left.has(holder);
   }
 
   #schedule(holder: Holder): void {
-    holder.dueAt = holder.renewable ? Math.min(holder.storeLease.nextRenewalAt, holder.deadline) : holder.deadline;
+    const endsAt = holder.renewable ? Math.min(holder.storeLease.nextRenewalAt, holder.deadline) : holder.deadline;
+    holder.dueAt = Math.min(endsAt, holder.warnAt);
     this.#queue.put(holder);
   }
 
@@ -108,11 +128,18 @@ export class Watchdog {
       this.#standstills.shift();
     }
     this.#wakesAt = Infinity;
+    let inDanger: Holder | undefined;
     for (let holder = this.#queue.first(); holder && holder.dueAt <= now; holder = this.#queue.first()) {
       this.#queue.remove(holder);
+      if (lateMs > STANDSTILL_MS && isInDanger(holder, now) && !(inDanger && inDanger.deadline <= holder.deadline)) {
+        inDanger = holder;
+      }
       holder.dueAt = holder.deadline;
       this.#late.put(holder);
     }
+    // What is told before the renewals would delay them.
+    const danger = inDanger && this.#describeDanger(inDanger, lateMs, now);
+    let heldLong: Holder[] | undefined;
     let renewals = 0;
     for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
       this.#late.remove(holder);
@@ -122,9 +149,29 @@ export class Watchdog {
         this.#renew(holder, now);
         renewals++;
       }
+      if (holder.warnAt <= now) {
+        holder.warned();
+        (heldLong ??= []).push(holder);
+      }
       this.#schedule(holder);
     }
     this.#arm();
+    if (danger) this.observers.emit(danger);
+    for (const holder of heldLong ?? []) this.#tellOfLongHold(holder, now);
+  }
+
+  #tellOfLongHold(holder: Holder, now: number): void {
+    if (!this.observers.wants('heldLong')) return;
+    const heldMs = now - holder.acquiredAt;
+    this.observers.emit({ type: 'heldLong', ...this.observers.describe(holder), heldMs });
+  }
+
+  /** As it was before a loss is told, which may change it. */
+  #describeDanger(holder: Holder, stoodStillMs: number, now: number): LockEventOf<'slowLoop'> | undefined {
+    if (!this.observers.wants('slowLoop')) return undefined;
+    const { leaseMs } = holder.storeLease;
+    const leftMs = Math.max(0, holder.deadline - now);
+    return { type: 'slowLoop', ...this.observers.describe(holder), stoodStillMs, leaseMs, leftMs };
   }
 
   #renew(holder: Holder, sentAt: number): void {
@@ -203,4 +250,9 @@ export class Watchdog {
     const failedForMs = this.clock.now() - since;
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(holder), failures, failedForMs });
   }
+}
+
+/** Whether its renewal is late by more than a third of the lease. */
+function isInDanger({ renewable, storeLease, deadline }: Holder, now: number): boolean {
+  return renewable && now - Math.min(storeLease.nextRenewalAt, deadline) > storeLease.leaseMs / 3;
 }

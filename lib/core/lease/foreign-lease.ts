@@ -22,7 +22,7 @@ export function beginWait(grant: Grant, options: ResolvedLockOptions, deps: Leas
     },
     stoodStillMs: (since: number) => watchdog.stoodStillMs(since),
   };
-  const renewed = { ...options, watchdog: true, maxHoldMs: Infinity };
+  const renewed = { ...options, watchdog: true, maxHoldMs: Infinity, warnAfterMs: Infinity };
   const waiting = new Hold(grant.storeLease, renewed, clock, losses, caller, grant.grantedAt);
   active.add(waiting);
   watchdog.watch(waiting);

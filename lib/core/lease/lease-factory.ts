@@ -331,7 +331,7 @@ export class LeaseFactory {
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
     if (traces.wantsHolds) traces.ended(hold, 'lost', error);
-    if (!observers.wants('lost')) return;
+    if (watchdog.hasLeft(hold) || !observers.wants('lost')) return;
     const heldMs = clock.now() - hold.acquiredAt;
     observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason, error });
   }

@@ -110,7 +110,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);
     if (traces.wantsHolds) traces.ended(hold, 'released', error);
-    tellOfFailedRelease(hold, deps, heldMs, error, true);
+    tellOfFailedRelease(hold, deps, heldMs, error, !deps.watchdog.hasLeft(hold));
     throw error;
   }
 }

@@ -259,8 +259,14 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   /** Binds the lease to the running async context: the listeners of its signal see it as the current one. */
   bind(): this {
     this.#isBound = true;
-    if (this.hold.depth === 1) this.hold.context = currentContext();
-    if (this.hold.isHeld()) this.deps.active.add(this.hold);
+    const { hold, deps } = this;
+    if (hold.depth === 1) {
+      hold.context = currentContext();
+      hold.warnAfter(deps.defaults.warnAfterMs);
+    }
+    if (!hold.isHeld()) return this;
+    deps.active.add(hold);
+    if (hold.warnAt < hold.dueAt) deps.watchdog.watch(hold);
     return this;
   }
 

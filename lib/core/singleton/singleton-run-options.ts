@@ -111,7 +111,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   const { job, tick, onCrash, keepMs, due: time } = options;
   const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
   // A run may be long, whatever the module default: only maxHoldMs limits it.
-  const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true, group: job };
+  const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true, group: job, warnAfterMs: Infinity };
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);

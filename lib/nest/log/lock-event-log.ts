@@ -7,7 +7,7 @@ import { LockStoreError } from '../../core/store/lock-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
-import { quoteSome } from '../../core/util/quoted.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
@@ -17,6 +17,8 @@ import { see } from './see.js';
 /** The events that are logged. */
 const LOGGED_EVENTS = [
   'waitingLong',
+  'heldLong',
+  'slowLoop',
   'foreignFailed',
   'lost',
   'leaked',
@@ -66,6 +68,10 @@ export class LockEventLog {
     switch (event.type) {
       case 'waitingLong':
         return this.#waitingLong(event, countWaiting);
+      case 'heldLong':
+        return this.#heldLong(event);
+      case 'slowLoop':
+        return this.#slowLoop(event);
       case 'foreignFailed':
         return this.#foreignFailed(event);
       case 'lost':
@@ -119,6 +125,33 @@ export class LockEventLog {
       event.resource,
       () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-long')}`,
       (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
+    );
+  }
+
+  /** One line a minute, because a slow database makes every holder slow. */
+  #heldLong({ resource, group, heldMs }: LockEventOf<'heldLong'>): void {
+    this.#lines.add(
+      'heldLong',
+      resource,
+      () =>
+        `${quoteResource(resource)} has been held for ${formatDuration(heldMs)} (group ${quote(group)}), longer than ` +
+        `warnAfterMs, and other calls have to wait. Make the work under the lock shorter, or raise warnAfterMs. ` +
+        see('a-lease-is-held-for-long'),
+      (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
+    );
+  }
+
+  #slowLoop({ resource, stoodStillMs, leaseMs, leftMs }: LockEventOf<'slowLoop'>): void {
+    const left = leftMs > 0 ? `has ${formatDuration(leftMs)} left` : 'is over';
+    this.#lines.add(
+      'slowLoop',
+      resource,
+      () =>
+        `This process stood still for at least ${formatDuration(stoodStillMs)}. The lease of ${quoteResource(resource)} ` +
+        `(leaseMs: ${leaseMs}) was not renewed meanwhile, and ${left}. Do not block the event loop for so long, give ` +
+        `the process more CPU, or raise leaseMs. ${see('the-process-stands-still')}`,
+      (lines, names) =>
+        `In the last minute, this process stood still ${count(lines, 'more time')}, while it held ${names}.`,
     );
   }
 

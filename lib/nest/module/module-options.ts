@@ -195,8 +195,18 @@ export interface ResolvedModuleOptions {
   readonly drainMs: number;
 }
 
-const { leaseMs, waitMs, watchdog, attemptTimeoutMs, cohort, cohortMs, maxWaiters, backgroundRelease, alsoLock } =
-  LOCK_OPTIONS.options;
+const {
+  leaseMs,
+  waitMs,
+  watchdog,
+  attemptTimeoutMs,
+  cohort,
+  cohortMs,
+  maxWaiters,
+  backgroundRelease,
+  warnAfterMs,
+  alsoLock,
+} = LOCK_OPTIONS.options;
 
 /** Each module option with its check and its default. What depends on other options is checked with them. */
 export const MODULE_OPTIONS = new OptionTable({
@@ -212,6 +222,7 @@ export const MODULE_OPTIONS = new OptionTable({
   cohortMs,
   maxWaiters,
   backgroundRelease,
+  warnAfterMs,
   alsoLock,
   durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
   restartQuarantineMs: checked<number>(),

@@ -47,6 +47,9 @@ describe('lock options', () => {
     ['cohortMs', -1, COHORT_TIME, '-1'],
     ['cohortMs', Infinity, COHORT_TIME, 'Infinity'],
     ['cohortMs', '10', COHORT_TIME, '"10"'],
+    ['warnAfterMs', 0, '1 or more', '0'],
+    ['group', '', '1 to 100', '""'],
+    ['group', 'a\u202eb', '1 to 100', String.raw`"a\u202eb"`],
     ['maxWaiters', 0, WAITERS, '0'],
     ['maxWaiters', -1, WAITERS, '-1'],
     ['maxWaiters', Infinity, WAITERS, 'Infinity'],
@@ -134,6 +137,8 @@ describe('lock options', () => {
       minHoldMs: 0,
       retry: undefined,
       signal: undefined,
+      // The module's default is for work under a lock only.
+      warnAfterMs: undefined,
     });
   });
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
 import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Lease, LockedWork } from '../../../lib/core/api/lease.js';
@@ -12,6 +13,7 @@ import {
   SEMAPHORE,
   type SimulationPlan,
 } from './contention-plan.js';
+import { EventCounts } from './event-counts.js';
 import { type Instance, LockWorld } from '../world/lock-world.js';
 import { SeededRandom } from '../world/seeded-random.js';
 import type { SimulatedCall } from './simulated-call.js';
@@ -20,6 +22,8 @@ import { Network, ProcessClock } from './simulated-process.js';
 export interface SimulatedInstance extends Instance {
   readonly clock: ProcessClock;
   readonly network: Network;
+  /** What its events add up to. */
+  readonly counts: EventCounts;
 }
 
 /**
@@ -69,6 +73,10 @@ export class ContentionSimulation {
     // Timers that are set for nothing any more, late commands, and whatever they leave behind, which expires.
     await clock.advance(12 * LONGEST_LEASE_MS);
     this.history.checkNothingIsLeft();
+    for (const { clock: own, counts } of this.instances) {
+      assert.deepEqual(counts.wrong, [], 'no lease and no wait ends twice');
+      if (own.isAwake) assert.deepEqual(counts.left, {}, 'every lease and every wait has an end');
+    }
     return this.history;
   }
 
@@ -80,7 +88,7 @@ export class ContentionSimulation {
     const network = new Network(this.world.clock, clock, random, this.plan.network);
     instance.store.all(network.commandFate);
     instance.store.grantFate = network.grantFate;
-    return { ...instance, clock, network };
+    return { ...instance, clock, network, counts: new EventCounts(instance.locks.observers) };
   }
 
   #instance(number: number): SimulatedInstance {

@@ -1,0 +1,130 @@
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+
+const MINUTE_MS = 60_000;
+
+describe('a lease that is held for long', () => {
+  let world: LockWorld;
+  let a: Instance;
+  const told = () => eventsOf(a, 'heldLong').map(({ resource, heldMs }) => [resource, heldMs]);
+  const holdFor = (ms: number) => () => new Promise<void>((resolve) => world.clock.setTimer(resolve, ms));
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  it('by using() is told once, after a minute', async () => {
+    const work = a.locks.using('order:7', undefined, holdFor(10 * MINUTE_MS));
+    await world.clock.advance(MINUTE_MS - 1);
+    expect(told()).toEqual([]);
+    await world.clock.advance(1);
+    expect(eventsOf(a, 'heldLong')).toMatchObject([
+      { service: 'default', resource: 'order:7', mode: 'exclusive', group: 'order', heldMs: MINUTE_MS },
+    ]);
+    await world.clock.advance(10 * MINUTE_MS);
+    await work;
+    expect(told()).toHaveLength(1);
+  });
+
+  it('is told after warnAfterMs of the call, of the module, or never', async () => {
+    a = world.instance('a', { observers: [(event) => a.events.push(event)], defaults: { warnAfterMs: 2_000 } });
+    const works = [
+      a.locks.using('a', undefined, holdFor(MINUTE_MS)),
+      a.locks.using('b', { warnAfterMs: 3_000 }, holdFor(MINUTE_MS)),
+      a.locks.using('c', { warnAfterMs: Infinity }, holdFor(MINUTE_MS)),
+      a.locks.using(['d', 'e'], { warnAfterMs: 4_000, watchdog: false, leaseMs: 10 * MINUTE_MS }, holdFor(MINUTE_MS)),
+      a.locks.using('f', undefined, holdFor(1_999)),
+    ];
+    await world.clock.advance(MINUTE_MS);
+    await Promise.all(works);
+    expect(told()).toEqual([
+      ['a', 2_000],
+      ['b', 3_000],
+      ['d', 4_000],
+      ['e', 4_000],
+    ]);
+  });
+
+  it('of acquire() is told where the call says so; leaderships are not', async () => {
+    await a.locks.acquire('a');
+    await a.locks.acquire('b', { warnAfterMs: 5_000 });
+    a.locks.campaign('mailer');
+    await world.clock.advance(10 * MINUTE_MS);
+    expect(told()).toEqual([['b', 5_000]]);
+  });
+
+  it('has no timer of its own, and is renewed in time all the same', async () => {
+    const lease = await a.locks.acquire('a', { leaseMs: 30_000, warnAfterMs: 5_000 });
+    await world.clock.advance(1_000); // the timer that watched over the commands is gone
+    expect(world.clock.timers).toBe(1);
+    await world.clock.advance(20 * MINUTE_MS - 1_000);
+    expect(lease.isHeld()).toBe(true);
+    expect(a.store.sent('renew')).toHaveLength(120);
+    expect(told()).toEqual([['a', 5_000]]);
+  });
+
+  it('is told of each lease that is handed on by itself', async () => {
+    const work = Promise.all(
+      [1, 2].map(() => a.locks.using('a', { warnAfterMs: 100, cohortMs: 10_000 }, holdFor(150))),
+    );
+    await world.clock.advance(1_000);
+    await work;
+    expect(a.store.sent('rotate')).toEqual([]);
+    expect(told()).toEqual([
+      ['a', 100],
+      ['a', 100],
+    ]);
+  });
+});
+
+describe('a process that stands still', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  it('is told once, with the lease that ends first, where a renewal is late by more than a third of the lease', async () => {
+    for (const [resource, leaseMs] of [
+      ['slow', 30_000],
+      ['fast', 3_000],
+      ['faster', 2_900],
+    ] as const) {
+      await a.locks.acquire(resource, { leaseMs });
+    }
+    await world.clock.advance(900);
+    world.clock.standStill(1_200);
+    await world.clock.advance(1);
+    expect(eventsOf(a, 'slowLoop')).toMatchObject([
+      {
+        resource: 'faster',
+        group: '_other',
+        mode: 'exclusive',
+        leaseMs: 2_900,
+        stoodStillMs: expect.closeTo(1_133, 0),
+      },
+    ]);
+    expect(eventsOf(a, 'slowLoop')[0]!.leftMs).toBeCloseTo(2_900 * 0.99 - 2 - 2_100, -1);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+  });
+
+  it('is told with nothing left where the lease is lost by it', async () => {
+    await a.locks.acquire('fast', { leaseMs: 3_000 });
+    world.clock.standStill(5_000);
+    await world.clock.advance(1);
+    expect(eventsOf(a, 'slowLoop')).toMatchObject([{ resource: 'fast', stoodStillMs: 4_000, leftMs: 0 }]);
+    expect(eventsOf(a, 'lost')).toHaveLength(1);
+  });
+
+  it('is not told where no lease is in danger', async () => {
+    await a.locks.acquire('slow', { leaseMs: 30_000 });
+    await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
+    await world.clock.advance(9_000);
+    world.clock.standStill(9_000);
+    await world.clock.advance(1);
+    await world.clock.advance(60_000);
+    expect(eventsOf(a, 'slowLoop')).toEqual([]);
+  });
+});

@@ -1,0 +1,58 @@
+import { Logger } from '@nestjs/common';
+import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { LogBook } from '../nest-apps.js';
+
+describe('the log of leases', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let log: LogBook;
+
+  beforeEach(() => {
+    log = new LogBook();
+    Logger.overrideLogger(log);
+    world = new LockWorld();
+    a = world.instance('a');
+    new LockEventLog('billing', world.clock).listenTo(a.locks.observers, new AbortController().signal, () => 0);
+  });
+
+  afterEach(() => Logger.overrideLogger(false));
+
+  const pass = (ms: number) => new Promise<void>((resolve) => world.clock.setTimer(resolve, ms));
+
+  it('that are held for long is one line a minute, with the group and the way out', async () => {
+    const options = { warnAfterMs: 60_000, group: 'Orders.pay' };
+    const works = ['order:7', 'order:8', 'order:\u202e9'].map((name) =>
+      a.locks.using(name, options, () => pass(100_000)),
+    );
+    await world.clock.advance(60_000);
+    expect(log.at('warn')).toEqual([
+      '"order:7" has been held for 60 s (group "Orders.pay"), longer than warnAfterMs, and other calls have to wait. ' +
+        'Make the work under the lock shorter, or raise warnAfterMs. See docs/operations/logs.md#a-lease-is-held-for-long.',
+    ]);
+    await world.clock.advance(60_000);
+    expect(log.at('warn').slice(1)).toEqual([
+      String.raw`In the last minute, 2 more leases were held for long: "order:8", "order:\u202e9".`,
+    ]);
+    await Promise.all(works);
+  });
+
+  it('that were in danger while the process stood still', async () => {
+    await a.locks.acquire('order:7', { leaseMs: 3_000 });
+    await world.clock.advance(500);
+    world.clock.standStill(1_900);
+    await world.clock.advance(1);
+    expect(log.at('warn')).toEqual([
+      'This process stood still for at least 1.4 s. The lease of "order:7" (leaseMs: 3000) was not renewed meanwhile, ' +
+        'and has 568 ms left. Do not block the event loop for so long, give the process more CPU, or raise leaseMs. ' +
+        'See docs/operations/logs.md#the-process-stands-still.',
+    ]);
+    world.clock.standStill(5_000);
+    await world.clock.advance(60_000);
+    expect(log.at('warn')).toEqual([
+      expect.any(String),
+      expect.stringMatching(/^The lease of "order:7" is no longer held/),
+      'In the last minute, this process stood still 1 more time, while it held "order:7".',
+    ]);
+  });
+});

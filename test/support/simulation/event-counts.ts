@@ -1,0 +1,54 @@
+import type { LockEvent } from '../../../lib/core/events/events.js';
+import type { LockObservers } from '../../../lib/core/events/observers.js';
+
+/**
+ * What a metric keeps of the events alone, as docs/reference/events.md says: leases held, and calls that wait. By
+ * service, mode and group, because a count that goes up in one series and down in another is wrong in both.
+ */
+export class EventCounts {
+  readonly #counts = new Map<string, number>();
+  /** How many leases, and how many waits, have begun. */
+  readonly begun = { held: 0, waiting: 0 };
+
+  constructor(observers: LockObservers) {
+    observers.add((event) => this.#count(event));
+  }
+
+  /** What no count may ever be. An observer cannot throw. */
+  readonly wrong: string[] = [];
+
+  /** What is not 0. */
+  get left(): Record<string, number> {
+    return Object.fromEntries([...this.#counts].filter(([, count]) => count !== 0));
+  }
+
+  #count(event: LockEvent): void {
+    switch (event.type) {
+      case 'waiting':
+        return this.#add('waiting', event, 1);
+      case 'notAcquired':
+        if (!(event.waitedMs >= 0)) this.wrong.push(`waitedMs of ${event.type} is ${event.waitedMs}`);
+        if (event.hasWaited) this.#add('waiting', event, -1);
+        return;
+      case 'acquired':
+        if (event.hasWaited) this.#add('waiting', event, -1);
+        return this.#add('held', event, 1);
+      case 'released':
+      case 'lost':
+      case 'transferred':
+      case 'leftToExpire':
+        if (!(event.heldMs >= 0)) this.wrong.push(`heldMs of ${event.type} is ${event.heldMs}`);
+        return this.#add('held', event, -1);
+      case 'releaseFailed':
+        if (event.isEnd) this.#add('held', event, -1);
+    }
+  }
+
+  #add(what: 'held' | 'waiting', { service, mode, group }: Extract<LockEvent, { mode: string }>, by: 1 | -1): void {
+    if (by === 1) this.begun[what]++;
+    const series = `${what} ${service} ${mode} ${group}`;
+    const count = (this.#counts.get(series) ?? 0) + by;
+    if (count < 0) this.wrong.push(`${series} is ${count}`);
+    this.#counts.set(series, count);
+  }
+}

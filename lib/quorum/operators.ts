@@ -179,6 +179,9 @@ function asOneHolder(seen: readonly Sighting[], nodes: readonly unknown[]): Lock
     fencingToken: tokens[last]!,
     ttlMs: ttls[last]!,
     depth: Math.max(...holders.map(({ depth }) => depth)),
+    // A vote that came late counts from later.
+    heldMs: Math.max(...holders.map(({ heldMs = 0 }) => heldMs)),
+    ...(holders.every(({ isKept }) => isKept) && { isKept: true as const }),
     ...agreedLabel(holders),
   };
 }

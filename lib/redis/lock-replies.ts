@@ -114,24 +114,28 @@ export type InspectReply = [
   total: number,
   holders: (string | number)[],
   waiters: (string | number)[],
+  now: number,
 ];
 
 export function readState(resource: string, reply: InspectReply): LockState {
-  const [mode, ttlMs, total, holderFields, waiterFields] = reply;
+  const [mode, ttlMs, total, holderFields, waiterFields, now] = reply;
   const isSemaphore = mode === 'semaphore';
-  const holders = records(holderFields, 6).map(([instanceId, token, ttl, depth, permits, label]) => ({
+  const holders = records(holderFields, 7).map(([instanceId, token, ttl, depth, permits, label, kept]) => ({
     instanceId: instanceId as string,
     fencingToken: Number(token),
     ttlMs: ttl as number,
     depth: depth as number,
     ...(isSemaphore && { permits: permits as number }),
+    heldMs: Math.max(0, Math.ceil(now - mintedAt(Number(token)))),
+    ...(kept === 1 && { isKept: true as const }),
     ...readLabel(label as string),
   }));
   holders.sort((a, b) => a.fencingToken - b.fencingToken);
   const used = holders.reduce((sum, { permits = 0 }) => sum + permits, 0);
-  const waiters = records(waiterFields, 4).map(([instanceId, waiterMode, permits, text]): LockWaiter => {
+  const waiters = records(waiterFields, 5).map(([instanceId, waiterMode, permits, text, left]): LockWaiter => {
+    const placeMs = left as number;
     const { label } = readLabel(text as string);
-    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode, ...(label && { label }) };
+    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode, ...(label && { label }), placeMs };
     return waiter.mode === 'semaphore' ? { ...waiter, permits: permits as number } : waiter;
   });
   return {

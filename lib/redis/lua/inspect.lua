@@ -4,13 +4,15 @@
 -- KEYS   1  lock
 --        2  queue
 -- ARGV   none
--- Reply  { mode, TTL, permits, holders, waiters }. No owner ids, because traces may show replies
+-- Reply  { mode, TTL, permits, holders, waiters, now }. No owner ids, because traces may show replies
 --          mode      '' if the lock is free
 --          TTL       in milliseconds
 --          permits   of a semaphore, otherwise 0
---          holders   { instance, fencing token, TTL in milliseconds, depth, permits, label } of each, one after
---                    another; '' for no label
---          waiters   { instance, mode, permits, label } of each in the order of the queue, one after another
+--          holders   { instance, fencing token, TTL in milliseconds, depth, permits, label, kept } of each, one
+--                    after another; '' for no label; kept: 1 where it was released, and stays taken
+--          waiters   { instance, mode, permits, label, what is left of its place } of each in the order of the
+--                    queue, one after another
+--          now       the time of Redis in milliseconds
 
 -- @include clock
 -- @include holder
@@ -19,6 +21,11 @@
 -- What an owner id begins with.
 local function instanceOf(owner)
   return string.match(owner, '^[^/]*')
+end
+
+-- 1 where it was released, and stays taken: see retain.lua.
+local function isKept(owner)
+  return #string.match(owner, '[^/]*$') == 40 and 1 or 0
 end
 
 local waiters = {}
@@ -33,18 +40,19 @@ for index = 1, #members, 2 do
     waiters[#waiters + 1] = request.mode
     waiters[#waiters + 1] = request.count
     waiters[#waiters + 1] = string.sub(label, 1, 300)
+    waiters[#waiters + 1] = expiry - now
   end
 end
 
 local holder, token, mode, label = readHolder(KEYS[1])
-if holder == nil then return { '', 0, 0, {}, waiters } end
+if holder == nil then return { '', 0, 0, {}, waiters, now } end
 if not holder then
   -- @inline refuse lockKey=KEYS[1]
 end
 local ttl = redis.call('PTTL', KEYS[1])
 if holder ~= '' then
   local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300) }, waiters }
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300), isKept(holder) }, waiters, now }
 end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
@@ -53,11 +61,11 @@ for index = 1, #members, 2 do
   local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)
-    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300) }
+    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300), isKept(members[index]) }
     for _, value in ipairs(member) do
       holders[#holders + 1] = value
     end
   end
 end
-if #holders == 0 then return { '', 0, 0, {}, waiters } end
-return { mode, lastTtl, total, holders, waiters }
+if #holders == 0 then return { '', 0, 0, {}, waiters, now } end
+return { mode, lastTtl, total, holders, waiters, now }

@@ -830,6 +830,11 @@ local function instanceOf(owner)
   return string.match(owner, '^[^/]*')
 end
 
+-- 1 where it was released, and stays taken: see retain.lua.
+local function isKept(owner)
+  return #string.match(owner, '[^/]*$') == 40 and 1 or 0
+end
+
 local waiters = {}
 -- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
@@ -842,11 +847,12 @@ for index = 1, #members, 2 do
     waiters[#waiters + 1] = request.mode
     waiters[#waiters + 1] = request.count
     waiters[#waiters + 1] = string.sub(label, 1, 300)
+    waiters[#waiters + 1] = expiry - now
   end
 end
 
 local holder, token, mode, label = readHolder(KEYS[1])
-if holder == nil then return { '', 0, 0, {}, waiters } end
+if holder == nil then return { '', 0, 0, {}, waiters, now } end
 if not holder then
   redis.call('LLEN', KEYS[1])
   return redis.call('GET', KEYS[1])
@@ -854,7 +860,7 @@ end
 local ttl = redis.call('PTTL', KEYS[1])
 if holder ~= '' then
   local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300) }, waiters }
+  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300), isKept(holder) }, waiters, now }
 end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
@@ -863,14 +869,14 @@ for index = 1, #members, 2 do
   local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)
-    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300) }
+    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300), isKept(members[index]) }
     for _, value in ipairs(member) do
       holders[#holders + 1] = value
     end
   end
 end
-if #holders == 0 then return { '', 0, 0, {}, waiters } end
-return { mode, lastTtl, total, holders, waiters }
+if #holders == 0 then return { '', 0, 0, {}, waiters, now } end
+return { mode, lastTtl, total, holders, waiters, now }
 `;
 
 // label.lua

@@ -11,7 +11,7 @@ const EXPECTED = {
   finishTick: 'c26f8bc5349920242553c8b1b763a8cffc034dd6 442',
   forceRelease: '8e103c3048bde3dadb1d5c139d4ce55860e084f3 16049',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
-  inspect: '25d75b233d446b2f732b49ac82ab768a8004af10 4346',
+  inspect: '73c1b619ffdd38bc782478f938fec8f13b750bd4 4599',
   label: '182c4fd401e634b8996c38c1daa1b5f653f142e3 2220',
   lowerPermits: '70e187f05ec35fa84a807ae02abc40b1012f1be9 16521',
   probe: 'a4c955dff140d976fc58ac2cd8e8e288aaaac413 1993',

@@ -17,7 +17,9 @@ const TYPES = [
   'transferred',
   'releaseFailed',
   'renewalFailed',
+  'heldLong',
   'leaked',
+  'slowLoop',
   'tickStarted',
   'tickFinished',
   'tickSkipped',
@@ -107,6 +109,12 @@ export class Recorder<A> {
         return event.isEnd ? this.#ended(event) : undefined;
       case 'renewalFailed':
         this.#shareOf(event).series.renewalFailures.of(event.error.code).value++;
+        return;
+      case 'heldLong':
+        this.#shareOf(event).series.heldLong.value++;
+        return;
+      case 'slowLoop':
+        this.service.slowLoops.value++;
         return;
       case 'leaked':
         this.#shareOf(event).series.leaked.value++;

@@ -121,9 +121,13 @@ describe('the metrics of lock services', () => {
     source.emit('acquired', { handedOn: true });
     source.emit('renewalFailed', { error: unavailable });
     source.emit('leaked');
+    source.emit('heldLong');
+    source.emit('slowLoop');
     expect(valuesOf(LockMetric.HandOvers)).toEqual({ order: 1 });
     expect(valuesOf(LockMetric.RenewalFailures, 'error.type')).toEqual({ LOCK_UNAVAILABLE: 1 });
     expect(valuesOf(LockMetric.Leaked)).toEqual({ order: 1 });
+    expect(valuesOf(LockMetric.HeldLong)).toEqual({ order: 1 });
+    expect(valuesOf(LockMetric.SlowLoops, 'lock.service')).toEqual({ default: 1 });
   });
 
   it('measures a run of a job', () => {

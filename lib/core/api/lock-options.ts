@@ -1,9 +1,7 @@
-import { checkGroup } from './group.js';
-import { checkAlsoLock, checkForeignLock, isForeignMode } from './also-lock.js';
 import { InvalidLockOptionsError } from './errors.js';
+import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
+import { checkGroup, checkLabel, encodeLabel } from './group-and-label.js';
 import type { LockLabel } from './label.js';
-import { checkLabel, encodeLabel } from './label-option.js';
-import type { ForeignLock } from './foreign-lock.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {

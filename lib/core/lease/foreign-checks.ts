@@ -1,6 +1,5 @@
-import { isForeignMode } from '../api/also-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../api/errors.js';
-import type { ForeignLock } from '../api/foreign-lock.js';
+import { type ForeignLock, isForeignMode } from '../api/foreign-lock.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { LockDefaults } from '../api/lock-options.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';

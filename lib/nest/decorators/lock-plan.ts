@@ -4,8 +4,8 @@ import {
   type LockTimeoutError,
   InvalidLockOptionsError,
 } from '../../core/api/errors.js';
-import { checkAlsoLock } from '../../core/api/also-lock.js';
-import { groupNamed } from '../../core/api/group.js';
+import { checkAlsoLock } from '../../core/api/foreign-lock.js';
+import { groupNamed } from '../../core/api/group-and-label.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import {
   type AcquireMode,

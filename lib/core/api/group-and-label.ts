@@ -3,6 +3,26 @@ import { InvalidLockOptionsError } from './errors.js';
 import { HANDED_ON, isPlainObject, LABEL_BYTES } from './label.js';
 import { describeValue } from './validation.js';
 
+/** How long a group may be. */
+export const LONGEST_GROUP = 100;
+/** What a group consists of. */
+export const GROUP = /^[\p{L}\p{N}_$.\-/#:() ]{1,100}$/u;
+
+/** Makes a name of the program a group: of a method whose name is a symbol, of a job or a leadership. */
+export function groupNamed(name: string): string {
+  return GROUP.test(name) ? name : name.replace(/[^\p{L}\p{N}_$.\-/#:() ]/gu, '_').slice(0, LONGEST_GROUP) || '_';
+}
+
+/** @throws InvalidLockOptionsError unless it can be a group */
+export function checkGroup(option: string, group: unknown): void {
+  if (typeof group === 'string' && GROUP.test(group)) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a name of 1 to ${LONGEST_GROUP} letters, digits, spaces and _ $ . - / # : ( ), ` +
+      `not ${describeValue(group)}.`,
+    option,
+  );
+}
+
 /** Checks a label. See {@link encodeLabel}. */
 export function checkLabel(option: string, label: unknown): void {
   encodeLabel(label, option);
@@ -16,18 +36,18 @@ export function checkLabel(option: string, label: unknown): void {
  */
 export function encodeLabel(label: unknown, option = 'label'): string | undefined {
   if (!isPlainObject(label)) {
-    throw invalid(option, `must be a plain object, such as { group: 'Orders.pay' }, not ${describeValue(label)}`);
+    throw invalidLabel(option, `must be a plain object, such as { group: 'Orders.pay' }, not ${describeValue(label)}`);
   }
   let text: string;
   try {
     text = JSON.stringify(label);
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n', 1)[0]! : String(error);
-    throw invalid(option, `must be plain JSON, but it cannot be made into text: ${quote(why, 200)}`, error);
+    throw invalidLabel(option, `must be plain JSON, but it cannot be made into text: ${quote(why, 200)}`, error);
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > LABEL_BYTES) {
-    throw invalid(
+    throw invalidLabel(
       option,
       `must have at most ${LABEL_BYTES} bytes as JSON, not ${bytes}. Name the work in it, and store its data elsewhere`,
     );
@@ -36,7 +56,7 @@ export function encodeLabel(label: unknown, option = 'label'): string | undefine
   for (const name of ['group', 'site', 'traceparent'] as const) {
     const value = label[name];
     if (value === undefined || typeof value === 'string') continue;
-    throw invalid(option, `must have a text as its ${name}, not ${describeValue(value)}`);
+    throw invalidLabel(option, `must have a text as its ${name}, not ${describeValue(value)}`);
   }
   return text === HANDED_ON ? undefined : text;
 }
@@ -49,12 +69,12 @@ function checkPlain(option: string, value: unknown): void {
     for (const each of value) checkPlain(option, each);
     return;
   }
-  if (!isPlainObject(value)) throw invalid(option, `must be plain JSON, and ${describeValue(value)} is not`);
-  if (typeof value['toJSON'] === 'function') throw invalid(option, 'must be plain JSON, without a toJSON method');
+  if (!isPlainObject(value)) throw invalidLabel(option, `must be plain JSON, and ${describeValue(value)} is not`);
+  if (typeof value['toJSON'] === 'function') throw invalidLabel(option, 'must be plain JSON, without a toJSON method');
   // What is not set is left out.
   for (const each of Object.values(value)) if (each !== undefined) checkPlain(option, each);
 }
 
-function invalid(option: string, what: string, cause?: unknown): InvalidLockOptionsError {
+function invalidLabel(option: string, what: string, cause?: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(`${option} ${what}.`, option, { cause });
 }

@@ -86,6 +86,8 @@ export class Groups {
     try {
       const group: unknown = this.ofResource(resource);
       if (typeof group === 'string' && GROUP.test(group)) return group;
+      // It may reject, which would end the process.
+      if (group instanceof Promise) group.catch(() => {});
       this.#warnOf(`returned ${describeValue(group)}`);
     } catch (error) {
       this.#warnOf(`threw ${describeValue(error)}`);

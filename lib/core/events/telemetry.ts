@@ -105,6 +105,7 @@ export class Telemetries {
       const start = this.#guarded((each: LockTelemetry) => {
         const stop = each.start(source);
         if (typeof stop === 'function') this.#stops.push(stop);
+        return stop;
       });
       start(telemetry);
     }

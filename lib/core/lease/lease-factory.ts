@@ -2,7 +2,13 @@ import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import { LockError, LockShutdownError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
+import {
+  InvalidLockOptionsError,
+  LockError,
+  LockShutdownError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
@@ -15,6 +21,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
+import { describeValue } from '../api/validation.js';
 
 /** What {@link LeaseFactory.holdBoth} may be told. */
 interface HowToHoldBoth {
@@ -75,13 +82,16 @@ export class LeaseFactory {
     origin: Origin | undefined,
   ): void {
     const { observers, clock } = this.deps;
-    if (!(error instanceof LockError) || !observers.wants('notAcquired')) return;
-    const resources = typeof asked === 'string' ? [asked] : asked;
-    const resource = resources.includes(error.resource) ? error.resource : resources[0]!;
+    if (!observers.wants('notAcquired')) return;
     const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
+    if (!(error instanceof LockError) && !hasWaited) return;
+    // The observers were told of the wait, so they must be told of its end.
+    const known = error instanceof LockError ? error : strategyThrew(error);
+    const resources = typeof asked === 'string' ? [asked] : asked;
+    const resource = resources.includes(known.resource) ? known.resource : resources[0]!;
     const call = observers.describeCall(resource, options);
     const waitedMs = clock.now() - since;
-    observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error });
+    observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: known });
     if (origin && observers.onOrigin) observers.onOrigin(origin);
   }
 
@@ -335,6 +345,11 @@ export class LeaseFactory {
     const heldMs = clock.now() - hold.acquiredAt;
     observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason, error });
   }
+}
+
+/** For the observers: the caller gets what its own retry strategy has thrown. */
+function strategyThrew(cause: unknown): LockError {
+  return new InvalidLockOptionsError(`retry.next() threw ${describeValue(cause)}.`, 'retry', { cause });
 }
 
 /** Permits are not entered again: each call takes its own. */

@@ -159,7 +159,10 @@ function tell<T>(parts: readonly Guarded<T>[], call: (each: T) => void): void {
 
 function guard<T>(failed: Failed, call: () => T): T | undefined {
   try {
-    return call();
+    const result = call();
+    // TypeScript accepts an async function for most of these.
+    if (result instanceof Promise) result.catch(failed);
+    return result;
   } catch (error) {
     failed(error);
     return undefined;

@@ -54,6 +54,22 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 1, waiting: 2 });
   });
 
+  it('after polling that ends because the retry strategy of the user throws', async () => {
+    await a.locks.acquire('order:7');
+    const fault = new TypeError('no such setting');
+    const next = ({ attempt }: { attempt: number }): number => {
+      if (attempt === 1) return 50;
+      throw fault;
+    };
+    const polling = track(b.locks.acquire('order:7', { retry: { next } }));
+    await world.clock.advance(100);
+    expect(polling.error).toBe(fault);
+    const [told] = b.events.filter(({ type }) => type === 'notAcquired');
+    expect(told).toMatchObject({ resource: 'order:7', hasWaited: true, waitedMs: 50 });
+    expect(told).toMatchObject({ error: { code: 'INVALID_LOCK_OPTIONS', option: 'retry', cause: fault } });
+    expectBegun({ held: 0, waiting: 1 });
+  });
+
   it('while Redis does not answer, and where it refuses', async () => {
     b.store.fates.acquire = lostOnTheWay;
     const silent = track(b.locks.acquire('order:7', { waitMs: 5_000 }));

@@ -44,6 +44,15 @@ describe('the group of a resource', () => {
     expect(lines[0]).toContain(shown);
   });
 
+  it('is _other where that is async, whose error does not end the process', async () => {
+    const lines: string[] = [];
+    const ofResource = (): never => Promise.reject(new Error('no such table')) as never;
+    expect(new Groups(ofResource, (line) => lines.push(line)).of('a')).toBe(OTHER_GROUP);
+    // The test fails by a rejection that nothing handles.
+    await new Promise(setImmediate);
+    expect(lines).toHaveLength(1);
+  });
+
   it('is one of 200: hostile keys cannot push out what is registered, before or after them', () => {
     const groups = new Groups();
     groups.register('method', 'Orders.pay');

@@ -48,4 +48,28 @@ describe('a telemetry', () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/^The module option telemetry threw\. .*the exporter is gone/s);
   });
+
+  it('whose async functions reject breaks nothing either, and does not end the process', async () => {
+    const world = new LockWorld();
+    const lines: string[] = [];
+    // TypeScript accepts async functions for most of these.
+    const reject = (): never => Promise.reject(new Error('the exporter is gone')) as never;
+    const run = <T>(work: () => T): T => work();
+    const hold = { run, ended: reject };
+    const call = { traceparent: undefined, run, waits: reject, granted: () => hold, failed: reject };
+    const tracing: LockTelemetry = {
+      start: (source) => source.trace({ acquire: () => call, adopt: () => call, tick: () => undefined }),
+    };
+    const { locks } = world.instance('a', {
+      telemetry: [tracing, { start: reject }],
+      warn: (line) => lines.push(line),
+    });
+    const lease = await locks.acquire('stock');
+    await expect(locks.acquire('stock', { waitMs: 0 })).rejects.toMatchObject({ code: 'LOCK_BUSY' });
+    await lease.release();
+    await locks.shutdown(0);
+    // The test fails by a rejection that nothing handles.
+    await new Promise(setImmediate);
+    expect(lines).toHaveLength(1);
+  });
 });

@@ -24,6 +24,25 @@ describe('the scenarios', () => {
   }
 });
 
+describe('the scenarios about what an observer costs', () => {
+  for (const [name, observed] of [
+    ['metrics', 'ours-metrics'],
+    ['traces', 'ours-traces'],
+  ]) {
+    it(`${name} lets ours and ${observed} take turns`, async () => {
+      const turns = [];
+      const fleets = {
+        of: (one) => [{ ask: async () => (turns.push(one), { latenciesMs: [1], elapsedMs: 1 }) }],
+      };
+      const attempt = (scenario, one, slice) => slice();
+      const bench = { rounds: 1, fleets, attempt, ms: () => 1, count: () => 2, say() {}, resource: () => name };
+      const { rounds } = await SCENARIOS.find((each) => each.name === name).run(bench);
+      assert.deepEqual(turns, ['ours', observed, 'ours', observed, observed, 'ours']);
+      assert.deepEqual(Object.keys(rounds[0].values), ['ours', observed]);
+    });
+  }
+});
+
 describe('the contestants', () => {
   it('each have a file', () => {
     for (const { name } of CONTESTANTS) {

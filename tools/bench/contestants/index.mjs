@@ -73,7 +73,17 @@ export const CONTESTANTS = [
     name: 'ours-metrics',
     label: 'with metrics',
     kind: 'observed',
-    configuration: 'As `nestjs-redis-lock`, with `telemetry: openTelemetry()` and the SDK of OpenTelemetry.',
+    configuration:
+      'As `nestjs-redis-lock`, with `telemetry: openTelemetry({ traces: false })` and the SDK of OpenTelemetry.',
+    tunings: [{}],
+    patient: {},
+  },
+  {
+    name: 'ours-traces',
+    label: 'with traces',
+    kind: 'observed',
+    configuration:
+      'As `nestjs-redis-lock`, with `telemetry: openTelemetry({ metrics: false })` and the SDK of OpenTelemetry. Every span is recorded.',
     tunings: [{}],
     patient: {},
   },

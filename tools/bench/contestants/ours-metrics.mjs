@@ -21,5 +21,5 @@ export function connect(url, tuning = {}) {
     exportTimeoutMillis: EXPORT_EVERY_MS,
   });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  return connectOurs(url, { telemetry: openTelemetry({ meterProvider }), ...tuning });
+  return connectOurs(url, { telemetry: openTelemetry({ meterProvider, traces: false }), ...tuning });
 }

@@ -15,6 +15,7 @@ import { scenario as readMostly } from './read-mostly.mjs';
 import { scenario as reentry } from './reentry.mjs';
 import { scenario as semaphore1 } from './semaphore-1.mjs';
 import { scenario as semaphore3 } from './semaphore-3.mjs';
+import { scenario as traces } from './traces.mjs';
 import { scenario as uncontended1 } from './uncontended-1.mjs';
 import { scenario as uncontended64 } from './uncontended-64.mjs';
 import { scenario as waiters } from './waiters-2000.mjs';
@@ -36,6 +37,7 @@ export const SCENARIOS = [
   decorated,
   reentry,
   metrics,
+  traces,
   cluster1,
   cluster8,
   cluster64,

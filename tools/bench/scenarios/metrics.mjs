@@ -8,7 +8,7 @@ export const scenario = {
   title: 'What metrics cost',
   meaning: 'What a lock costs that is measured: three counts and two histograms for each lease.',
   how:
-    'As `uncontended-1`. Beside ours, ours with `telemetry: openTelemetry()`, the SDK of OpenTelemetry, and a reader that collects ' +
+    'As `uncontended-1`. Beside ours, ours with `telemetry: openTelemetry({ traces: false })`, the SDK of OpenTelemetry, and a reader that collects ' +
     'once a second.',
   metrics: throughputMetrics,
   chart: { metric: 'leasesPerSecond', unit: 'leases/s' },

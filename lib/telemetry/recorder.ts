@@ -15,6 +15,7 @@ const TYPES = [
   'notAcquired',
   'lost',
   'transferred',
+  'leftToExpire',
   'releaseFailed',
   'renewalFailed',
   'heldLong',
@@ -107,6 +108,9 @@ export class Recorder<A> {
       case 'releaseFailed':
         this.#shareOf(event).series.releaseFailures.of(event.error.code).value++;
         return event.isEnd ? this.#ended(event) : undefined;
+      case 'leftToExpire':
+        // It lasts on without this process: how long it was held is not known.
+        return this.#addHeld(this.#shareOf(event), -1);
       case 'renewalFailed':
         this.#shareOf(event).series.renewalFailures.of(event.error.code).value++;
         return;

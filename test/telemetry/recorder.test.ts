@@ -6,7 +6,7 @@ import {
   LockUnavailableError,
 } from 'nestjs-redis-lock';
 import { LockMetrics } from '../../lib/telemetry/lock-metrics.js';
-import { LOCK_METRICS, LockMetric } from '../../lib/telemetry/names.js';
+import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric } from '../../lib/telemetry/names.js';
 import type { Attributes } from '../../lib/telemetry/series.js';
 import { FakeSource } from './fake-source.js';
 
@@ -108,6 +108,13 @@ describe('the metrics of lock services', () => {
     expect(recorded.at(-1)).toEqual([LockMetric.HoldTime, 1, LOCK]);
   });
 
+  it('a lease that is left to expire is held no more, and its time is not recorded', () => {
+    source.emit('acquired');
+    source.emit('leftToExpire', { heldMs: 1_000 });
+    expect(valuesOf(LockMetric.Held)).toEqual({});
+    expect(recorded.map(([metric]) => metric)).toEqual([LockMetric.WaitTime]);
+  });
+
   it('a release that failed after a loss ends nothing once more', () => {
     source.emit('acquired');
     source.emit('lost', { reason: 'maxHold', error: new LeaseLostError('order:7', 'maxHold', 1) });
@@ -180,6 +187,12 @@ describe('the metrics of lock services', () => {
     stop();
     source.blocked({ group: 'Orders.ship', holderGroup: '_unknown', waitedMs: 1 });
     expect(metrics.seriesOf(LockMetric.BlockedTime)).toHaveLength(3);
+  });
+
+  it('counts times in the buckets of the conventions, in seconds', () => {
+    expect(LOCK_METRIC_BUCKETS).toEqual([
+      0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]);
   });
 
   describe('from the start', () => {

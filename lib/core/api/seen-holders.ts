@@ -1,7 +1,7 @@
 import { describeLabel, type LockLabel } from './label.js';
 import type { LockMode } from './lock-mode.js';
 import { formatDuration } from '../util/durations.js';
-import { quote } from '../util/quoted.js';
+import { plainOrQuoted } from '../util/quoted.js';
 
 /** A holder that was in the way of a call, as the last answer of Redis showed it. It never carries a secret. */
 export interface SeenHolder {
@@ -38,8 +38,6 @@ export interface SeenHolders {
 export const MAX_SEEN_HOLDERS = 8;
 /** How many processes a message names. */
 const NAMED = 2;
-/** What an instance id is made of, unless another program has written the lock. */
-const PLAIN = /^[\w.:@-]{1,100}$/;
 
 /** An answer that names no holder. */
 export const NO_HOLDERS: SeenHolders = { list: [], count: 0 };
@@ -62,12 +60,12 @@ export function aged(seen: SeenHolders, ageMs: number): SeenHolders {
 export function nameHolders({ list, count }: SeenHolders): string {
   if (count <= 1) {
     const [holder] = list as [SeenHolder];
-    const name = holder.isThisProcess ? 'another call of this process' : instanceName(holder);
+    const name = holder.isThisProcess ? 'another call of this process' : plainOrQuoted(holder.instanceId);
     return name + (holder.isHandedOn ? ' (handed on inside that process)' : describeLabel(holder.label));
   }
   const byName = new Map<string, number>();
   for (const holder of list) {
-    const name = holder.isThisProcess ? 'this process' : instanceName(holder);
+    const name = holder.isThisProcess ? 'this process' : plainOrQuoted(holder.instanceId);
     byName.set(name, (byName.get(name) ?? 0) + 1);
   }
   const named = [...byName].slice(0, NAMED);
@@ -81,8 +79,4 @@ export function nameHolders({ list, count }: SeenHolders): string {
 /** The same, with how long it has been held where that is one time: `api-3:4711 for 42 s`. */
 export function describeHolders(seen: SeenHolders): string {
   return seen.count > 1 ? nameHolders(seen) : `${nameHolders(seen)} for ${formatDuration(seen.list[0]!.heldMs)}`;
-}
-
-function instanceName({ instanceId }: SeenHolder): string {
-  return PLAIN.test(instanceId) ? instanceId : quote(instanceId);
 }

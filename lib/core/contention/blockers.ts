@@ -1,9 +1,8 @@
+import { OTHER_GROUP } from '../events/groups.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted } from '../util/quoted.js';
 
-/** The group of all that found no room among the others. */
-export const OTHER_GROUP = '_other';
 /** The group of holders whose group is not known, for example because their leases have no label. */
 export const UNKNOWN_GROUP = '_unknown';
 

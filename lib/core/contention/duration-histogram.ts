@@ -1,7 +1,4 @@
-/** The upper bounds of the buckets, in milliseconds. The metrics have the same. One more bucket has what is longer. */
-export const DURATION_BUCKETS_MS: readonly number[] = Object.freeze([
-  1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000,
-]);
+import { DURATION_BUCKETS_MS } from '../util/durations.js';
 
 /** How long something took, of many calls. All times are milliseconds. */
 export interface Durations {

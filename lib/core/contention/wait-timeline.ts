@@ -1,4 +1,5 @@
-import { type HolderKey, OTHER_GROUP, UNKNOWN_GROUP } from './blockers.js';
+import { OTHER_GROUP } from '../events/groups.js';
+import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
 
 /** From then on these were the holders. */
 interface Stretch {

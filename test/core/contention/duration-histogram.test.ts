@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { DURATION_BUCKETS_MS, DurationHistogram } from '../../../lib/core/contention/duration-histogram.js';
+import { DurationHistogram } from '../../../lib/core/contention/duration-histogram.js';
+import { DURATION_BUCKETS_MS } from '../../../lib/core/util/durations.js';
 
 function histogramOf(durations: readonly number[]): DurationHistogram {
   const histogram = new DurationHistogram();

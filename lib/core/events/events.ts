@@ -55,7 +55,8 @@ export type LockEvent =
   | ({ type: 'waitingLong' } & OfLock & { waitedMs: number; holders: readonly SeenHolder[]; holderCount: number })
   /**
    * A call to acquire failed. A busy `tryAcquire` counts as well. `resource` was not granted; `resources` has all that
-   * the call asked for. `hasWaited`: a `waiting` event of this call came before.
+   * the call asked for. `waitedMs` counts from when it asked for `resource`. `hasWaited`: a `waiting` event of this call
+   * came before.
    */
   | ({ type: 'notAcquired' } & OfLock & {
         resources: readonly string[];

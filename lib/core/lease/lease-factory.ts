@@ -260,7 +260,8 @@ export class LeaseFactory {
       const lease = new CompositeLease(leases);
       return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
-      noteWait(error, startedAt, waitBefore(error)?.hasWaited ?? false);
+      // The waits for the earlier ones were told with their grants.
+      if (!waitBefore(error)) noteWait(error, startedAt, false);
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }

@@ -117,6 +117,19 @@ describe('the contention profile', () => {
     expect(contention().groups).toMatchObject([{ waited: 1, waiting: 0, wait: { count: 2, maxMs: 2_500 } }]);
   });
 
+  it('counts each part of a call for several resources once, also where a later one is not granted', async () => {
+    contention();
+    const first = await b.locks.acquire('x@X', { label: { group: 'Slow' } });
+    await b.locks.acquire('y@Y', { label: { group: 'Slower' } });
+    const both = track(a.locks.acquire(['x@X', 'y@Y'], { group: 'Orders.pay', waitMs: 5_000 }));
+    await world.clock.advance(3_000);
+    await first.release();
+    await world.clock.advance(3_000);
+    expect(both.state).toBe('rejected');
+    expect(rows()).toEqual(['Orders.pay waited 3 s in 1 call for Slow', 'Orders.pay waited 2 s in 1 call for Slower']);
+    expect(contention().groups).toMatchObject([{ group: 'Orders.pay', wait: { count: 2, totalMs: 5_000 } }]);
+  });
+
   it('shares the wait of a writer among the readers', async () => {
     contention();
     const readers = [

@@ -102,8 +102,8 @@ describe('the generated reference', () => {
 });
 
 describe('the README', () => {
-  it('has at most 10,000 bytes: what is longer belongs into a guide', () => {
-    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(10_000);
+  it('has at most 8,000 bytes: what is longer belongs into a guide', () => {
+    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(8_000);
   });
 
   it('shows a first snippet of at most ten lines of code', () => {

@@ -25,7 +25,7 @@ const ROOMS = [
   { folder: 'internals', title: 'Internals' },
 ];
 
-/** What the README calls the pages, in its order. The last link counts: that is the one in the table of the guides. */
+/** What the README calls the pages, in its order. The last link counts: that is the one in the list of the guides. */
 const NAMES = namesInReadme();
 
 function namesInReadme() {

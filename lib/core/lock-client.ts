@@ -70,6 +70,8 @@ export interface LockClientOptions {
   readonly service?: string | undefined;
   /** The group of a resource whose call states none. @default the text before its first colon */
   readonly group?: GroupFunction | undefined;
+  /** Whether every call has its group in its label. @default false */
+  readonly labelGroups?: boolean;
   readonly telemetry?: readonly LockTelemetry[];
   /** @default counts from the first look */
   readonly contention?: ContentionSettings | undefined;
@@ -122,6 +124,7 @@ export class LockClient {
     const foreignLocks = new ForeignLocks(runtime);
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
+    leases.labelsGroups = options.labelGroups ?? false;
     if (options.transactions) {
       leases.transactions = new TransactionLeases(options.transactions, context, traces, (lease, work, transaction) =>
         leases.runUnder(lease, work, transaction),

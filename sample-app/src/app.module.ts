@@ -30,6 +30,8 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
       keyPrefix: `${settings.shop}-lock`,
       instanceId: `${settings.instance}:${process.pid}`,
       waitMs: settings.lockWaitMs,
+      // So that an instance which waits for another one knows for what kind of work.
+      labelGroups: true,
       telemetry: openTelemetry({ meterProvider }),
     }),
     ScheduleModule.forRoot(),

@@ -86,6 +86,12 @@ export function labelWithTrace(given: string | undefined, group: string, tracepa
   return text === HANDED_ON ? undefined : text;
 }
 
+/** The label of a call that carries its group. What the caller has given stays; without room, the group is left out. */
+export function labelWithGroup(given: string | undefined, group: string): string | undefined {
+  const text = JSON.stringify({ group, ...(given !== undefined && (JSON.parse(given) as LockLabel)) });
+  return Buffer.byteLength(text) <= LABEL_BYTES ? text : given;
+}
+
 /** For a message: ` (Orders.pay, request 7f3a)`; an empty text for no label. */
 export function describeLabel(label: LockLabel | undefined): string {
   if (!label) return '';

@@ -1,6 +1,7 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { sendDepth } from './changes.js';
+import { labelWithGroup } from '../api/label.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import {
   InvalidLockOptionsError,
@@ -44,6 +45,9 @@ export class LeaseFactory {
 
   /** Set where the leases of `using` last until the end of a database transaction. */
   transactions: TransactionLeases | undefined;
+
+  /** Set where every call has its group in its label. */
+  labelsGroups = false;
 
   constructor(private readonly deps: LeaseDeps) {}
 
@@ -95,13 +99,19 @@ export class LeaseFactory {
     if (origin && observers.onOrigin) observers.onOrigin(origin);
   }
 
-  #traced(resource: string, given: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
+  #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
     const { traces, context } = this.deps;
+    const given = this.labelsGroups ? this.#labelled(resource, asked) : asked;
     if (!traces.wantsAcquires) return this.#acquireOne(resource, given, origin);
     const entry = !given.permits && isLock(context.hold(resource)) ? 'reentry' : 'call';
     // Outside of the trace: what the holder does later is no part of the acquisition.
     const caller = currentContext();
     return traces.acquire(resource, given, entry, (options) => this.#acquireOne(resource, options, origin, caller));
+  }
+
+  #labelled(resource: string, options: ResolvedLockOptions): ResolvedLockOptions {
+    const group = this.deps.observers.groups.of(resource, options.group);
+    return { ...options, label: labelWithGroup(options.label, group) };
   }
 
   #acquireOne(

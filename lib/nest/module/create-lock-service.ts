@@ -50,7 +50,7 @@ export async function createLockService(
 ): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs, transactions } = options;
   const stores = await createStores(options, new StartLog(name));
-  const { group, telemetry, contention } = options;
+  const { group, labelGroups, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { store } = stores;
@@ -61,6 +61,7 @@ export async function createLockService(
     transactions,
     service: name,
     group,
+    labelGroups,
     telemetry,
     contention,
     warn,

@@ -117,6 +117,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    */
   group?: GroupFunction;
   /**
+   * Whether each lock carries its group to Redis, in its label: about 30 bytes. Then the processes that wait for it name
+   * the group that blocks them, in metrics and in `locks.contention()`. Without it, they know the group only of holders
+   * of their own, and of those with a label.
+   *
+   * @default false
+   * @see docs/operations/contention.md#holders-in-other-processes
+   */
+  labelGroups?: boolean;
+  /**
    * Follows the locks, for metrics or traces. What it throws never breaks a lock.
    *
    * @allowed a `LockTelemetry`, an array of them
@@ -190,6 +199,7 @@ export interface ResolvedModuleOptions {
   readonly onLeak: OnLeak;
   readonly transactions: TransactionHooks | undefined;
   readonly group: GroupFunction | undefined;
+  readonly labelGroups: boolean;
   readonly telemetry: readonly LockTelemetry[];
   readonly contention: ContentionSettings | undefined;
   readonly drainMs: number;
@@ -230,6 +240,7 @@ export const MODULE_OPTIONS = new OptionTable({
   onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
   transactions: checked<TransactionHooks>(checkTransactions),
   group: checked<GroupFunction>(checkFunction),
+  labelGroups: flag().default(false),
   telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
   contention: checked<ContentionSettings>((option, value) =>
     CONTENTION_SETTINGS.check(option, value as object, `${option}.`),
@@ -337,6 +348,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     onLeak,
     transactions: options.transactions,
     group: options.group,
+    labelGroups: options.labelGroups ?? MODULE_OPTIONS.defaults.labelGroups,
     telemetry: [options.telemetry ?? []].flat(),
     contention: options.contention,
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),

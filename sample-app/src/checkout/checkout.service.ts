@@ -21,14 +21,10 @@ export class CheckoutService {
     private readonly loyalty: LoyaltyService,
   ) {}
 
-  /**
-   * The second click on "buy" finds an empty basket; after an article that is sold out, the rest is still in it. A checkout takes a
-   * while, so the label tells the other instances what they wait for.
-   */
+  /** The second click on "buy" finds an empty basket; after an article that is sold out, the rest is still in it. */
   @DistributedLock({
     key: (basket: string, customer: string) => [`basket:${basket}`, `customer:${customer}`],
     mode: 'reentrant',
-    label: { group: 'CheckoutService.checkOut' },
   })
   async checkOut(basket: string, customer: string): Promise<Receipt> {
     const { skus } = await this.baskets.find(basket);

@@ -3,6 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
+import { describeValue } from '../core/api/validation.js';
 import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/lock-health.js';
 import { quote } from '../core/util/quoted.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
@@ -61,12 +62,13 @@ export class RedisLockHealth {
    * `RedisLockService.health()`. Where that says `degraded`, the status is `up`, and `degraded` is `true`.
    *
    * @param key the name of the locks in the answer
-   * @throws InvalidLockOptionsError when an option is invalid, or no registration has the `name`
+   * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has the `name`
    */
   async isHealthy<const Key extends string>(
     key: Key,
     options: RedisLockHealthOptions = {},
   ): Promise<HealthIndicatorResult<Key, 'up' | 'down', LockHealthData>> {
+    checkKey(key);
     HEALTH_INDICATOR_OPTIONS.check('isHealthy', options);
     const { name, timeoutMs } = options;
     const { status, ...health } = await this.#service(name).health({ timeoutMs });
@@ -87,4 +89,13 @@ export class RedisLockHealth {
       );
     }
   }
+}
+
+/** A forgotten key would be `undefined` or `[object Object]` in the answer, and its options would be ignored. */
+function checkKey(key: unknown): void {
+  if (typeof key === 'string' && key !== '') return;
+  throw new InvalidLockOptionsError(
+    `key of isHealthy() must be a name for the answer, such as 'locks', not ${describeValue(key)}.`,
+    'key',
+  );
 }

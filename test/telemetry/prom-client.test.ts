@@ -136,6 +136,15 @@ describe('lockMetrics()', () => {
     expect(() => lockMetrics(registry)).toThrow(/already been registered/);
   });
 
+  it.each([[{}], [null], ['default'], [Registry]])('refuses %p, which is no registry', (value) => {
+    expect(() => lockMetrics(value as never)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_LOCK_OPTIONS',
+        message: expect.stringContaining('a Registry of prom-client'),
+      }),
+    );
+  });
+
   it('describes each metric as the reference does', async () => {
     lockMetrics(registry).start(source);
     const text = await registry.metrics();

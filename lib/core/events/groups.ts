@@ -1,6 +1,7 @@
 import { GROUP, groupNamed, LONGEST_GROUP } from '../api/group-and-label.js';
 import type { LockMode } from '../api/lock-mode.js';
 import { describeValue } from '../api/validation.js';
+import { quote } from '../util/quoted.js';
 
 /** The group of everything that has no group of its own. */
 export const OTHER_GROUP = '_other';
@@ -90,7 +91,8 @@ export class Groups {
       if (group instanceof Promise) group.catch(() => {});
       this.#warnOf(`returned ${describeValue(group)}`);
     } catch (error) {
-      this.#warnOf(`threw ${describeValue(error)}`);
+      const hasText = error instanceof Error && typeof error.message === 'string';
+      this.#warnOf(`threw ${hasText ? quote(error.message) : describeValue(error)}`);
     }
     return OTHER_GROUP;
   }

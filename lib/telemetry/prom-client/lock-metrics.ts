@@ -1,4 +1,6 @@
 import { Counter, Gauge, Histogram, register, type Registry, type RegistryContentType } from 'prom-client';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { describeValue } from '../../core/api/validation.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { LockMetrics } from '../lock-metrics.js';
 import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric, prometheusNameOf } from '../names.js';
@@ -14,9 +16,11 @@ const inRegistries = new WeakMap<object, RegisteredMetrics>();
  * that the same dashboards and alerts fit. For the module option `telemetry`.
  *
  * @param registry the default registry of `prom-client`, if not given
+ * @throws InvalidLockOptionsError when it is no registry
  * @throws Error when the registry has metrics of these names that are not ours
  */
 export function lockMetrics(registry: Registry<RegistryContentType> = register): LockTelemetry {
+  checkRegistry(registry);
   let ours = inRegistries.get(registry);
   if (!ours?.isIn(registry)) {
     ours = new RegisteredMetrics(registry);
@@ -77,6 +81,14 @@ class RegisteredMetrics implements MetricSink<Labels> {
         });
     }
   }
+}
+
+function checkRegistry(registry: unknown): void {
+  if (typeof (registry as Registry | null)?.registerMetric === 'function') return;
+  throw new InvalidLockOptionsError(
+    `lockMetrics() takes a Registry of prom-client, such as its register, not ${describeValue(registry)}.`,
+    'registry',
+  );
 }
 
 function labelOf(attribute: string): string {

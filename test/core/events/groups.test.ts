@@ -28,7 +28,7 @@ describe('the group of a resource', () => {
       () => {
         throw new Error('no such table');
       },
-      'an object (Error)',
+      'threw "no such table"',
     ],
     ['returns nothing', () => undefined as never, 'undefined'],
     ['returns an empty text', () => '', '""'],

@@ -91,4 +91,13 @@ describe('RedisLockHealth in an application with @nestjs/terminus', () => {
       message: expect.stringMatching(message),
     });
   });
+
+  it.each([[undefined], [''], [{ timeoutMs: 500 }]])('refuses %j as the key', async (key) => {
+    await using world = await start();
+    const checked = world.app.get(RedisLockHealth).isHealthy(key as string);
+    await expect(checked).rejects.toMatchObject({
+      code: 'INVALID_LOCK_OPTIONS',
+      message: expect.stringMatching(/^key of isHealthy\(\) must be a name/),
+    });
+  });
 });

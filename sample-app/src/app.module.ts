@@ -33,6 +33,8 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
       // So that an instance which waits for another one knows for what kind of work.
       labelGroups: true,
       telemetry: openTelemetry({ meterProvider }),
+      // So that the first look at GET /operators/contention shows something.
+      contention: { fromStart: true },
     }),
     ScheduleModule.forRoot(),
     DatabaseModule,

@@ -9,30 +9,45 @@ import {
   Query,
   UseGuards,
 } from '@nestjs/common';
-import { type LockState, RedisLockService } from 'nestjs-redis-lock';
+import { type Contention, type LockExplanation, type LockState, RedisLockService } from 'nestjs-redis-lock';
 import { OperatorsGuard } from './operators.guard.js';
 
-/** For people: who holds what and who waits for it, and the end of a lease that nobody wants to wait for. */
-@Controller('operators/locks')
+/**
+ * For people: which work has waited for which, who holds a lock and why it is not to be had, and the end of a lease that nobody
+ * wants to wait for.
+ */
+@Controller('operators')
 @UseGuards(OperatorsGuard)
 export class OperatorsController {
   constructor(private readonly locks: RedisLockService) {}
 
-  @Get()
+  /** Of the calls of this instance, since its start. */
+  @Get('contention')
+  contention(): Contention {
+    return this.locks.contention();
+  }
+
+  @Get('locks')
   list(@Query('prefix') prefix = ''): Promise<LockState[]> {
     return this.locks.list({ prefix });
   }
 
-  @Get(':resource')
+  @Get('locks/:resource')
   inspect(@Param('resource') resource: string): Promise<LockState> {
     return this.locks.inspect(resource);
+  }
+
+  /** The same in sentences, with the likely cause. */
+  @Get('locks/:resource/explain')
+  explain(@Param('resource') resource: string): Promise<LockExplanation> {
+    return this.locks.explain(resource);
   }
 
   /**
    * Ends the lease that was seen, and none that came after it. Its holder may go on working for a moment (a third of its lease):
    * what it must not write then is a matter of fencing tokens.
    */
-  @Delete(':resource/leases/:token')
+  @Delete('locks/:resource/leases/:token')
   @HttpCode(204)
   async end(@Param('resource') resource: string, @Param('token', ParseIntPipe) fencingToken: number): Promise<void> {
     if (await this.locks.forceRelease(resource, { fencingToken })) return;

@@ -8,6 +8,7 @@ import { Fleet } from './fleet.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
 import { savePicture } from './picture.mjs';
 import { catalogueScene } from './scenes/catalogue.mjs';
+import { contentionScene } from './scenes/contention.mjs';
 import { crashScene } from './scenes/crash.mjs';
 import { drawScene, duplicateDraws } from './scenes/draw.mjs';
 import { exportsScene } from './scenes/exports.mjs';
@@ -51,13 +52,17 @@ async function play() {
   findings.push(...(await exportsScene(fleet)));
   heading('4. An import that one instance begins and another one finishes, transfer() and adopt()');
   findings.push(...(await importScene(fleet)));
-  heading('5. A prize draw every second, @SingletonCron on every instance');
+  heading(
+    '5. Who waits for whom? A customer whose points wait for his checkout, locks.explain() and locks.contention()',
+  );
+  findings.push(...(await contentionScene(fleet)));
+  heading('6. A prize draw every second, @SingletonCron on every instance');
   findings.push(...(await drawScene(fleet)));
-  heading('6. An instance is killed in the middle of the nightly report');
+  heading('7. An instance is killed in the middle of the nightly report');
   findings.push(...(await crashScene(fleet)));
-  heading('7. The instance that sends the mails is killed, @LeaderOnly');
+  heading('8. The instance that sends the mails is killed, @LeaderOnly');
   findings.push(...(await mailerScene(fleet)));
-  heading('8. An instance is paused in the middle of closing the books');
+  heading('9. An instance is paused in the middle of closing the books');
   findings.push(...(await pauseScene(fleet)));
   findings.push(await duplicateDraws(fleet));
 

@@ -40,6 +40,11 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('Exports at once with the semaphore')).toMatch(/ [1-3] of 12 +<= 3 +ok$/);
   expect(row('Imported orders lost, lock ends at the queue')).toMatch(/ [1-9]\d* of 60 +some$/);
   expect(row('Imported orders lost, lock handed on')).toMatch(/ 0 of 60 +0 +ok$/);
+  expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
+  expect(rows).toContainEqual(
+    expect.stringMatching(/^ +LoyaltyService\.credit waited \S+ m?s in \d+ calls? for CheckoutService\.checkOut$/),
+  );
+  expect(row('What LoyaltyService.credit waited for most')).toMatch(/ CheckoutService\.checkOut +the checkout +ok$/);
   expect(row('Mails sent again, without a leader')).toMatch(/ [1-9]\d* for 20 mails +some$/);
   expect(row('Mails sent again, leader killed')).toMatch(/ [01] for 20 mails, 0 lost .* ok$/);
   expect(row('Leader after shop-')).toMatch(/shop-\d after \d+\.\d s .* ok$/);

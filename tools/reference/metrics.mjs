@@ -1,15 +1,23 @@
 // Reads the table of the metrics, which is a value and not a type.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { ROOT } from './declarations.mjs';
 
 const FILE = join(ROOT, 'lib/telemetry/names.ts');
 
-/** What lib/telemetry/names.ts exports. It imports types only, so that it runs by itself. */
+/** What lib/telemetry/names.ts exports. */
 export async function readMetrics() {
-  const { outputText } = ts.transpileModule(readFileSync(FILE, 'utf8'), {
+  return await import(moduleUrl(FILE));
+}
+
+/** A module that runs by itself, also where this tool runs in a test: its own imports are within its URL. */
+function moduleUrl(file) {
+  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
   });
-  return await import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+  const code = outputText.replace(/(?<=^import [^'"]* from )'(\..*)\.js'/gm, (_, path) =>
+    JSON.stringify(moduleUrl(join(dirname(file), `${path}.ts`))),
+  );
+  return `data:text/javascript,${encodeURIComponent(code)}`;
 }

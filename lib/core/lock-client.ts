@@ -144,7 +144,7 @@ export class LockClient {
     this.#tryDefaults = { ...defaults, waitMs: 0 };
     this.#telemetries = new Telemetries(
       observers,
-      traces.followed,
+      traces,
       { stats: () => this.stats(), onBlocked: (listener) => this.operators.onBlocked(listener) },
       warn,
     );

@@ -87,7 +87,7 @@ export class LocalQueue implements WaiterListener {
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease, backgroundRelease } = hold;
-    if (!this.deps.traces.followed.isEmpty && this.size > 0) traceSlowHolder(this.deps, hold, this.#calls());
+    if (this.deps.traces.hasTracer && this.size > 0) traceSlowHolder(this.deps, hold, this.#calls());
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
       return undefined;

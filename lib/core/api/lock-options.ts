@@ -1,6 +1,7 @@
 import { InvalidLockOptionsError } from './errors.js';
 import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
-import { checkGroup, checkLabel, encodeLabel } from './group-and-label.js';
+import { checkLabel, encodeLabel } from './given-label.js';
+import { checkGroup } from './resource.js';
 import type { LockLabel } from './label.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';

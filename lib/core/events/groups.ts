@@ -1,4 +1,4 @@
-import { GROUP, groupNamed, LONGEST_GROUP } from '../api/group-and-label.js';
+import { GROUP, groupNamed, LONGEST_GROUP } from '../api/resource.js';
 import type { LockMode } from '../api/lock-mode.js';
 import { describeValue } from '../api/validation.js';
 import { quote } from '../util/quoted.js';

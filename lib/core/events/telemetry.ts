@@ -76,8 +76,8 @@ export interface LockTelemetry {
 }
 
 /** Where tracers are added. */
-interface Followed {
-  add(tracer: LockTracer, failed: (error: unknown) => void): () => void;
+interface Traced {
+  addTracer(tracer: LockTracer, failed: (error: unknown) => void): () => void;
 }
 
 /** Starts and stops the telemetries of one lock service, and keeps their errors from it. */
@@ -87,7 +87,7 @@ export class Telemetries {
 
   constructor(
     private readonly observers: LockObservers,
-    private readonly followed: Followed,
+    private readonly traces: Traced,
     private readonly parts: Pick<LockTelemetrySource, 'stats' | 'onBlocked'>,
     private readonly warn: (line: string) => void,
   ) {}
@@ -97,7 +97,7 @@ export class Telemetries {
       service: this.observers.service,
       observe: (observer, types) => this.observers.add(this.#guarded(observer), types),
       onRegistered: (listener) => this.observers.groups.onRegistered(this.#guarded(listener)),
-      trace: (tracer) => this.followed.add(tracer, (error) => this.#failed(error)),
+      trace: (tracer) => this.traces.addTracer(tracer, (error) => this.#failed(error)),
       stats: () => this.parts.stats(),
       onBlocked: (listener) => this.parts.onBlocked(this.#guarded(listener)),
     };

@@ -231,7 +231,7 @@ export class LeaseFactory {
       return work(lease.bind());
     };
     try {
-      if (traces.followed.isEmpty) return await context.run(lease, underLease);
+      if (!traces.hasTracer) return await context.run(lease, underLease);
       return await traces.followed.runUnder(lease.holds, () => context.run(lease, underLease));
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
@@ -250,7 +250,7 @@ export class LeaseFactory {
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
-    const { followed } = this.deps.traces;
+    const { traces } = this.deps;
     try {
       for (const name of names) {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
@@ -260,9 +260,9 @@ export class LeaseFactory {
         const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
         const before = leases.at(-1);
         const lease =
-          before === undefined || followed.isEmpty
+          before === undefined || !traces.hasTracer
             ? this.#traced(name, part)
-            : followed.runUnder(before.holds, () => this.#traced(name, part));
+            : traces.followed.runUnder(before.holds, () => this.#traced(name, part));
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();

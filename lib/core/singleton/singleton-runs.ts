@@ -213,7 +213,7 @@ export class SingletonRuns {
     work: SingletonWork<T>,
   ): Promise<T | undefined> {
     const { traces, observers } = this.deps;
-    if (traces.followed.isEmpty) return this.#runTick(attempt, sentAt, reply, work);
+    if (!traces.hasTracer) return this.#runTick(attempt, sentAt, reply, work);
     const { options, owner, lock } = attempt;
     const run = { job: options.job, tick: options.tick, rerun: reply.rerun };
     return traces.followed.runTick(observers.describeCall(owner.resource, lock), run, (followed) =>

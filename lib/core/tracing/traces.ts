@@ -3,6 +3,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { SeenHolders } from '../api/seen-holders.js';
 import { LEADER_PREFIX } from '../api/resource.js';
 import { LeaseLostError } from '../api/lease-errors.js';
+import type { LockTracer } from '../events/lock-tracer.js';
 import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
@@ -78,20 +79,32 @@ export class Traces {
   readonly #ticks = new WeakMap<object, PendingTick>();
   /** What tracers follow, to make spans of it. */
   readonly followed = new FollowedLocks();
+  #hadTracer = false;
 
   constructor(
     private readonly observers: LockObservers,
     private readonly clock: Clock,
   ) {}
 
+  /** Whether a tracer makes spans. Ask before you call {@link followed}. */
+  get hasTracer(): boolean {
+    return this.#hadTracer && !this.followed.isEmpty;
+  }
+
+  /** @param failed told of its errors @returns a function that removes it */
+  addTracer(tracer: LockTracer, failed: (error: unknown) => void): () => void {
+    this.#hadTracer = true;
+    return this.followed.add(tracer, failed);
+  }
+
   /** Whether calls to acquire are traced. Others cost nothing: ask before {@link acquire} and {@link waits}. */
   get wantsAcquires(): boolean {
-    return ACQUIRE_CHANNEL.hasSubscribers || !this.followed.isEmpty;
+    return ACQUIRE_CHANNEL.hasSubscribers || this.hasTracer;
   }
 
   /** Ask before {@link holds} and {@link ended}. */
   get wantsHolds(): boolean {
-    return HOLD_CHANNEL.hasSubscribers || !this.followed.isEmpty;
+    return HOLD_CHANNEL.hasSubscribers || this.hasTracer;
   }
 
   /**
@@ -111,7 +124,7 @@ export class Traces {
     const options = { ...given };
     const startedAt = clock.now();
     const publish = (): Promise<L> => this.#publish(resource, options, entry, startedAt, work);
-    if (followed.isEmpty || !isFollowed(resource, entry)) return publish();
+    if (!this.hasTracer || !isFollowed(resource, entry)) return publish();
     const call = { lock: observers.describeCall(resource, given), options, startedAt, now: () => clock.now() };
     return entry === 'adoption' ? followed.adopt(call, from, publish) : followed.acquire(call, publish);
   }
@@ -197,6 +210,7 @@ export class Traces {
     if (outcome === 'lost') inContextOf(hold, publish);
     else publish();
   }
+
   /** Ask before {@link renewal}. */
   get wantsRenewals(): boolean {
     return RENEW_CHANNEL.hasSubscribers;

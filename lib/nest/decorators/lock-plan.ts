@@ -5,7 +5,6 @@ import {
   InvalidLockOptionsError,
 } from '../../core/api/errors.js';
 import { checkAlsoLock } from '../../core/api/foreign-lock.js';
-import { groupNamed } from '../../core/api/group-and-label.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import {
   type AcquireMode,
@@ -15,7 +14,7 @@ import {
   type LockOptions,
 } from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
-import { checkResources, type ResourceNames } from '../../core/api/resource.js';
+import { checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { Access } from '../request/intercepted-call.js';

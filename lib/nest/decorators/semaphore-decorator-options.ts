@@ -1,7 +1,6 @@
-import { groupNamed } from '../../core/api/group-and-label.js';
 import { checkMinHold } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
-import { checkOwnResource } from '../../core/api/resource.js';
+import { checkOwnResource, groupNamed } from '../../core/api/resource.js';
 import {
   checkPermits,
   PERMIT_OPTIONS,

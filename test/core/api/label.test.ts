@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { decodeLabel, describeLabel, HANDED_ON, LABEL_BYTES, readLabel } from '../../../lib/core/api/label.js';
-import { encodeLabel } from '../../../lib/core/api/group-and-label.js';
+import { encodeLabel } from '../../../lib/core/api/given-label.js';
 import { LOCK_DEFAULTS, resolveLockOptions } from '../../../lib/core/api/lock-options.js';
 import { describeHolders, type SeenHolder } from '../../../lib/core/api/seen-holders.js';
 

@@ -102,7 +102,14 @@ describe('a stocktaking', () => {
       return found.length > 0 && found;
     });
     expect(seen).toEqual([
-      { instanceId: `shop-1:${anyShop().pid}`, fencingToken: expect.any(Number), ttlMs: expect.any(Number), depth: 1 },
+      {
+        instanceId: `shop-1:${anyShop().pid}`,
+        fencingToken: expect.any(Number),
+        ttlMs: expect.any(Number),
+        heldMs: expect.any(Number),
+        depth: 1,
+        label: { group: 'StocktakingService.count' },
+      },
     ]);
     await count;
   });

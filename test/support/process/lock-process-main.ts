@@ -4,6 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
+import type { Contention } from '../../../lib/core/contention/contention.js';
+import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
+import type { LockExplanation } from '../../../lib/core/explain/explanation.js';
 import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
@@ -149,6 +152,15 @@ const verbs = {
 
   list(prefix: string): Promise<LockState[]> {
     return locks.operators.list({ prefix });
+  },
+
+  explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
+    return locks.operators.explain(resource, options);
+  },
+
+  /** The first question begins to count. */
+  contention(): Contention {
+    return locks.operators.contention();
   },
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {

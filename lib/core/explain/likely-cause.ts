@@ -6,7 +6,7 @@ import type { OwnPart } from './own-part.js';
 import { countSilent, type SeenLease } from './seen-lease.js';
 
 /** A holder is slow that others have waited for, and that has held the lock for this long. */
-export const SLOW_MS = 5_000;
+const SLOW_MS = 5_000;
 
 /** What a call wants to ask for, or asks for now. */
 export interface Wanted {
@@ -34,9 +34,13 @@ export function likelyCause(state: LockState, leases: readonly SeenLease[], own:
   if (state.resource.startsWith(LEADER_PREFIX)) return 'leadership';
   if (waiters.length === 0 && own.waiting === 0) return 'inUse';
   if (own.waiting > 0 && leases.some(({ isThisProcess }) => isThisProcess)) return 'heldByThisProcess';
-  const slow = leases.filter(({ holder: { heldMs = 0 } }) => heldMs >= SLOW_MS);
+  const slow = leases.filter(isSlow);
   if (slow.length === 0) return 'inUse';
   return slow.some(({ status }) => status !== 'unknown') ? 'holderSlow' : 'unclear';
+}
+
+export function isSlow({ holder: { heldMs = 0 } }: SeenLease): boolean {
+  return heldMs >= SLOW_MS;
 }
 
 /**

@@ -7,7 +7,7 @@ import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
 import { countSilent, type SeenLease } from './seen-lease.js';
-import type { Wanted } from './likely-cause.js';
+import { isSlow, type Wanted } from './likely-cause.js';
 
 /** How many holders and waiters are named. */
 const NAMED = 3;
@@ -141,7 +141,8 @@ export function describeCause(
       return ['Nothing is wrong.'];
     case 'holderSlow':
       return [
-        'The holder is alive and slow: it does long work under the lock, or waits for something else. ' +
+        `${isKnownAlive(leases) ? 'The holder is alive and slow' : 'Whether the holder is alive shows when its first renewal is due. If so, it is slow'}: ` +
+          'it does long work under the lock, or waits for something else. ' +
           'Look at that process, lock less of its work, or set maxHoldMs. ' +
           'forceRelease() ends the lease, but not the work.',
       ];
@@ -193,6 +194,11 @@ export function describeCause(
       ];
     }
   }
+}
+
+/** Whether a holder that is slow has renewed its lease, or is this process. */
+function isKnownAlive(leases: readonly SeenLease[]): boolean {
+  return leases.some((lease) => isSlow(lease) && (lease.isThisProcess || lease.status === 'renewing'));
 }
 
 function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {

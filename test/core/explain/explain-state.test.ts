@@ -68,6 +68,22 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [HOLDER] })[0]).toBe('inUse');
   });
 
+  it('a holder that has it for long, and whose first renewal is not due yet: it may have died', () => {
+    const young = { ...HOLDER, heldMs: 6_000, ttlMs: 24_000 };
+    const [cause, ...sentences] = explain({ holders: [young], waiters: [WAITER] });
+    expect(cause).toBe('holderSlow');
+    expect(sentences[1]).toContain('it is renewed for the first time in 4 s');
+    expect(sentences.at(-1)).toMatch(
+      /^Whether the holder is alive shows when its first renewal is due\. If so, it is slow: /,
+    );
+    // Another one that has renewed its lease is alive; and so is this process.
+    const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };
+    expect(explain(readers).at(-1)).toMatch(/^The holder is alive and slow: /);
+    const mine = { ...MY_HOLD, heldMs: 6_000, renewedMsAgo: 6_000 };
+    const own = { holders: [{ ...young, instanceId: 'shop-1' }], waiters: [WAITER] };
+    expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: /);
+  });
+
   it('a holder that is dead, whose lease runs out', () => {
     const [cause, ...sentences] = explain({ holders: [{ ...HOLDER, ttlMs: 8_000 }], waiters: [WAITER] });
     expect(cause).toBe('holderDead');

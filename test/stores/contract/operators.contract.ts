@@ -1,6 +1,7 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
+  enqueue,
   newOwner,
   EVERYTHING,
   EXCLUSIVE,
@@ -73,6 +74,39 @@ export function describeOperators(createSubject: () => Promise<Subject>, feature
       for (const { id } of [owner, ...waiters]) {
         expect(JSON.stringify(state)).not.toContain(id.slice(id.lastIndexOf('/') + 1));
       }
+    });
+
+    const everyMode = possible(features, EXCLUSIVE, REENTRANT, WRITE, READ, permits(2, 3));
+    it.each(everyMode)('shows for how long it is held in mode $mode, also after a renewal', async (wish) => {
+      const began = Date.now();
+      const owner = await world.holding(world.holder, wish);
+      const heldMs = async () => (await a.store.inspect('stock')).holders[0]!.heldMs!;
+      // A token says when it was minted, a millisecond late at most.
+      expect(await heldMs()).toBeLessThan(SHORT_MS + Date.now() - began);
+      await world.expire();
+      expect(await heldMs()).toBeGreaterThanOrEqual(2 * SHORT_MS - 1);
+      expect(await holder.renew(owner, LONG_MS)).toBe(true);
+      expect(await heldMs()).toBeGreaterThanOrEqual(2 * SHORT_MS - 1);
+      expect((await a.store.inspect('stock')).holders[0]).not.toHaveProperty('isKept');
+    });
+
+    it.each(everyMode)('shows what is kept after its release in mode $mode, until it is over', async (wish) => {
+      const owner = await world.holding(world.holder, wish);
+      await holder.retain(owner, { minHoldMs: LONG_MS, leftMs: LONG_MS });
+      expect((await a.store.inspect('stock')).holders).toMatchObject([{ instanceId: 'holder', isKept: true }]);
+    });
+
+    it('shows what is left of the place of each waiter, which is whole again when it asks again', async () => {
+      await world.holding(world.holder, WRITE);
+      const waiter = await world.queued(a, WRITE);
+      const placeMs = async () => (await b.store.inspect('stock')).waiters[0]!.placeMs!;
+      expect(await placeMs()).toBeLessThanOrEqual(LONG_MS);
+      await world.expire();
+      const before = await placeMs();
+      expect(before).toBeLessThanOrEqual(LONG_MS - 2 * SHORT_MS + 1);
+      expect(before).toBeGreaterThan(0);
+      await enqueue(a.store, waiter);
+      expect(await placeMs()).toBeGreaterThan(before);
     });
 
     if (features.semaphores) {

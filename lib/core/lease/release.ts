@@ -1,4 +1,4 @@
-import { type Answer, retryUnexecuted } from '../store/ask.js';
+import { retryUnexecuted, type Settled } from '../store/ask.js';
 import { downgrade, sendDepth } from './changes.js';
 import { explainForeignLost, LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
@@ -81,7 +81,7 @@ export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
 }
 
 /** @throws LockUnavailableError */
-function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld: boolean, heldMs: number): void {
+function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean, heldMs: number): void {
   const { owner, fencingToken } = hold;
   const { resource } = owner;
   const { active, observers, orphanReleases, traces } = deps;
@@ -106,7 +106,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
         heldMs,
       });
     }
-  } else if (answer.outcome !== 'aborted') {
+  } else {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);
     if (traces.wantsHolds) traces.ended(hold, 'released', error);
@@ -115,7 +115,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Answer<boolean>, wasHeld:
   }
 }
 
-function tellOfRelease(hold: Hold, { traces }: LeaseDeps, answer: Answer<boolean>, wasHeld: boolean): void {
+function tellOfRelease(hold: Hold, { traces }: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean): void {
   const isLost = answer.outcome === 'answered' && !answer.value;
   // A failure comes with the error.
   if (!wasHeld) traces.released(hold, 'afterLoss');

@@ -9,11 +9,13 @@ import { LockStoreError, asStoreError } from './lock-store.js';
 const PAUSE_MS = { first: 20, longest: 200 };
 
 /** The outcome of a command. `timeout` means unknown: it may have been executed, or may still be executed. */
-export type Answer<T> =
+export type Answer<T> = Settled<T> | { readonly outcome: 'aborted' };
+
+/** The outcome of a command whose wait nothing aborts. */
+export type Settled<T> =
   | { readonly outcome: 'answered'; readonly value: T }
   | { readonly outcome: 'timeout'; readonly error: LockStoreError }
-  | { readonly outcome: 'failed'; readonly error: LockStoreError }
-  | { readonly outcome: 'aborted' };
+  | { readonly outcome: 'failed'; readonly error: LockStoreError };
 
 /** Waits for a command's reply, but no longer than `timeoutMs` or until the signal aborts. Never rejects. */
 export function withTimeout<T>(
@@ -55,13 +57,13 @@ export function retryUnexecuted<T>(
   timeoutMs: number,
   again: () => Promise<T> | undefined,
   sentAt?: number,
-): Promise<Answer<T>> {
+): Promise<Settled<T>> {
   return new Promise((resolve) => {
     let trouble: LockStoreError | undefined;
     let failures = 0;
     let isOver = false;
     let next: Alarm | undefined;
-    const settle = (answer: Answer<T>): void => {
+    const settle = (answer: Settled<T>): void => {
       isOver = true;
       alarms.cancel(alarm);
       if (next) alarms.cancel(next);
@@ -104,8 +106,7 @@ export async function ask<T>(
 ): Promise<T> {
   const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (isWanted() ? send() : undefined));
   if (answer.outcome === 'answered') return answer.value;
-  const outcome = answer.outcome === 'timeout' ? 'timeout' : 'failed';
-  throw new LockUnavailableError(resource, operation, outcome, 'error' in answer ? answer.error : undefined);
+  throw new LockUnavailableError(resource, operation, answer.outcome, answer.error);
 }
 
 /** A command that may safely be executed twice, and when to stop sending it. */

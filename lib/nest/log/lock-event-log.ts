@@ -237,13 +237,13 @@ function describeWait({ resource, holders, holderCount }: LockEventOf<'waitingLo
   return `Waiting for ${quoteResource(resource)}: held by ${by}${rest}.`;
 }
 
-function describeLeak({ resource, callSite, isRenewed }: LockEventOf<'leaked'>): string {
+function describeLeak({ resource, mode, group, callSite, isRenewed }: LockEventOf<'leaked'>): string {
   const from = callSite ? ` It was acquired at ${callSite}.` : '';
   const effect = isRenewed
     ? 'It is renewed for as long as this process lives, so no other call gets it'
     : "It is no longer renewed (onLeak: 'expire'), so it expires";
   return (
-    `The lease of ${quoteResource(resource)} was not released. No code refers to it any longer, so none can release ` +
+    `The lease of ${quoteResource(resource)} (mode ${mode}, group ${quote(group)}) was not released. No code refers to it any longer, so none can release ` +
     `it.${from} ${effect}. Use locks.using(), await using, or release it in a finally.`
   );
 }

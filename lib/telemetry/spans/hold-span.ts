@@ -4,6 +4,8 @@ import type { HoldTrace, TracedEnd } from '../../core/events/lock-tracer.js';
 import { LockAttribute } from '../names.js';
 import { LockSpanAttribute } from './names.js';
 
+const LEAKED = 'The lease was not released, and no code refers to it any longer.';
+
 /** The span of a lease: the parent of the work under it. */
 export class HoldSpan implements HoldTrace {
   constructor(private readonly span: Span) {}
@@ -18,6 +20,7 @@ export class HoldSpan implements HoldTrace {
       [LockSpanAttribute.Outcome]: outcome,
     });
     if (error !== undefined) setError(this.span, error);
+    else if (outcome === 'leaked') this.span.setStatus({ code: SpanStatusCode.ERROR, message: LEAKED });
     this.span.end();
   }
 }

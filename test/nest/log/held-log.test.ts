@@ -37,6 +37,25 @@ describe('the log of leases', () => {
     await Promise.all(works);
   });
 
+  it('that have leaked, with the kind of work that they were for', () => {
+    const { observers } = a.locks;
+    const leaked = (resource: string) => ({
+      ...observers.describeCall(resource, { mode: 'write', group: 'Reports.run' }),
+      type: 'leaked' as const,
+      fencingToken: 32,
+      heldMs: 700,
+      callSite: 'run (report.ts:3:4)',
+      isRenewed: true,
+    });
+    observers.emit(leaked('report:1'));
+    expect(log.at('warn')).toEqual([
+      'The lease of "report:1" (mode write, group "Reports.run") was not released. No code refers to it any longer, so ' +
+        'none can release it. It was acquired at run (report.ts:3:4). It is renewed for as long as this process lives, ' +
+        'so no other call gets it. Use locks.using(), await using, or release it in a finally. ' +
+        'See docs/operations/logs.md#a-lease-leaks.',
+    ]);
+  });
+
   it('that were in danger while the process stood still', async () => {
     await a.locks.acquire('order:7', { leaseMs: 3_000 });
     await world.clock.advance(500);

@@ -123,6 +123,7 @@ export type {
   CallTrace,
   HoldTrace,
   LockTracer,
+  RenewalTrace,
   RunTrace,
   TracedEnd,
   TracedGrant,

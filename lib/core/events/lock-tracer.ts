@@ -18,6 +18,8 @@ export interface TracedLock {
  * What it throws never reaches a caller.
  */
 export interface LockTracer {
+  /** Whether it follows the renewals of leases. Set it once, and have `renews` in what follows a lease. */
+  readonly followsRenewals?: boolean;
   /** Whether it could record nothing yet. It is asked before each call, until it says `false` for the first time. */
   isOff?(): boolean;
   /**
@@ -73,7 +75,21 @@ export interface TracedGrant {
 export interface HoldTrace {
   /** Runs the work under the lease, once. */
   run<T>(work: () => T): T;
+  /**
+   * The lease is renewed: by the watchdog, in the async context of no call, or by `extend()`, in that of its caller.
+   *
+   * @returns `undefined` where the renewal is not traced
+   */
+  renews?(by: 'watchdog' | 'extend'): RenewalTrace | undefined;
   ended(end: TracedEnd): void;
+}
+
+/** Follows one renewal of a lease. */
+export interface RenewalTrace {
+  /** Runs what asks the store, once. */
+  run<T>(ask: () => T): T;
+  /** @param error why it failed */
+  ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void;
 }
 
 /** How a lease ended. */

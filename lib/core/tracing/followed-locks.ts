@@ -57,6 +57,26 @@ export class FollowedLocks {
     this.#keep(hold, this.#calls.get(options)?.traces.granted(grant));
   }
 
+  /** Whether renewals are followed. Ask before {@link renewal}. */
+  get wantsRenewals(): boolean {
+    return this.#tracers.wantsRenewals;
+  }
+
+  /** Follows a renewal of a hold. @param work resolves to whether this process still has the lock */
+  renewal(hold: object, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
+    const traces = this.#holds.get(hold)?.renews(by);
+    if (!traces) return work();
+    const failed = (error: unknown): void => traces.ended('failed', error);
+    try {
+      const renewed = traces.run(work);
+      renewed.then((isOwner) => traces.ended(isOwner ? 'renewed' : 'lost', undefined), failed);
+      return renewed;
+    } catch (error) {
+      failed(error);
+      throw error;
+    }
+  }
+
   /** A hold has ended. What comes later changes nothing. */
   ended(hold: object, end: TracedEnd): void {
     const traces = this.#holds.get(hold);

@@ -3,6 +3,7 @@ import type {
   CallTrace,
   HoldTrace,
   LockTracer,
+  RenewalTrace,
   RunTrace,
   TracedEnd,
   TracedGrant,
@@ -24,6 +25,7 @@ export class Tracers {
   #tracers: readonly Guarded<LockTracer>[] = [];
   /** Whether one of them can record. */
   #isOn = false;
+  #wantsRenewals = false;
 
   /** Whether there is none that can record. */
   get isEmpty(): boolean {
@@ -32,14 +34,22 @@ export class Tracers {
     return !this.#isOn;
   }
 
+  /** Whether one of them follows renewals. */
+  get wantsRenewals(): boolean {
+    return this.#wantsRenewals;
+  }
+
   /** @returns a function that removes it. What it follows by then, it follows to the end */
   add(tracer: LockTracer, failed: Failed): () => void {
     const added = { each: tracer, failed };
-    this.#tracers = [...this.#tracers, added];
+    this.#set([...this.#tracers, added]);
+    return () => this.#set(this.#tracers.filter((other) => other !== added));
+  }
+
+  #set(tracers: readonly Guarded<LockTracer>[]): void {
+    this.#tracers = tracers;
     this.#isOn = false;
-    return () => {
-      this.#tracers = this.#tracers.filter((other) => other !== added);
-    };
+    this.#wantsRenewals = tracers.some(({ each, failed }) => guard(failed, () => each.followsRenewals === true));
   }
 
   acquire(lock: TracedLock): CallTraces | undefined {
@@ -112,8 +122,28 @@ export class HoldTraces {
     return runIn(this.holds, work);
   }
 
+  renews(by: 'watchdog' | 'extend'): RenewalTraces | undefined {
+    return some(
+      RenewalTraces,
+      made(this.holds, (hold) => hold.renews?.(by)),
+    );
+  }
+
   ended(end: TracedEnd): void {
     tell(this.holds, (hold) => hold.ended(end));
+  }
+}
+
+/** What the tracers have made of one renewal. */
+export class RenewalTraces {
+  constructor(private readonly renewals: readonly Guarded<RenewalTrace>[]) {}
+
+  run<T>(ask: () => T): T {
+    return runIn(this.renewals, ask);
+  }
+
+  ended(...end: Parameters<RenewalTrace['ended']>): void {
+    tell(this.renewals, (renewal) => renewal.ended(...end));
   }
 }
 

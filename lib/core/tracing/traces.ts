@@ -213,23 +213,34 @@ export class Traces {
 
   /** Ask before {@link renewal}. */
   get wantsRenewals(): boolean {
-    return RENEW_CHANNEL.hasSubscribers;
+    return RENEW_CHANNEL.hasSubscribers || this.followed.wantsRenewals;
   }
 
   /** Traces one renewal. @param work resolves to whether this process still has the lock */
   renewal(holder: TracedHolder, entry: LockRenewTrace['entry'], work: () => Promise<boolean>): Promise<boolean> {
+    const followed = (): Promise<boolean> => this.followed.renewal(holder, entry, work);
+    const trace = this.followed.wantsRenewals ? followed : work;
+    const publish = RENEW_CHANNEL.hasSubscribers
+      ? (): Promise<boolean> => this.#publishRenewal(holder, entry, trace)
+      : trace;
+    // The watchdog belongs to no call.
+    return entry === 'watchdog' ? inRootContext(publish) : publish();
+  }
+
+  #publishRenewal(
+    holder: TracedHolder,
+    entry: LockRenewTrace['entry'],
+    work: () => Promise<boolean>,
+  ): Promise<boolean> {
     const later: Later<LockRenewTrace, keyof LockTrace | 'entry' | 'fencingToken'> = {
       outcome: undefined,
       error: undefined,
     };
     const context: LockRenewTrace = frozenContext({ ...this.observers.describe(holder), entry }, later);
-    const trace = (): Promise<boolean> =>
-      traceOperation(RENEW_CHANNEL, context, work, (result) => {
-        if ('value' in result) later.outcome = result.value ? 'renewed' : 'lost';
-        else Object.assign(later, { outcome: 'failed', error: result.error });
-      });
-    // The watchdog belongs to no call.
-    return entry === 'watchdog' ? inRootContext(trace) : trace();
+    return traceOperation(RENEW_CHANNEL, context, work, (result) => {
+      if ('value' in result) later.outcome = result.value ? 'renewed' : 'lost';
+      else Object.assign(later, { outcome: 'failed', error: result.error });
+    });
   }
 
   /** Ask before {@link release} and {@link released}. */

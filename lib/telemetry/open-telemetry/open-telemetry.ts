@@ -38,6 +38,13 @@ export interface OpenTelemetryOptions {
    * @default the one that is registered, also if that happens after the start
    */
   tracerProvider?: TracerProvider;
+  /**
+   * Whether renewals are spans, too: one for each lease and a third of its length. Those of the watchdog have traces of
+   * their own, with a link to the hold.
+   *
+   * @default false
+   */
+  renewalSpans?: boolean;
 }
 
 export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
@@ -45,6 +52,7 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
   meterProvider: provider<MeterProvider>('getMeter'),
   traces: flag().default(true),
   tracerProvider: provider<TracerProvider>('getTracer'),
+  renewalSpans: flag().default(false),
 } satisfies OptionsOf<OpenTelemetryOptions>);
 
 /**
@@ -56,10 +64,11 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
 export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
   OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);
   const { defaults } = OPEN_TELEMETRY_OPTIONS;
-  const { metrics = defaults.metrics, traces = defaults.traces, meterProvider, tracerProvider } = options;
+  const { metrics = defaults.metrics, traces = defaults.traces, renewalSpans = defaults.renewalSpans } = options;
+  const { meterProvider, tracerProvider } = options;
   const telemetries: LockTelemetry[] = [];
   if (metrics) telemetries.push(new OpenTelemetryMetrics(SCOPE, meterProvider));
-  if (traces) telemetries.push(spanTelemetry(tracerProvider));
+  if (traces) telemetries.push(spanTelemetry(tracerProvider, renewalSpans));
   return together(telemetries);
 }
 

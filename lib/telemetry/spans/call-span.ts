@@ -94,7 +94,8 @@ class CallSpan implements CallTrace {
 /** Begins the span of a lease. */
 export function beginHold(tracer: Tracer, lock: TracedLock, fencingToken: number, parent: Context): HoldSpan {
   const attributes = { ...attributesOf(lock), [LockSpanAttribute.FencingToken]: fencingToken };
-  return new HoldSpan(tracer.startSpan(`${LockSpan.Hold} ${lock.group}`, { attributes }, parent));
+  const span = tracer.startSpan(`${LockSpan.Hold} ${lock.group}`, { attributes }, parent);
+  return new HoldSpan(tracer, span, lock, fencingToken);
 }
 
 /** What is below a root that is not recorded is not recorded either. */

@@ -1,17 +1,34 @@
-import { context, type Context, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { context, type Context, type Span, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
 import { LockError } from '../../core/api/errors.js';
-import type { HoldTrace, TracedEnd } from '../../core/events/lock-tracer.js';
+import type { HoldTrace, RenewalTrace, TracedEnd, TracedLock } from '../../core/events/lock-tracer.js';
 import { LockAttribute } from '../names.js';
-import { LockSpanAttribute } from './names.js';
+import { attributesOf } from './attributes.js';
+import { LockSpan, LockSpanAttribute } from './names.js';
 
 const LEAKED = 'The lease was not released, and no code refers to it any longer.';
 
 /** The span of a lease: the parent of the work under it. */
 export class HoldSpan implements HoldTrace {
-  constructor(private readonly span: Span) {}
+  constructor(
+    private readonly tracer: Tracer,
+    private readonly span: Span,
+    private readonly lock: TracedLock,
+    private readonly fencingToken: number,
+  ) {}
 
   run<T>(work: () => T): T {
     return context.with(withSpan(this.span), work);
+  }
+
+  /** A new root if the watchdog renews: it goes on when the caller has long got its answer. */
+  renews(by: 'watchdog' | 'extend'): RenewalTrace | undefined {
+    const { tracer, span, lock, fencingToken } = this;
+    const renewal = tracer.startSpan(`${LockSpan.Renew} ${lock.group}`, {
+      root: by === 'watchdog',
+      attributes: { ...attributesOf(lock), [LockSpanAttribute.FencingToken]: fencingToken },
+      links: [{ context: span.spanContext() }],
+    });
+    return new RenewalSpan(renewal);
   }
 
   ended({ outcome, heldMs, error }: TracedEnd): void {
@@ -21,6 +38,21 @@ export class HoldSpan implements HoldTrace {
     });
     if (error !== undefined) setError(this.span, error);
     else if (outcome === 'leaked') this.span.setStatus({ code: SpanStatusCode.ERROR, message: LEAKED });
+    this.span.end();
+  }
+}
+
+/** The span of a renewal. Where it is not recorded, its command is not recorded either. */
+class RenewalSpan implements RenewalTrace {
+  constructor(private readonly span: Span) {}
+
+  run<T>(ask: () => T): T {
+    return context.with(withSpan(this.span), ask);
+  }
+
+  ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void {
+    this.span.setAttribute(LockSpanAttribute.Outcome, outcome);
+    if (error !== undefined) setError(this.span, error);
     this.span.end();
   }
 }

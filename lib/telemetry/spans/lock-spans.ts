@@ -34,8 +34,14 @@ export const TRACER_NAME = 'nestjs-redis-lock';
 export class LockSpans implements LockTracer {
   #tracer: Tracer | undefined;
 
-  /** @param provider default: the one that is registered, also if that happens later */
-  constructor(private readonly provider?: TracerProvider) {}
+  /**
+   * @param provider default: the one that is registered, also if that happens later
+   * @param followsRenewals whether renewals are spans
+   */
+  constructor(
+    private readonly provider?: TracerProvider,
+    readonly followsRenewals = false,
+  ) {}
 
   isOff(): boolean {
     if (this.#tracer) return false;

@@ -6,6 +6,8 @@ export enum LockSpan {
   Hold = 'hold',
   /** A transferred lease is adopted. */
   Adopt = 'adopt',
+  /** A renewal of a lease, with a link to its hold. */
+  Renew = 'renew',
   /** A run of a singleton job, in a trace of its own. */
   Tick = 'tick',
 }

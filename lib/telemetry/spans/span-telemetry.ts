@@ -6,7 +6,8 @@ import { LockSpans } from './lock-spans.js';
  * Makes spans of acquisitions, holds and runs of jobs.
  *
  * @param provider default: the one that is registered, also if that happens later
+ * @param renewalSpans whether renewals are spans, too
  */
-export function spanTelemetry(provider?: TracerProvider): LockTelemetry {
-  return { start: (source) => source.trace(new LockSpans(provider)) };
+export function spanTelemetry(provider?: TracerProvider, renewalSpans = false): LockTelemetry {
+  return { start: (source) => source.trace(new LockSpans(provider, renewalSpans)) };
 }

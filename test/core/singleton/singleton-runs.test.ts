@@ -42,6 +42,13 @@ describe('a tick that fires on every instance', () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
+  it('may take long: no run is told of as a lease that is held for long', async () => {
+    anna.fire('09:00', 400_000);
+    await fleet.clock.advance(410_000);
+    expect(fleet.runs).toHaveLength(1);
+    expect(eventsOf(anna.instance, 'heldLong')).toEqual([]);
+  });
+
   it('runs once when the reply to the claim is lost and the claim is sent again', async () => {
     anna.tickStore.next('claim', replyLost, replyLost);
     anna.fire('09:00');

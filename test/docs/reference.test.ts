@@ -70,8 +70,8 @@ describe('the generated reference', () => {
     // The compiler wants each type of event here.
     const types: Record<LockEvent['type'], string> = {
       acquired: `${ofLease} waitedMs hasWaited handedOn attempts`,
-      waiting: `${ofLock} holders holderCount`,
-      waitingLong: `${ofLock} waitedMs holders holderCount`,
+      waiting: `${ofLock} holders holderCount place`,
+      waitingLong: `${ofLock} waitedMs holders holderCount place`,
       notAcquired: `${ofLock} resources waitedMs hasWaited error`,
       foreignFailed: `${ofLock} error`,
       released: `${ofLease} heldMs`,

@@ -17,6 +17,7 @@ import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
  * asked.
  *
  * @param attempts how many were sent for this call
+ * @param place which place it last had in the queue of the store
  */
 export function waitedTooLong(
   resource: string,
@@ -24,9 +25,10 @@ export function waitedTooLong(
   now: number,
   log: AttemptLog,
   attempts = log.attempts,
+  place?: number,
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log);
-  return new LockTimeoutError(resource, now - startedAt, attempts, log.holderTtlMs, log.holders(now));
+  return new LockTimeoutError(resource, now - startedAt, attempts, log.holderTtlMs, log.holders(now), undefined, place);
 }
 
 /** There is no further attempt. */

@@ -287,19 +287,26 @@ export class LocalQueue implements WaiterListener {
   #tellOfWait(call: PendingCall, now?: number): void {
     if (!isWaitTold(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
     const seen = holdersNow(this.#facts, now ?? this.deps.clock.now());
-    tellOfWait(this.deps, this.resource, call.options, seen);
+    tellOfWait(this.deps, this.resource, call.options, seen, this.#placeOf(call));
   }
 
   #tellOf(call: PendingCall, now: number): void {
     if (call.mustTell(now)) {
-      tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now);
+      const place = this.#placeOf(call);
+      tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, place);
     }
   }
 
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
-    this.#dismiss(call, waitedTooLong(this.resource, call.startedAt, now, this.log, call.attempts));
+    const place = this.#placeOf(call);
+    this.#dismiss(call, waitedTooLong(this.resource, call.startedAt, now, this.log, call.attempts, place));
+  }
+
+  /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */
+  #placeOf(call: PendingCall): number | undefined {
+    return this.#waiter?.call === call ? this.#waiter.place : undefined;
   }
 
   /** The call fails. If the waiter asks for it, the next call takes its place, also in the queue of the store. */

@@ -52,6 +52,8 @@ export class StoreWaiter extends Asker<AcquireReply> {
   #queuedAt = -1;
   /** Whether the store may grant it with the label of another call. Only set where labels were given. */
   declare hasChangedLabel?: true;
+  /** The last known place in the queue of the store. Only set once it has to wait there. */
+  declare place?: number;
   /** When the resource will be free, as the last message has said, and the stamp in it. */
   #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
 
@@ -216,6 +218,7 @@ export class StoreWaiter extends Asker<AcquireReply> {
     else if (isMismatch) this.queue.mismatched(reply.found);
     else {
       this.#queuedAt = sentAt;
+      if (reply.status === 'queued' && reply.place !== undefined) this.place = reply.place;
       const pauseMs = heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random);
       const freeInMs = this.#notice ? this.#freeAt - now : 0;
       this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);

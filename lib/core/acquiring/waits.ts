@@ -25,8 +25,10 @@ export function tellOfWait(
   resource: string,
   options: ResolvedLockOptions,
   { list: holders, count: holderCount }: SeenHolders,
+  place?: number,
 ): void {
-  observers.emit({ type: 'waiting', ...observers.describeCall(resource, options), holders, holderCount });
+  const call = observers.describeCall(resource, options);
+  observers.emit({ type: 'waiting', ...call, holders, holderCount, ...(place !== undefined && { place }) });
 }
 
 /**
@@ -40,11 +42,13 @@ export function tellOfLongWait(
   waitedMs: number,
   log: AttemptLog,
   now: number,
+  place?: number,
 ): void {
   if (log.last !== 'busy' || isExpectedToWait(resource) || !observers.wants('waitingLong')) return;
   const { list: holders, count: holderCount } = log.holders(now);
   const call = observers.describeCall(resource, options);
-  observers.emit({ type: 'waitingLong', ...call, waitedMs, holders, holderCount });
+  const known = { holders, holderCount, ...(place !== undefined && { place }) };
+  observers.emit({ type: 'waitingLong', ...call, waitedMs, ...known });
 }
 
 /** The wait of a call that has failed. */

@@ -1,6 +1,6 @@
 import { brand } from '../util/brand.js';
 import { formatDuration } from '../util/durations.js';
-import { count } from '../util/plurals.js';
+import { count, ordinal } from '../util/plurals.js';
 import { quote } from '../util/quoted.js';
 import { describeHolders, NO_HOLDERS, type SeenHolder, type SeenHolders } from './seen-holders.js';
 
@@ -126,6 +126,12 @@ export class LockTimeoutError extends LockError {
   readonly holderCount: number;
   /** The lock of another library that was in the way; not set where it was one of ours. */
   declare foreignHolder?: ForeignHolder;
+  /**
+   * Which place this call last had in the queue of the store: 1 is the next to be granted. Each process has one place for
+   * all its calls, and processes that have died may count. Not set where the place is not known: for a call that waited
+   * behind another one of its process, or that polled; for a latch; or before the store has answered.
+   */
+  declare place?: number;
 
   static byForeign(resource: string, waitedMs: number, attempts: number, holder: ForeignHolder): LockTimeoutError {
     const message =
@@ -146,8 +152,13 @@ export class LockTimeoutError extends LockError {
     seen: SeenHolders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
+    place?: number,
   ) {
-    const how = attempts > 0 ? ` (${asked(attempts)})` : ' behind other calls of this process';
+    const known = [place === undefined ? '' : `${ordinal(place)} in line`, attempts > 0 ? asked(attempts) : ''].filter(
+      Boolean,
+    );
+    const how =
+      (attempts > 0 ? '' : ' behind other calls of this process') + (known.length > 0 ? ` (${known.join(', ')})` : '');
     const what = isKnown(seen)
       ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;
@@ -159,6 +170,7 @@ export class LockTimeoutError extends LockError {
     );
     this.holders = seen.list;
     this.holderCount = seen.count;
+    if (place !== undefined) this.place = place;
   }
 }
 

@@ -48,11 +48,18 @@ export type LockEvent =
   /**
    * A call begins to wait: for a holder, for its turn, or for a Redis that does not answer. It ends with `acquired` or
    * `notAcquired`, with `hasWaited`. The candidates of a leadership have no such event. `holders` has up to 8 of the
-   * holders, as the last answer named them. `holderCount` says how many there are; 0 if that is not known.
+   * holders, as the last answer named them. `holderCount` says how many there are; 0 if that is not known. `place` is
+   * the place in the queue of the store, from 1. Processes that have died may count. It is not set for a call that waits
+   * behind another one of its process, and where it is not known.
    */
-  | ({ type: 'waiting' } & OfLock & { holders: readonly SeenHolder[]; holderCount: number })
+  | ({ type: 'waiting' } & OfLock & { holders: readonly SeenHolder[]; holderCount: number; place?: number })
   /** A call has waited for 5 s, and waits on. There is one such event for each call, with what `waiting` says. */
-  | ({ type: 'waitingLong' } & OfLock & { waitedMs: number; holders: readonly SeenHolder[]; holderCount: number })
+  | ({ type: 'waitingLong' } & OfLock & {
+        waitedMs: number;
+        holders: readonly SeenHolder[];
+        holderCount: number;
+        place?: number;
+      })
   /**
    * A call to acquire failed. A busy `tryAcquire` counts as well. `resource` was not granted; `resources` has all that
    * the call asked for. `waitedMs` counts from when it asked for `resource`. `hasWaited`: a `waiting` event of this call

@@ -289,7 +289,9 @@ export class LeaseFactory {
     if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
     const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
     const { attempts, retryAfterMs, holders: list, holderCount: count } = isBusy ? error : unknown;
-    const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, { list, count });
+    const place = isBusy ? error.place : undefined;
+    const seen = { list, count };
+    const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, seen, undefined, place);
     const wait = waitBefore(error);
     if (wait) noteWait(late, wait.since, wait.hasWaited);
     throw late;

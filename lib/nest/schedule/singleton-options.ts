@@ -7,7 +7,10 @@ import { checkInteger, checkText, describeValue } from '../../core/api/validatio
 import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
-/** The options of all singleton jobs. */
+/**
+ * The options of all singleton jobs. The lock of a run has no label: one command claims the tick and takes the lock, and
+ * it carries none. `inspect` and errors show the job by the name of its lock, `cron:<name>`.
+ */
 export interface SingletonJobOptions extends Pick<
   LockOptions,
   'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'

@@ -27,7 +27,7 @@ export enum LockMetric {
 export enum LockAttribute {
   /** The name of the lock service: `default`, or the `name` of its module. */
   Service = 'lock.service',
-  /** `exclusive`, `reentrant`, `read` or `write`. */
+  /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
   Mode = 'lock.mode',
   /** The group of the lock: `Class.method` of a decorated method, otherwise what the option `group` says. */
   Group = 'lock.group',

@@ -90,7 +90,7 @@ export class Watchdog {
     this.#timer = undefined;
     this.#wakesAt = Infinity;
     const now = this.clock.now();
-    for (const holder of [...this.#late.entries(), ...this.#queue.entries()]) {
+    for (const holder of [...this.#late, ...this.#queue]) {
       if (!holder.isHeld()) continue;
       this.#left.add(holder);
       if (!this.observers.wants('leftToExpire')) continue;

@@ -16,10 +16,6 @@ export class DueQueue<T extends Due> {
     return this.#heap.length;
   }
 
-  entries(): readonly T[] {
-    return [...this.#heap];
-  }
-
   first(): T | undefined {
     return this.#heap[0];
   }

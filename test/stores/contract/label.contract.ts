@@ -1,5 +1,6 @@
 import { HANDED_ON } from '../../../lib/core/api/label.js';
 import type { LockOwner, LockState, LockStore } from '../../../lib/core/store/lock-store.js';
+import { untimed } from '../../support/expect/untimed.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import {
   EVERYTHING,
@@ -73,7 +74,7 @@ export function describeLabels(createSubject: () => Promise<Subject>, features =
     it('can be changed, and removed, by its owner alone', async () => {
       const owner = owned(holder, wish);
       await take(holder, owner);
-      const [before] = await holders();
+      const [before] = untimed(await holder.inspect('stock')).holders;
       expect(await holder.label(owner, PAY)).toBe(true);
       expect(await labels()).toEqual([LABEL]);
       expect(await holder.label(owner, REFUND)).toBe(true);
@@ -84,7 +85,7 @@ export function describeLabels(createSubject: () => Promise<Subject>, features =
       expect(await holders()).toMatchObject([{ isHandedOn: true }]);
       expect(await labels()).toEqual([undefined]);
       expect(await holder.label(owner, undefined)).toBe(true);
-      const [after] = await holders();
+      const [after] = untimed(await holder.inspect('stock')).holders;
       expect({ ...after, ttlMs: 0 }).toEqual({ ...before, ttlMs: 0 });
       expect(after!.ttlMs).toBeLessThanOrEqual(before!.ttlMs);
       expect(await holder.verify(owner)).toBe(true);

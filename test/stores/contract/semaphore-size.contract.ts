@@ -1,4 +1,5 @@
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
+import { untimed } from '../../support/expect/untimed.js';
 import { type Peer, type QueueWorld, useQueueWorld } from '../subjects/queue-world.js';
 import { LONG_MS, PATIENT, permits, SHORT_MS, type Subject } from '../subjects/subject.js';
 
@@ -142,9 +143,9 @@ export function describeSemaphoreSize(createSubject: () => Promise<Subject>): vo
       'is refused where it is a lock in %s mode',
       async (mode) => {
         await world.holding(a, { mode });
-        const before = await holder.inspect('stock');
+        const before = untimed(await holder.inspect('stock'));
         expect(await holder.resize('stock', 7)).toBe(false);
-        expect(await holder.inspect('stock')).toEqual({
+        expect(untimed(await holder.inspect('stock'))).toEqual({
           ...before,
           ttlMs: expect.any(Number),
           holders: [{ ...before.holders[0], ttlMs: expect.any(Number) }],
@@ -194,9 +195,9 @@ export function describeSemaphoreSize(createSubject: () => Promise<Subject>): vo
 
     it('neither shortens nor lengthens the lease, which keeps its token', async () => {
       const owner = await world.holding(a, ALL, LONG_MS);
-      const [before] = (await holder.inspect('stock')).holders;
+      const [before] = untimed(await holder.inspect('stock')).holders;
       await a.store.lowerPermits(owner, 1);
-      const [after] = (await holder.inspect('stock')).holders;
+      const [after] = untimed(await holder.inspect('stock')).holders;
       expect(after).toEqual({ ...before, permits: 1, ttlMs: expect.any(Number) });
       expect(after!.ttlMs).toBeLessThanOrEqual(before!.ttlMs);
       expect(after!.ttlMs).toBeGreaterThan(LONG_MS / 2);

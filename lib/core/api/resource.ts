@@ -200,7 +200,13 @@ export const GROUP = /^[\p{L}\p{N}_$.\-/#:() ]{1,100}$/u;
 
 /** Makes a name of the program a group: of a method whose name is a symbol, of a job or a leadership. */
 export function groupNamed(name: string): string {
-  return GROUP.test(name) ? name : name.replace(/[^\p{L}\p{N}_$.\-/#:() ]/gu, '_').slice(0, LONGEST_GROUP) || '_';
+  if (GROUP.test(name)) return name;
+  // By code points: half of a letter is none.
+  return (
+    Array.from(name.replace(/[^\p{L}\p{N}_$.\-/#:() ]/gu, '_'))
+      .slice(0, LONGEST_GROUP)
+      .join('') || '_'
+  );
 }
 
 /** @throws InvalidLockOptionsError unless it can be a group */

@@ -1,3 +1,4 @@
+import { groupNamed } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 import type { LockEventOf } from '../events/events.js';
@@ -211,9 +212,9 @@ export class ContentionProfile {
   #keyOf(resource: string, holder: SeenHolder, timeline: WaitTimeline): HolderKey {
     const { isThisProcess, instanceId, fencingToken, label } = holder;
     if (!isThisProcess) {
-      return label?.group === undefined
-        ? { group: UNKNOWN_GROUP, instanceId }
-        : { group: label.group, isForeign: true };
+      // Another program may have written it, and metrics have it as it is.
+      const group = label?.group === undefined ? UNKNOWN_GROUP : groupNamed(label.group);
+      return group === UNKNOWN_GROUP ? { group, instanceId } : { group, isForeign: true };
     }
     const own = this.deps.ownLease(resource, fencingToken);
     if (own === undefined) return { group: UNKNOWN_GROUP, instanceId };

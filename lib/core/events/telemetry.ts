@@ -1,3 +1,5 @@
+import { describeValue } from '../api/validation.js';
+import { escapeLines } from '../util/quoted.js';
 import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { RegisteredGroup } from './groups.js';
@@ -129,10 +131,18 @@ export class Telemetries {
   #failed(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.warn(
       `The module option telemetry threw. Locks go on without what it would have recorded. This is logged once. ` +
-        `See docs/operations/monitoring.md. ${text}`,
+        `See docs/operations/monitoring.md. ${describeThrown(error)}`,
     );
+  }
+}
+
+/** It may be anything, and its message may have the name of a resource. */
+function describeThrown(error: unknown): string {
+  try {
+    return error instanceof Error ? escapeLines(error.stack ?? error.message) : describeValue(error);
+  } catch {
+    return 'It threw a value that cannot be shown.';
   }
 }

@@ -27,5 +27,14 @@ export function quoteSome(texts: readonly string[], most = 5): string {
 
 /** Escapes the unsafe characters of a text that is already quoted. */
 export function escapeUnsafe(text: string): string {
-  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNSAFE, escaped);
+}
+
+/** Escapes what is unsafe in the lines of a text, such as a stack. It stays readable, and is not quoted. */
+export function escapeLines(text: string): string {
+  return text.replace(/[^\P{Cc}\n]|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -94,6 +94,24 @@ describe('the contention profile', () => {
     ]);
   });
 
+  it.each([
+    ['<script>\u202e\u001b[31m\n', '_script____31m_'],
+    ['\ud800', '_'],
+    ['\u{1d49c}'.repeat(60), '\u{1d49c}'.repeat(60)],
+    ['', '_'],
+    ['_unknown', '_unknown'],
+  ])('makes a group of what the label of another process says: %j', async (named, holderGroup) => {
+    const told: BlockedTime[] = [];
+    a.locks.operators.onBlocked((blocked) => told.push(blocked));
+    const first = await b.locks.acquire('stock', { label: { group: named } });
+    const waiting = track(a.locks.acquire('stock', of('Orders.pay')));
+    await world.clock.advance(1_000);
+    await first.release();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+    expect(told).toEqual([{ group: 'Orders.pay', holderGroup, waitedMs: 1_000 }]);
+  });
+
   it('follows the polls of a retry strategy, and knows a lease that was polled for', async () => {
     contention();
     const lease = (await a.locks.tryAcquire('stock', { group: 'Polled' }))!;

@@ -71,6 +71,9 @@ describe('the group of a resource', () => {
     const groups = new Groups();
     groups.register('leadership', 'a<b>\u202e', 'exclusive', 'leader:a<b>\u202e');
     expect(groups.of('leader:a<b>\u202e', 'leader:a<b>\u202e')).toBe('leader:a_b__');
+    const letters = '\u{1d49c}'.repeat(150);
+    groups.register('job', letters);
+    expect(groups.of('job:1', letters)).toBe('\u{1d49c}'.repeat(100));
   });
 
   it('tells a listener of all that are registered, once each, until it leaves', () => {

@@ -72,4 +72,41 @@ describe('a telemetry', () => {
     await new Promise(setImmediate);
     expect(lines).toHaveLength(1);
   });
+
+  it.each<[string, unknown, RegExp]>([
+    ['what has no text', Object.create(null), /an object \(no prototype\)$/],
+    [
+      'an error that cannot be read',
+      Object.defineProperty(new Error('x'), 'stack', {
+        get() {
+          throw new Error('no stack');
+        },
+      }),
+      / It threw a value that cannot be shown\.$/,
+    ],
+    [
+      'an error that names a hostile resource',
+      Object.assign(new Error(), { stack: 'Error: bad label a\u001b[31m\u202e\r\n    at export (a.js:1:2)' }),
+      /Error: bad label a\\u001b\[31m\\u202e\\u000d\n {4}at export \(a\.js:1:2\)$/,
+    ],
+  ])('that throws %s breaks nothing, and is shown safely', async (_, thrown, shown) => {
+    const world = new LockWorld();
+    const lines: string[] = [];
+    const fail = (): never => {
+      throw thrown;
+    };
+    const tracer = { acquire: fail, adopt: fail, tick: fail };
+    const bad: LockTelemetry = {
+      start(source) {
+        source.observe(fail);
+        source.trace(tracer);
+        return fail;
+      },
+    };
+    const { locks } = world.instance('a', { telemetry: [bad, { start: fail }], warn: (line) => lines.push(line) });
+    await locks.using('stock', undefined, () => {});
+    await locks.shutdown(0);
+    expect(world.server.isEmpty).toBe(true);
+    expect(lines).toEqual([expect.stringMatching(shown)]);
+  });
 });

@@ -66,7 +66,9 @@ export class OperatorsView {
   ) {
     const { observers, clock, store } = deps;
     const ownLease = (resource: string, token: number) => this.#ownLease(resource, token);
-    this.#profile = new ContentionProfile({ observers, clock, instanceId: store.instanceId, ownLease, callSiteEvery });
+    const waitingNow = () => deps.localQueues.waitingByResource();
+    const { instanceId } = store;
+    this.#profile = new ContentionProfile({ observers, clock, instanceId, ownLease, waitingNow, callSiteEvery });
     this.#explainer = new Explainer(deps, (resource) => this.inspect(resource));
     if (fromStart) this.#profile.start();
   }

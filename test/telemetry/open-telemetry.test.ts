@@ -212,6 +212,7 @@ describe('openTelemetry()', () => {
     [{ meterProvider: null as unknown as Provider }, 'meterProvider'],
     [{ metrics: 'yes' as unknown as boolean }, 'metrics'],
     [{ meter: 1 } as object, 'meter'],
+    [{ metrics: false, traces: false }, 'reports nothing'],
   ])('refuses %j', (options, name) => {
     const call = () => openTelemetry(options);
     expect(call).toThrow(InvalidLockOptionsError);

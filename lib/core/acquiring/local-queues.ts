@@ -35,6 +35,11 @@ export class LocalQueues implements GrantListener {
     return waiting;
   }
 
+  /** How many calls wait for each resource. Those that poll are not counted. Looks at every queue. */
+  waitingByResource(): Map<string, number> {
+    return new Map([...this.#queues].map(([resource, { size }]) => [resource, size]));
+  }
+
   /** When the oldest of the calls that {@link countWaiting} counts began to wait. Looks at every queue. */
   oldestWaitAt(): number | undefined {
     let oldest = this.#polling.oldestWaitAt();

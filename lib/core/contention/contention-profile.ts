@@ -24,6 +24,8 @@ interface ContentionDeps {
   readonly instanceId: string;
   /** The lease of this process with this token, or with a token that counts up from it. */
   readonly ownLease: (resource: string, fencingToken: number) => OwnLease | undefined;
+  /** How many calls wait for each resource. */
+  readonly waitingNow: () => Map<string, number>;
   /** Of so many calls that have waited, one is asked where it came from; 0: none. */
   readonly callSiteEvery: number;
 }
@@ -51,6 +53,9 @@ const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'transf
  */
 export class ContentionProfile {
   #isStarted = false;
+  /** The calls that waited already when it was started, by resource: it has not heard that their waits began. */
+  #unheard = new Map<string, number>();
+  #startedAt = 0;
   /** Whether a reader wants to know. Metrics count durations themselves. */
   #isCounting = false;
   #since = 0;
@@ -109,7 +114,9 @@ export class ContentionProfile {
   #listen(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
-    const { observers } = this.deps;
+    const { observers, clock, waitingNow } = this.deps;
+    this.#startedAt = clock.now();
+    this.#unheard = waitingNow();
     observers.add((event) => this.#observe(event), TYPES);
     observers.onAnswer = (resource, { list }) => this.#seen(resource, list);
   }
@@ -150,13 +157,12 @@ export class ContentionProfile {
   #endsToWait({ resource, group, waitedMs, hasWaited }: WaitEnd): void {
     this.deps.observers.onOrigin = undefined;
     if (this.#isCounting) this.#group(group).wait.record(waitedMs);
-    if (!hasWaited) return;
+    if (!hasWaited || this.#isUnheard(resource, waitedMs)) return;
     if (this.#isCounting) this.#group(group).waited++;
     const left = (this.#waiting.get(group) ?? 0) - 1;
     if (left > 0) this.#waiting.set(group, left);
     else this.#waiting.delete(group);
     const timeline = this.#timelines.get(resource);
-    // A wait that began before this listened is not known well enough.
     if (timeline === undefined) return;
     const now = this.deps.clock.now();
     const tell = (holderGroup: string, ms: number): void => {
@@ -165,6 +171,16 @@ export class ContentionProfile {
     const pair = this.#blockers.add(group, timeline.share(now - waitedMs, now), tell);
     if (--timeline.waiting <= 0) this.#timelines.delete(resource);
     if (this.#isCounting) this.#askForSite(pair);
+  }
+
+  /** Whether this wait began before this listened, and so is not known well enough. */
+  #isUnheard(resource: string, waitedMs: number): boolean {
+    const left = this.#unheard.get(resource);
+    // What waits since the same moment was heard.
+    if (!left || this.deps.clock.now() - waitedMs >= this.#startedAt) return false;
+    if (left > 1) this.#unheard.set(resource, left - 1);
+    else this.#unheard.delete(resource);
+    return true;
   }
 
   /** One of many calls that have just ended their wait says where it came from, if it knows. */

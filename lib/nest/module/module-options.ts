@@ -270,13 +270,17 @@ function checkTransactions(option: string, hooks: unknown): void {
 }
 
 function checkTelemetry(option: string, telemetry: unknown): void {
-  for (const each of [telemetry].flat() as Partial<LockTelemetry>[]) {
+  const all = [telemetry].flat() as Partial<LockTelemetry>[];
+  for (const each of all) {
     if (typeof each?.start === 'function') continue;
     throw new InvalidLockOptionsError(
       `${option} must be a LockTelemetry, which has start(), or an array of them, not ${describeValue(each)}.`,
       option,
     );
   }
+  if (new Set(all).size === all.length) return;
+  const what = 'has the same LockTelemetry twice, which would count everything twice. Name it once.';
+  throw new InvalidLockOptionsError(`${option} ${what}`, option);
 }
 
 function checkObservers(option: string, observers: unknown): void {

@@ -66,6 +66,10 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry
   const { defaults } = OPEN_TELEMETRY_OPTIONS;
   const { metrics = defaults.metrics, traces = defaults.traces, renewalSpans = defaults.renewalSpans } = options;
   const { meterProvider, tracerProvider } = options;
+  if (!metrics && !traces) {
+    const what = 'openTelemetry() with metrics: false and traces: false reports nothing. Leave it out instead.';
+    throw new InvalidLockOptionsError(what, 'traces');
+  }
   const telemetries: LockTelemetry[] = [];
   if (metrics) telemetries.push(new OpenTelemetryMetrics(SCOPE, meterProvider));
   if (traces) telemetries.push(spanTelemetry(tracerProvider, renewalSpans));

@@ -57,7 +57,9 @@ describe('acquiring', () => {
       waitedMs: 2_500,
       lastAttempt: 'busy',
     });
-    expect((waiting.error as Error).message).toContain('"stock" is held by a for 2.5 s; waited 2.5 s (1st in line, asked 3 times)');
+    expect((waiting.error as Error).message).toContain(
+      '"stock" is held by a for 2.5 s; waited 2.5 s (1st in line, asked 3 times)',
+    );
   });
 
   it('waits for ever with waitMs: Infinity', async () => {

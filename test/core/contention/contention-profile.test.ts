@@ -56,6 +56,21 @@ describe('the contention profile', () => {
     ]);
   });
 
+  it('leaves out a wait that began before it was asked, and counts one that began later', async () => {
+    const report = await a.locks.acquire('stock', of('NightlyReport.run'));
+    const early = track(a.locks.using('stock', of('Orders.pay'), async () => {}));
+    await world.clock.advance(500);
+    contention();
+    const late = track(a.locks.using('stock', of('Orders.pay'), async () => {}));
+    await world.clock.advance(1_000);
+    expect(contention().groups).toMatchObject([{ group: 'Orders.pay', waiting: 1, waited: 0 }]);
+    await report.release();
+    await world.clock.advance(10);
+    expect([early.state, late.state]).toEqual(['fulfilled', 'fulfilled']);
+    expect(rows()[0]).toBe('Orders.pay waited 1 s in 1 call for NightlyReport.run');
+    expect(contention().groups.find((each) => each.group === 'Orders.pay')).toMatchObject({ waiting: 0, waited: 1 });
+  });
+
   it('shares a wait among the holders of this process, one after another', async () => {
     contention();
     const first = hold(a, 'A', 100);

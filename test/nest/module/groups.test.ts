@@ -35,6 +35,8 @@ class Reports {
   async nightly(): Promise<void> {}
 }
 
+const TWICE: LockTelemetry = { start: () => {} };
+
 describe('groups in an application', () => {
   const registered: RegisteredGroup[] = [];
   const events: LockEvent[] = [];
@@ -109,6 +111,7 @@ describe('groups in an application', () => {
     [{ group: 'order' as never }, 'group'],
     [{ telemetry: {} as never }, 'telemetry'],
     [{ telemetry: [null] as never }, 'telemetry'],
+    [{ telemetry: [TWICE, TWICE] }, 'telemetry'],
     [{ warnAfterMs: 0 }, 'warnAfterMs'],
   ])('and options that cannot be right are refused: %p', (options, option) => {
     expect(() => inMemory(options)).toThrow(expect.objectContaining({ code: 'INVALID_LOCK_OPTIONS', option }));

@@ -56,7 +56,9 @@ const REJECT = Symbol('reject');
 Object.defineProperty(ScriptCommand.prototype, 'reject', {
   configurable: true,
   get(this: { [REJECT]: (error: Error) => void }) {
-    return (error: Error) => this[REJECT](withoutArguments(error));
+    // The one of now: instrumentations read it, and then put their own in its place, which calls it.
+    const reject = this[REJECT];
+    return (error: Error) => reject.call(this, withoutArguments(error));
   },
   set(this: { [REJECT]: (error: Error) => void }, reject: (error: Error) => void) {
     this[REJECT] = reject;

@@ -25,5 +25,8 @@ client.on('beforeEnvelope', ([, items]) => {
 const { runStories } = await import('./traced-app.js');
 const { runJobs } = await import('./sentry-app.js');
 const stories = await runStories({ connection, traced: Sentry.SentryTraced(), begun });
-process.stdout.write(JSON.stringify({ stories, jobs: await runJobs(connection), begun, errors, checkIns }));
+const jobs = await runJobs(connection);
+// An error passes through the integrations, some of which read files, before it reaches beforeSend.
+await Sentry.flush(10_000);
+process.stdout.write(JSON.stringify({ stories, jobs, begun, errors, checkIns }));
 await Sentry.close(0);

@@ -134,12 +134,14 @@ export class SystemClock implements Clock {
   #countSuspend(jumpMs: number): void {
     const { seconds: uptimeSeconds, aheadMs } = this.#uptime();
     const sleptMs = aheadMs - this.#uptimeAheadMs;
+    // One fine reading in a hundred is a whole number too. Then the precision is unknown, so the coarse one is used.
     const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
     const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
-    if (!(sleptMs > stepMs)) return;
-    // The jump is exact to a millisecond, unless the clock was set as well. Then the larger value is used, so that no
-    // lease is trusted for too long.
-    this.#suspendedMs += Math.abs(jumpMs - sleptMs) <= stepMs ? jumpMs : sleptMs + stepMs;
+    // The jump is exact to a millisecond, unless the clock was set as well. Then the larger value is used. A jump that
+    // the precision cannot tell from a suspend counts as one. So no lease is trusted for too long.
+    const isOfJump = Math.abs(jumpMs - sleptMs) <= stepMs;
+    if (isOfJump ? jumpMs < 0 : !(sleptMs > stepMs)) return;
+    this.#suspendedMs += isOfJump ? jumpMs : sleptMs + stepMs;
     this.#uptimeSeconds = uptimeSeconds;
     this.#uptimeAheadMs = aheadMs;
   }

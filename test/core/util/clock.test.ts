@@ -194,6 +194,18 @@ describe('the clock of a process', () => {
     expect(passed()).toBeLessThanOrEqual(5_000);
   });
 
+  it.each([
+    ['in whole seconds', 1_000, 0],
+    ['in hundredths, which are twice a whole number by chance', 10, 880],
+  ])('finds a suspend of less than a second where the uptime is known %s', async (_how, stepMs, awakeMs) => {
+    machine = new Machine(stepMs);
+    await machine.awake.advance(awakeMs);
+    clock = new SystemClock(machine, 0);
+    begin = clock.now();
+    machine.suspend(1_000);
+    expect(passed()).toBe(1_000);
+  });
+
   it('goes by the monotonic clock alone where nobody knows the uptime', () => {
     machine.uptimeSeconds = () => NaN;
     clock = new SystemClock(machine, 0);

@@ -26,15 +26,22 @@ __attribute__((constructor)) static void open_offset(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
-  int result = (int)syscall(SYS_clock_gettime, clock, now);
-  if (result != 0 || !offsets_ns) return result;
   int is_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
   int is_monotonic = clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_MONOTONIC_RAW;
-  if (!is_wall && !is_monotonic) return result;
-  int64_t ns = now->tv_sec * SECOND_NS + now->tv_nsec + offsets_ns[is_wall ? 0 : 1];
+  if (!offsets_ns || (!is_wall && !is_monotonic)) return (int)syscall(SYS_clock_gettime, clock, now);
+  const volatile int64_t *offset_ns = &offsets_ns[is_wall ? 0 : 1];
+  int64_t before_ns;
+  // A process is stopped on its way out of the kernel. The time of before the stop with the offset of after it would be a
+  // monotonic clock that goes backwards.
+  do {
+    before_ns = *offset_ns;
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+    if (result != 0) return result;
+  } while (before_ns != *offset_ns);
+  int64_t ns = now->tv_sec * SECOND_NS + now->tv_nsec + before_ns;
   now->tv_sec = ns / SECOND_NS;
   now->tv_nsec = ns % SECOND_NS;
-  return result;
+  return 0;
 }
 
 int gettimeofday(struct timeval *restrict now, void *restrict zone) {

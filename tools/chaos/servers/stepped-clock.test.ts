@@ -103,6 +103,37 @@ describeWhereSupported('a clock that is stepped', () => {
     }
   });
 
+  it('of Node: the monotonic clock never goes backwards, wherever its process is stopped for a suspend', async () => {
+    const watch = `
+      let last = performance.now();
+      let backMs = 0;
+      process.on('message', () => process.send(backMs));
+      setInterval(() => {
+        for (let looks = 0; looks < 20_000; looks++) {
+          const now = performance.now();
+          backMs = Math.max(backMs, last - now);
+          last = now;
+        }
+      });`;
+    const child = fork('-e', [watch], { env: { ...process.env, NODE_OPTIONS: '', ...clock.env } });
+    try {
+      for (let suspends = 0; suspends < 100; suspends++) {
+        child.kill('SIGSTOP');
+        await sleep(2);
+        const from = machineNow();
+        await sleep(10);
+        clock.suspend(machineNow() - from);
+        child.kill('SIGCONT');
+        await sleep(2);
+      }
+      const answer = once(child, 'message');
+      child.send('how far');
+      expect((await answer)[0]).toBe(0);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('does not concern those of other clocks', async () => {
     using other = SteppedClock.create();
     await using redis = await ChaosRedis.start({ persistence: 'none', clock });

@@ -145,7 +145,7 @@ export type {
   RenewOutcome,
   TickOutcome,
 } from './core/tracing/contexts.js';
-export type { AcquireOutcome } from './core/tracing/outcomes.js';
+export type { AcquireOutcome } from './core/events/outcomes.js';
 export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
 export type { HealthOptions, LeadershipHealth, LockHealth } from './core/health/lock-health.js';
 export type { HealthProblem, LockTopology } from './core/store/store-probe.js';

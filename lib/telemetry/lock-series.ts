@@ -1,20 +1,10 @@
 import type { LockError } from '../core/api/errors.js';
+import { type AcquireOutcome, CODES_WITH_OUTCOME, outcomeOfCode } from '../core/events/outcomes.js';
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
 import { type Attributes, type Series, SeriesBy, type SeriesTable } from './series.js';
 
 const { ErrorType, Outcome, Reason } = LockAttribute;
-export const ACQUIRED = 'acquired';
-
-/** What the code of an error means for a call to acquire. */
-const OUTCOMES: Readonly<Record<string, string>> = {
-  LOCK_BUSY: 'busy',
-  LOCK_TIMEOUT: 'timeout',
-  LOCK_QUEUE_FULL: 'queue_full',
-  LOCK_ABORTED: 'aborted',
-  LOCK_UNAVAILABLE: 'unavailable',
-  LOCK_SHUTDOWN: 'shutdown',
-};
-const REFUSED = 'refused';
+const ACQUIRED: AcquireOutcome = 'acquired';
 
 /** The series of the locks of one service that have the same group and mode. */
 export class LockSeries<A> {
@@ -51,7 +41,7 @@ export class LockSeries<A> {
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    for (const code of Object.keys(OUTCOMES)) this.#failedWith(code);
+    for (const code of CODES_WITH_OUTCOME) this.#failedWith(code);
     for (const reason of LOCK_METRICS[LockMetric.Lost].values![Reason]!) this.#lost.of(reason);
     this.renewalFailures.of('LOCK_UNAVAILABLE');
     this.releaseFailures.of('LOCK_UNAVAILABLE');
@@ -66,6 +56,6 @@ export class LockSeries<A> {
   }
 
   #failedWith(code: string): Series<A> {
-    return this.#notAcquired.of(code, { [Outcome]: OUTCOMES[code] ?? REFUSED });
+    return this.#notAcquired.of(code, { [Outcome]: outcomeOfCode(code) });
   }
 }

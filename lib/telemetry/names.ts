@@ -1,4 +1,5 @@
 import type { LeaseLossReason } from '../core/api/lease-errors.js';
+import type { AcquireOutcome } from '../core/events/outcomes.js';
 
 /** The names of the metrics. Times are in seconds. */
 export enum LockMetric {
@@ -66,6 +67,16 @@ export const LOCK_METRIC_BUCKETS: readonly number[] = [
 const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
 const OF_LOCK = [Service, Mode, Group];
 const OF_JOB = [Service, Job];
+const OUTCOMES: readonly AcquireOutcome[] = [
+  'acquired',
+  'busy',
+  'timeout',
+  'queue_full',
+  'aborted',
+  'unavailable',
+  'shutdown',
+  'refused',
+];
 const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'foreignLost', 'maxHold', 'shutdown'];
 
 /** The name of a metric as Prometheus has it. */
@@ -111,9 +122,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     unit: '{call}',
     description: 'Calls to acquire that have ended, by their outcome.',
     attributes: [...OF_LOCK, Outcome, ErrorType],
-    values: {
-      [Outcome]: ['acquired', 'busy', 'timeout', 'queue_full', 'aborted', 'unavailable', 'shutdown', 'refused'],
-    },
+    values: { [Outcome]: OUTCOMES },
   },
   [LockMetric.Lost]: {
     kind: 'counter',

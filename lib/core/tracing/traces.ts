@@ -29,7 +29,7 @@ import type {
   LockTrace,
 } from './contexts.js';
 import { FollowedLocks } from './followed-locks.js';
-import { outcomeOfError } from './outcomes.js';
+import { outcomeOfError } from '../events/outcomes.js';
 
 type Later<Trace, Now extends keyof Trace> = { -readonly [Name in keyof Omit<Trace, Now>]: Trace[Name] };
 

@@ -1,7 +1,7 @@
 import { context, type Context, type Link, type Span, type Tracer, trace } from '@opentelemetry/api';
 import type { SeenHolder } from '../../core/api/seen-holders.js';
 import type { CallTrace, HoldTrace, TracedGrant, TracedLock } from '../../core/events/lock-tracer.js';
-import { type AcquireOutcome, outcomeOfError } from '../../core/tracing/outcomes.js';
+import { type AcquireOutcome, outcomeOfError } from '../../core/events/outcomes.js';
 import { Blockers } from './blockers.js';
 import { HoldSpan, seconds, setError, withSpan } from './hold-span.js';
 import { LockSpan, LockSpanAttribute, LockSpanEvent } from './names.js';

@@ -13,7 +13,15 @@ const BY_CODE: Readonly<Record<string, AcquireOutcome>> = {
   LOCK_SHUTDOWN: 'shutdown',
 };
 
+/** The codes of the errors that have an outcome of their own. */
+export const CODES_WITH_OUTCOME: readonly string[] = Object.keys(BY_CODE);
+
+/** What became of a call that failed with an error of this code. */
+export function outcomeOfCode(code: string): AcquireOutcome {
+  return BY_CODE[code] ?? 'refused';
+}
+
 /** What became of a call that failed with this error. */
 export function outcomeOfError(error: unknown): AcquireOutcome {
-  return (error instanceof LockError && BY_CODE[error.code]) || 'refused';
+  return error instanceof LockError ? outcomeOfCode(error.code) : 'refused';
 }

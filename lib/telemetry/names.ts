@@ -1,5 +1,6 @@
 import type { LeaseLossReason } from '../core/api/lease-errors.js';
 import type { AcquireOutcome } from '../core/events/outcomes.js';
+import { DURATION_BUCKETS_MS } from '../core/util/durations.js';
 
 /** The names of the metrics. Times are in seconds. */
 export enum LockMetric {
@@ -60,9 +61,7 @@ export interface LockMetricDefinition {
 }
 
 /** The upper limits of the buckets of a histogram, in seconds. `contention()` has the same. */
-export const LOCK_METRIC_BUCKETS: readonly number[] = [
-  0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
-];
+export const LOCK_METRIC_BUCKETS: readonly number[] = DURATION_BUCKETS_MS.map((ms) => ms / 1_000);
 
 const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
 const OF_LOCK = [Service, Mode, Group];

@@ -5,7 +5,6 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from 'nestjs-redis-lock';
-import { DURATION_BUCKETS_MS } from '../../lib/core/util/durations.js';
 import { LockMetrics } from '../../lib/telemetry/lock-metrics.js';
 import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric } from '../../lib/telemetry/names.js';
 import type { Attributes } from '../../lib/telemetry/series.js';
@@ -190,8 +189,9 @@ describe('the metrics of lock services', () => {
     expect(metrics.seriesOf(LockMetric.BlockedTime)).toHaveLength(3);
   });
 
-  it('counts times in the same buckets as contention(), in seconds', () => {
-    expect(LOCK_METRIC_BUCKETS).toEqual(DURATION_BUCKETS_MS.map((ms) => ms / 1_000));
+  it('counts times in the buckets that dashboards and alerts know', () => {
+    const known = [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+    expect(LOCK_METRIC_BUCKETS).toEqual(known);
   });
 
   describe('from the start', () => {

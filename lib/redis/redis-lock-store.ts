@@ -285,8 +285,10 @@ export class RedisLockStore implements LockStore {
 
   #questionsTo({ server, slot }: LockServer): ServerQuestions {
     const key = this.#keys.health(this.clientId, slot);
+    const fence = this.#keys.fence(key);
     return {
-      write: () => this.run(TRY_WRITE, [key, waitersOf(key), this.#keys.fence(key)], []),
+      fence,
+      write: () => this.run(TRY_WRITE, [key, waitersOf(key), fence], []),
       rights: async () => (server.isConnected ? this.#missingRightsAt(server) : undefined),
     };
   }

@@ -1,5 +1,6 @@
 import type { LockStoreError } from '../../core/store/lock-store.js';
 import type { StoreProblem } from '../../core/store/store-probe.js';
+import { quote } from '../../core/util/quoted.js';
 import type { MissingRights } from '../script/missing-rights.js';
 import { replyCode } from '../script/failures.js';
 import { RestartQuarantineError } from '../script/restart-quarantine.js';
@@ -47,8 +48,12 @@ export const INBOX_REFUSED: StoreProblem = {
   isFatal: false,
 };
 
-/** Why no lock can be taken, by the error of a store. */
-export function problemOf(error: LockStoreError): StoreProblem {
+/**
+ * Why no lock can be taken, by the error of a store.
+ *
+ * @param fence the key of the fence. A health check reads no other key that another application may have written
+ */
+export function problemOf(error: LockStoreError, fence?: string): StoreProblem {
   const { message } = error;
   if (error instanceof RestartQuarantineError) {
     const what = 'Redis has restarted without its data, and grants no locks until restartQuarantineMs is over.';
@@ -60,6 +65,7 @@ export function problemOf(error: LockStoreError): StoreProblem {
     return fatal('REPLICAS', 'Too few replicas have confirmed a write (durability).');
   const isReply = !message.startsWith('not connected');
   const code = (isReply ? replyCode(message) : '') || REASON.exec(message)?.[1] || '';
+  if (code === 'WRONGTYPE' && fence !== undefined) return fatal(code, foreignFence(fence));
   const meaning = MEANINGS[code];
   if (meaning !== undefined) return fatal(code, meaning);
   if (isReply && /^[A-Z]{3,20}$/.test(code)) return fatal(code, `Redis refuses to write (${code}).`);
@@ -76,6 +82,14 @@ export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'neede
     problems.push({ code: 'NOPERM', message, isFatal: false });
   }
   return problems;
+}
+
+/** No lock has this key, so it tells no resource. */
+function foreignFence(fence: string): string {
+  return (
+    `The key ${quote(fence)}, which numbers the locks, holds a value of another application. ` +
+    'Delete it: the numbers go on above the old ones. Or give the locks another keyPrefix.'
+  );
 }
 
 function named(rules: readonly string[]): string {

@@ -10,6 +10,8 @@ export interface ServerQuestions {
   readonly write: () => Promise<unknown>;
   /** Which rights the user lacks there; `undefined` without a connection. Never rejects. */
   readonly rights: () => Promise<MissingRights | undefined>;
+  /** The key of the fence that the script reads. */
+  readonly fence: string;
 }
 
 /** At most one probe of each server is under way. Where a server hangs, later checks wait for the same answer. */
@@ -26,7 +28,7 @@ export class ServerProbes {
   }
 }
 
-async function ask({ write, rights }: ServerQuestions): Promise<ServerHealth> {
+async function ask({ write, rights, fence }: ServerQuestions): Promise<ServerHealth> {
   const sentAt = performance.now();
   // Both are written before the first reply.
   const written = write().then(
@@ -36,7 +38,7 @@ async function ask({ write, rights }: ServerQuestions): Promise<ServerHealth> {
   const [outcome, missing] = await Promise.all([written, rights()]);
   const refused = missing ? problemsOfRights(missing) : [];
   if (!(outcome instanceof Error)) return { ...outcome, problems: refused };
-  const problem = problemOf(outcome);
+  const problem = problemOf(outcome, fence);
   // The rights say which one is missing.
   const isNamed = refused.some(({ code, isFatal }) => isFatal && code === problem.code);
   return { problems: isNamed ? refused : [problem, ...refused] };

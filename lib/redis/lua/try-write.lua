@@ -1,14 +1,21 @@
--- Finds out whether a lock could be taken now: reads and writes what acquire.lua does, and leaves nothing behind. Both
--- writes are in one step, so a process that dies leaves nothing either. No lock has this key, and no token is minted.
+-- Finds out whether a lock could be taken now: reads and writes what acquire.lua does, and leaves nothing behind. All
+-- writes are in one step, so a process that dies leaves nothing either. No lock has this key, and no token is minted:
+-- the script counts on in a copy of the fence.
 --
 -- KEYS   1  a key of its own, which looks like that of a lock
 --        2  its queue
 --        3  the fence
 -- ARGV   none
--- Reply  1
+-- Reply  1. WRONGTYPE is about the fence: another program has written there, and no token can be minted
 
 redis.call('EXISTS', KEYS[1], KEYS[2])
-redis.call('GET', KEYS[3])
-redis.call('SET', KEYS[1], 'probe', 'PX', 1000)
+redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
+local tick = redis.pcall('INCR', KEYS[1])
 redis.call('DEL', KEYS[1])
+if type(tick) == 'table' then
+  if not string.find(tick.err, 'integer') and not string.find(tick.err, 'overflow') then return tick end
+  tick = math.huge
+end
+-- This raises Redis's own error, as in mint.lua.
+if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
 return 1

@@ -16,9 +16,11 @@ if isFree and ARGV[2] == 'exclusive' then
   local tick = redis.pcall('INCR', KEYS[3])
   if type(tick) == 'table' then
     -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
-    if string.find(tick.err, 'integer') then redis.call('LLEN', KEYS[3]) end
+    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
     tick = redis.call('INCR', KEYS[3])
   end
+  -- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+  if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
     -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
@@ -40,9 +42,11 @@ local function mintToken(fenceKey)
   local tick = redis.pcall('INCR', fenceKey)
   if type(tick) == 'table' then
     -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
-    if string.find(tick.err, 'integer') then redis.call('LLEN', fenceKey) end
+    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
     tick = redis.call('INCR', fenceKey)
   end
+  -- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+  if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
     -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
@@ -1208,9 +1212,15 @@ return tonumber(token)
 // try-write.lua
 const tryWriteScript = `
 redis.call('EXISTS', KEYS[1], KEYS[2])
-redis.call('GET', KEYS[3])
-redis.call('SET', KEYS[1], 'probe', 'PX', 1000)
+redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
+local tick = redis.pcall('INCR', KEYS[1])
 redis.call('DEL', KEYS[1])
+if type(tick) == 'table' then
+  if not string.find(tick.err, 'integer') and not string.find(tick.err, 'overflow') then return tick end
+  tick = math.huge
+end
+-- This raises Redis's own error, as in mint.lua.
+if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
 return 1
 `;
 

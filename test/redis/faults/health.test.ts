@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { LockHealth } from '../../../lib/core/health/lock-health.js';
-import { eventually } from '../../support/expect/eventually.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
 import {
   commandCounts,
   keysWithTtl,
@@ -151,8 +152,53 @@ describe('locks.health() on one Redis', () => {
     await untilUp(instance);
   });
 
+  describe.each<[string, () => Promise<unknown>]>([
+    ['a text', () => admin().set('lock:fence', 'xxxx')],
+    ['an empty text', () => admin().set('lock:fence', '')],
+    ['a fraction', () => admin().set('lock:fence', '1.5')],
+    ['a number with a zero before it', () => admin().set('lock:fence', '007')],
+    ['a number that no token can have', () => admin().set('lock:fence', '9223372036854775806')],
+    ['the largest number of Redis', () => admin().set('lock:fence', '9223372036854775807')],
+    ['a number beyond it', () => admin().set('lock:fence', '9223372036854775808')],
+    ['a number whose token is beyond the safe ones', () => admin().set('lock:fence', String(2 ** 48))],
+    ['a list', () => admin().rpush('lock:fence', 'x')],
+    ['a hash', () => admin().hset('lock:fence', 'x', '1')],
+    ['a sorted set', () => admin().zadd('lock:fence', 1, 'x')],
+  ])('with %s of a neighbour where the fence would be', (_what, put) => {
+    it('is down as every acquire fails, names the key, and is up once the key is gone', async () => {
+      const instance = await start();
+      await untilUp(instance);
+      await put();
+      const error = await rejection<LockUnavailableError>(instance.locks.acquire('stock', { waitMs: 0 }));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toContain('WRONGTYPE');
+      const { status, problems } = await instance.locks.health(WITHIN);
+      expect([status, problems.map(({ code }) => code)]).toEqual(['down', ['WRONGTYPE']]);
+      expect(problems[0]!.message).toContain('"lock:fence"');
+      expect(problems[0]!.message).toMatch(/Delete it|keyPrefix/);
+      expect(JSON.stringify(problems)).not.toContain('stock');
+      await admin().del('lock:fence');
+      expect(await instance.locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] });
+      await (await instance.locks.acquire('stock', { waitMs: 0 })).release();
+    });
+  });
+
+  it.each(['0', '-1', '-9223372036854775808', String(2 ** 48 - 2)])('is up where the fence is %s', async (tick) => {
+    const instance = await start();
+    await untilUp(instance);
+    await admin().set('lock:fence', tick);
+    expect(await instance.locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] });
+    // No token was minted for it.
+    expect(await admin().get('lock:fence')).toBe(tick);
+    const lease = await instance.locks.acquire('stock', { waitMs: 0 });
+    expect(Number.isSafeInteger(lease.fencingToken)).toBe(true);
+    await lease.release();
+  });
+
   it('is down while Redis loads its data', async () => {
-    const own = await startRedis({ args: ['--enable-debug-command', 'yes'] });
+    // Before version 7, DEBUG is allowed, and this option is not known.
+    const isOld = Number(/redis_version:(\d+)/.exec(await admin().info('server'))?.[1]) < 7;
+    const own = await startRedis({ args: isOld ? [] : ['--enable-debug-command', 'yes'] });
     const client = new Redis(own.url, { enableReadyCheck: false, retryStrategy: null });
     try {
       const { locks } = await start({ connection: own.url });

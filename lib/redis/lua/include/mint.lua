@@ -10,9 +10,11 @@
 local tick = redis.pcall('INCR', fenceKey)
 if type(tick) == 'table' then
   -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
-  if string.find(tick.err, 'integer') then redis.call('LLEN', fenceKey) end
+  if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
   tick = redis.call('INCR', fenceKey)
 end
+-- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
 local floor = (now - 1577836800000) * 100
 if tick < floor then
   -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.

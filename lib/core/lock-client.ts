@@ -39,6 +39,7 @@ import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './store/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';
+import type { JobStore } from './store/job-store.js';
 import type { TickStore } from './store/tick-store.js';
 import type { LatchStore } from './store/latch-store.js';
 import { Latches } from './latch/latches.js';
@@ -156,9 +157,9 @@ export class LockClient {
     return this.#closing.signal;
   }
 
-  /** The singleton runs of this process whose ticks are in this store. */
-  singletonRuns(tickStore: TickStore): SingletonRuns {
-    return new SingletonRuns(this.#deps, this.#leases, tickStore);
+  /** The singleton runs of this process whose ticks are in this store. @param jobs remembers them */
+  singletonRuns(tickStore: TickStore, jobs?: JobStore): SingletonRuns {
+    return new SingletonRuns(this.#deps, this.#leases, tickStore, jobs);
   }
 
   /** The latches of this process in this store. */

@@ -11,7 +11,7 @@ import {
 } from '../core/store/tick-store.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
-import { CLAIM_TICK, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
+import { CLAIM_TICK, type ClaimReply, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
 
 /**
  * Claims of ticks: one key per tick, and the last tick of each job, beside the job's lock. They expire by themselves.
@@ -23,7 +23,7 @@ export class RedisTickStore implements TickStore, TickNode {
     const { keys } = this.store;
     const { owner, leaseMs, keepMs, overlap, takeOver, due } = claim;
     const lock = keys.lock(resource);
-    const [status, value, flag] = await this.store.run<[TickReply['status'], number, number]>(
+    const [status, value, flag, text] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
       [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
       [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
@@ -38,6 +38,10 @@ export class RedisTickStore implements TickStore, TickNode {
       case 'late':
       case 'early':
         return { status, lateMs: value };
+      case 'paused':
+        return { status, ...(text && { by: text }), ...(value > 0 && { until: value }) };
+      case 'gap':
+        return { status, last: value };
       default:
         return { status };
     }

@@ -41,8 +41,8 @@ export function integer(min: number, max: number, unit: string): Option<number> 
 }
 
 /** How many of something, `min` or more. */
-export function count(min: number, unit: string): Option<number> {
-  return integer(min, Number.MAX_SAFE_INTEGER, unit);
+export function count(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+  return integer(min, max, unit);
 }
 
 /** A time in whole milliseconds. */

@@ -12,9 +12,9 @@ export function releaseInStore(
   { store, orphanReleases }: Pick<Runtime, 'store' | 'orphanReleases'>,
   lazily?: boolean,
 ): Promise<boolean> {
-  const { owner } = storeLease;
+  const { owner, releasedBy } = storeLease;
   const retention = storeLease.retention();
-  if (!retention) return store.release(owner, lazily);
+  if (!retention && !releasedBy) return store.release(owner, lazily);
   orphanReleases.retain(owner, storeLease);
-  return store.retain(owner, retention, lazily);
+  return releasedBy ? releasedBy.release(retention, lazily) : store.retain(owner, retention!, lazily);
 }

@@ -65,6 +65,16 @@ export interface Holder extends Due {
   lose(reason: LeaseLossReason): void;
 }
 
+/** Another command that releases a store lease, and tells the store more. */
+export interface StoreRelease {
+  /**
+   * @param retention the resource stays taken until this is over
+   * @param lazily no caller waits for the answer
+   * @returns whether it was still held
+   */
+  release(retention: Retention | undefined, lazily?: boolean): Promise<boolean>;
+}
+
 /** What decides whether one lease may follow another in the same store lease. */
 type HandOverOptions = Pick<
   ResolvedLockOptions,
@@ -108,6 +118,8 @@ export class StoreLease {
   trouble: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
   declare label?: string;
+  /** What releases it. Only set where that is not the plain command. */
+  declare releasedBy?: StoreRelease;
   #mintedHere = 0;
   #confirmedUntil: number;
   #deadline: number;

@@ -6,9 +6,10 @@ import {
 } from '../api/lock-options.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Lease } from '../api/lease.js';
+import type { JobNote, MissedSpan, RunKind } from '../store/job-store.js';
 import { checkResource, jobResource } from '../api/resource.js';
 import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs, type Tick } from '../store/tick-store.js';
-import { checked, count, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { checked, count, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 
 /** When a tick is due by its schedule. */
 export interface TickTime {
@@ -51,6 +52,20 @@ export interface SingletonRunOptions {
    */
   readonly due?: TickTime | undefined;
   /**
+   * How many runs the history of the job keeps in Redis. 0 keeps none. On a quorum there is no history.
+   *
+   * @allowed 0 to 1,000
+   * @default 100
+   */
+  readonly historySize?: number | undefined;
+  /**
+   * Whether the history keeps the messages of errors, cut at 200 bytes. Without it, it keeps their names and codes only.
+   * A message may hold data of your users.
+   *
+   * @default false
+   */
+  readonly historyMessages?: boolean | undefined;
+  /**
    * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`, `alsoLock`
@@ -65,8 +80,23 @@ export interface SingletonRun {
   readonly tick: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
+  /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
+  readonly missed?: MissedSpan;
   /** The lease of the job's lock: its `signal` and its `fencingToken`. */
   readonly lease: Lease;
+}
+
+/** What the schedule of a job says of one of its ticks, for the record of the job. */
+export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'> {
+  /** @default 'tick', or 'manual' */
+  readonly kind?: RunKind;
+  /**
+   * Called where ticks were missed after this one. The tick is claimed again once it resolves. A rejection is ignored:
+   * the missed ticks are then not accounted.
+   *
+   * @param after the last accounted tick
+   */
+  readonly onGap?: (after: number) => Promise<unknown>;
 }
 
 /** The work of one run. */
@@ -85,6 +115,7 @@ export interface ResolvedSingletonRun {
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
+export const HISTORY_SIZE = count(0, 'runs', 1_000);
 export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
 
 const DUE_OPTIONS = new OptionTable({
@@ -102,6 +133,8 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   due: checked<TickTime>((option, value) =>
     DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`),
   ),
+  historySize: HISTORY_SIZE,
+  historyMessages: flag(),
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 

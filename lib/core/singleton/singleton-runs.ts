@@ -8,6 +8,7 @@ import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
 import { checkWork } from '../api/validation.js';
+import type { JobNote, JobStore } from '../store/job-store.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
@@ -15,9 +16,11 @@ import type { RunTraces } from '../tracing/tracers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { RunEnding } from './run-ending.js';
 import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
+  type RunPlan,
   type SingletonRunOptions,
   type SingletonWork,
 } from './singleton-run-options.js';
@@ -27,9 +30,16 @@ import type { TickClaim, TickStore, TickReply } from '../store/tick-store.js';
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
+/** So often the missed ticks before a tick are accounted. After that, it is claimed all the same. */
+const MOST_GAPS = 3;
+const DEFAULT_HISTORY_SIZE = 100;
+
 /** The attempt of this instance to run one tick. */
 interface TickAttempt extends ResolvedSingletonRun {
   readonly owner: LockOwner;
+  readonly plan: RunPlan;
+  /** Where the store remembers jobs. */
+  readonly note: JobNote | undefined;
   readonly startedAt: number;
 }
 
@@ -50,16 +60,19 @@ export class SingletonRuns {
     private readonly deps: LeaseDeps,
     private readonly leases: LeaseFactory,
     private readonly tickStore: TickStore,
+    /** Remembers the jobs, if a store does. */
+    readonly jobs?: JobStore,
   ) {}
 
   /**
    * Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Errors of the work pass through.
    *
+   * @param plan what the schedule says of this tick
    * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
    * @throws LockReentryError when the tick would wait for the end of the run that it is called in
    * @throws InvalidLockOptionsError when an option cannot be right
    */
-  async run<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
+  async run<T>(options: SingletonRunOptions, work: SingletonWork<T>, plan: RunPlan = {}): Promise<T | undefined> {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
@@ -67,10 +80,18 @@ export class SingletonRuns {
       ...resolved,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
+      plan,
+      note: this.#noteOf(options, plan),
     };
     const { traces } = this.deps;
     if (!traces.wantsTicks) return this.#run(attempt, work);
     return traces.tick(attempt, this.#described(options), () => this.#run(attempt, work));
+  }
+
+  #noteOf(options: SingletonRunOptions, { kind = 'tick', schedule, previous, next }: RunPlan): JobNote | undefined {
+    if (this.jobs === undefined || this.jobs.refusal !== undefined) return undefined;
+    const { historySize = DEFAULT_HISTORY_SIZE } = options;
+    return { kind, historySize, schedule, previous, next };
   }
 
   async #run<T>(attempt: TickAttempt, work: SingletonWork<T>): Promise<T | undefined> {
@@ -111,6 +132,14 @@ export class SingletonRuns {
       const clockBehindMs = Math.round(lateMs - (clock.wallNow() - due!.at));
       const isClockWrong = Math.abs(clockBehindMs) > due!.earlyMs;
       observers.emit({ ...event, reason, lateMs, ...(isClockWrong && { clockBehindMs }) });
+    } else if (reply.status === 'paused') {
+      const { by, until } = reply;
+      observers.emit({
+        ...event,
+        reason: 'paused',
+        ...(by !== undefined && { by }),
+        ...(until !== undefined && { until }),
+      });
     } else {
       observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
     }
@@ -141,10 +170,21 @@ export class SingletonRuns {
     try {
       // At a shutdown, the attempts before this one end at once.
       if (before) await pause(this.deps.clock, lock.waitMs, before);
-      return await this.#claim(attempt, 'nothing', attempt.startedAt);
+      return await this.#claimAfterMissed(attempt);
     } finally {
       over.abort();
       if (this.#claiming.get(target.resource) === over.signal) this.#claiming.delete(target.resource);
+    }
+  }
+
+  /** Claims a tick. If ticks before it were missed, they are accounted first: a claim makes them too late. */
+  async #claimAfterMissed(attempt: TickAttempt): Promise<Claimed | undefined> {
+    let { note } = attempt;
+    for (let gaps = 1; ; gaps++) {
+      const claimed = await this.#claim({ ...attempt, note }, 'nothing', attempt.startedAt);
+      if (claimed?.reply.status !== 'gap') return claimed;
+      await attempt.plan.onGap?.(claimed.reply.last).catch(() => {});
+      if (gaps === MOST_GAPS || !attempt.plan.onGap) note = note && { ...note, previous: undefined };
     }
   }
 
@@ -160,8 +200,8 @@ export class SingletonRuns {
   ): Promise<Claimed | undefined> {
     const { deps, tickStore } = this;
     const { clock, closing } = deps;
-    const { lock, target, owner, keepMs, options, due } = attempt;
-    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due };
+    const { lock, target, owner, keepMs, options, due, note } = attempt;
+    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due, note };
     if (closing.aborted) return undefined;
     let sentAt = 0;
     const answer = await askUntil(deps.alarms, clock, {
@@ -224,7 +264,7 @@ export class SingletonRuns {
   async #runTick<T>(
     attempt: TickAttempt,
     sentAt: number,
-    { fencingToken, rerun }: GrantedTick,
+    { fencingToken, rerun, missed }: GrantedTick,
     work: SingletonWork<T>,
     followed?: RunTraces,
   ): Promise<T | undefined> {
@@ -232,12 +272,15 @@ export class SingletonRuns {
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick } = options;
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
+    const ending = attempt.note && new RunEnding(this.jobs!, owner, fencingToken, options.historyMessages ?? false);
+    if (ending) storeLease.releasedBy = ending;
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { also } = attempt;
     const lease = await (also
       ? this.#holdBoth(attempt, grant, also)
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
+    ending?.begins();
     if (followed)
       deps.traces.followed.tickHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
     const described = this.#described(options);
@@ -249,12 +292,16 @@ export class SingletonRuns {
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
       try {
-        const result = await work(lease, { job, tick, rerun, lease });
+        const result = await work(lease, { job, tick, rerun, ...(missed && { missed }), lease });
         failed = false;
         return result;
+      } catch (error) {
+        ending?.failedWith(error);
+        throw error;
       } finally {
         const ranMs = deps.clock.now() - began;
         const outcome = diedWith(lease) ? 'lost' : failed ? 'error' : 'ok';
+        ending?.endedAs(outcome);
         cutOff?.cancel();
         if (!failed || !diedWith(lease)) await this.#finish(attempt, lease);
         if (deps.traces.wantsTicks) deps.traces.tickIs(attempt, { fencingToken, rerun, ranMs, outcome });
@@ -346,6 +393,7 @@ function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
 }
 
-function skipReason({ status }: TickReply): 'claimed' | 'overlap' | 'late' | 'early' {
-  return status === 'late' || status === 'early' || status === 'overlap' ? status : 'claimed';
+function skipReason({ status }: TickReply): 'claimed' | 'overlap' | 'paused' | 'late' | 'early' {
+  const isNamed = status === 'late' || status === 'early' || status === 'overlap' || status === 'paused';
+  return isNamed ? status : 'claimed';
 }

@@ -16,6 +16,8 @@ type Before = () => Promise<unknown>;
 /** Knows for how long a resource stays taken if it is released now. */
 export interface Retained {
   retention(): Retention | undefined;
+  /** Another command that releases it. Only set where that is not the plain one. */
+  readonly releasedBy?: { release(retention: Retention | undefined): Promise<boolean> };
 }
 
 /**
@@ -27,7 +29,7 @@ export class OrphanReleases {
   readonly #pending = new Map<string, Promise<void>>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
-  /** The owners whose releases leave the resource taken for a time. */
+  /** The owners whose releases leave the resource taken for a time, or tell the store more. */
   readonly #retained = new WeakMap<LockOwner, Retained>();
   readonly #late: LateGrants;
   readonly #stop = new AbortController();
@@ -50,7 +52,7 @@ export class OrphanReleases {
     return this.#late.size;
   }
 
-  /** From now on, whatever releases this owner leaves the resource taken until the retention is over. */
+  /** From now on, this owner is released by the command that its lease says, and until its retention is over. */
   retain(owner: LockOwner, retained: Retained): void {
     this.#retained.set(owner, retained);
   }
@@ -145,7 +147,9 @@ export class OrphanReleases {
   }
 
   #release(owner: LockOwner): Promise<boolean> {
-    const retention = this.#retained.get(owner)?.retention();
+    const retained = this.#retained.get(owner);
+    const retention = retained?.retention();
+    if (retained?.releasedBy) return retained.releasedBy.release(retention);
     return retention ? this.store.retain(owner, retention) : this.store.release(owner);
   }
 }

@@ -1,3 +1,4 @@
+import type { JobNote, MissedSpan } from './job-store.js';
 import type { LockOwner } from './lock-store.js';
 
 /** One tick of one singleton job. */
@@ -25,15 +26,22 @@ export interface TickClaim {
   readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
   readonly due?: TickDue | undefined;
+  /** What it tells the record of the job, in a store that has one. */
+  readonly note?: JobNote | undefined;
 }
 
 /** The tick store's answer to a claim. */
 export type TickReply =
   /**
    * The claimant has the tick and the job's lock. Run the job. `rerun`: the run was granted to another claimant before,
-   * so it may have begun.
+   * so it may have begun. `missed`: of a catch-up, the ticks that it is for.
    */
-  | { readonly status: 'granted'; readonly fencingToken: number; readonly rerun: boolean }
+  | {
+      readonly status: 'granted';
+      readonly fencingToken: number;
+      readonly rerun: boolean;
+      readonly missed?: MissedSpan | undefined;
+    }
   /**
    * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that
    * lease.
@@ -44,8 +52,21 @@ export type TickReply =
    * free. `isBegun`: the run was granted.
    */
   | { readonly status: 'taken'; readonly ttlMs: number; readonly isBegun: boolean }
-  /** The tick was claimed and dropped, because an earlier run holds the lock (`overlap: 'skip'`). */
+  /**
+   * The tick was claimed and dropped, because an earlier run holds the lock (`overlap: 'skip'`). A catch-up is not
+   * dropped: nothing was changed, and it stays owed.
+   */
   | { readonly status: 'overlap' }
+  /**
+   * The job is paused. The tick was claimed and dropped, so that no instance runs it after a resume. A catch-up is not
+   * dropped: nothing was changed, and it stays owed.
+   */
+  | { readonly status: 'paused'; readonly by?: string | undefined; readonly until?: number | undefined }
+  /**
+   * Ticks were missed between the last accounted one and this one. Nothing was changed. Tell them by
+   * `JobStore.noteMissed`, and claim again.
+   */
+  | { readonly status: 'gap'; readonly last: number }
   /** The tick has run or was dropped. For a take-over also: it is forgotten. */
   | { readonly status: 'finished' }
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */

@@ -121,7 +121,7 @@ export interface LockTickTrace {
   /** How long the work ran, in milliseconds. */
   readonly ranMs: number | undefined;
   /** Why it does not run here, as in the event `tickSkipped`. */
-  readonly reason: 'claimed' | 'overlap' | 'foreign' | 'late' | 'early' | undefined;
+  readonly reason: 'claimed' | 'overlap' | 'foreign' | 'paused' | 'late' | 'early' | undefined;
   readonly outcome: TickOutcome | undefined;
   readonly error: unknown;
 }

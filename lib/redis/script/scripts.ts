@@ -48,8 +48,11 @@ export const VERIFY = defineScript('verify');
 /** A server that has forgotten its locks does not know which of them are free. */
 export const WATCH = defineScript<WatchReply>('watch', { mayGrant: true });
 
+/** Status, number and flag; and where there is one, a text. See claim-tick.lua. */
+export type ClaimReply = [status: TickReply['status'], value: number, flag: number, text?: string];
+
 /** Claims a tick together with the lock of its job. A claim without the lock is made again before the tick runs. */
-export const CLAIM_TICK = defineScript<[TickReply['status'], number, number]>('claimTick', {
+export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {
   mayGrant: true,
   durable: { isNeeded: ([status]) => status === 'granted' },
 });

@@ -1,0 +1,266 @@
+import { type LockOwner, LockStoreError, type Retention } from './lock-store.js';
+
+/** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
+export type RunKind = 'tick' | 'manual' | 'catchUp';
+
+/**
+ * How a run ended. `lost`: its lease was lost before it ended. `crashed`: its process told no end, and the lease is
+ * over. `missed`: no run, because no instance claimed the tick.
+ */
+export type RunOutcome = 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
+
+/** One entry in the history of a job. All times are by the clock of Redis, in milliseconds since the Unix epoch. */
+export interface RunRecord {
+  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. */
+  readonly tick: string;
+  /** When the run was granted. Of a missed tick: when it was noticed. */
+  readonly startedAt: number;
+  /** Not set while it runs, of a crashed run and of a missed tick. */
+  readonly endedAt?: number;
+  /** Not set while it runs. */
+  readonly outcome?: RunOutcome;
+  /** The instance that ran it. Of a missed tick: the one that noticed. */
+  readonly instance: string;
+  /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
+  readonly rerun: boolean;
+  /** Whether it was asked for with `runNow`. */
+  readonly manual: boolean;
+  /** Whether it was the one run for all ticks that were missed. */
+  readonly catchUp: boolean;
+  /** The fencing token of its lease. Not set of a missed tick. */
+  readonly fencingToken?: number;
+  /** The name of the error that the work threw, of at most 100 bytes. */
+  readonly errorName?: string;
+  /** The `code` of that error, of at most 100 bytes. */
+  readonly errorCode?: string;
+  /** Its message, of at most 200 bytes. Only with the option `historyMessages`. */
+  readonly errorMessage?: string;
+}
+
+/** The ticks that no instance claimed. */
+export interface MissedSpan {
+  readonly count: number;
+  /** When the first and the last of them were due, in milliseconds since the Unix epoch. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The text of the catch-up for missed ticks, as `tick` of its claim. @param last when the last of them was due */
+export function catchUpTick(last: number): string {
+  return `catch-up:${new Date(last).toISOString()}`;
+}
+
+/** A catch-up that no instance has begun. */
+export interface OwedRun extends MissedSpan {
+  /** What to claim: see {@link catchUpTick}. */
+  readonly tick: string;
+  /** It is not granted any more after this, in milliseconds since the Unix epoch. */
+  readonly until: number;
+}
+
+/** That a job is stopped for the whole fleet. */
+export interface JobPause {
+  /** Since when, in milliseconds since the Unix epoch, by the clock of Redis. */
+  readonly at: number;
+  /** Who asked for it, in the words of the caller. */
+  readonly by?: string;
+  /** When it ends by itself, in milliseconds since the Unix epoch. Not set: when the job is resumed. */
+  readonly until?: number;
+}
+
+/** What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. */
+export interface JobNote {
+  readonly kind: RunKind;
+  /** How many entries the history keeps; 0 for none. */
+  readonly historySize: number;
+  /**
+   * The cron text with its time zone. Not set for jobs whose ticks have no order: intervals, and texts of the user.
+   * Needs `due` in the claim.
+   */
+  readonly schedule?: string | undefined;
+  /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */
+  readonly previous?: number | undefined;
+  /**
+   * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until
+   * {@link JOB_KEEP_MS} after it.
+   */
+  readonly next?: number | undefined;
+}
+
+/** How long a record outlives the next tick that is due, and the time of the last command. */
+export const JOB_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
+/** How many missed ticks one command names at most. */
+export const MOST_MISSED_AT_ONCE = 1_000;
+
+/** How a run ended, as its process tells the store. */
+export interface RunEnd {
+  /** The owner of the job's lock. It is released in the same step. */
+  readonly owner: LockOwner;
+  readonly fencingToken: number;
+  /** `none`: it never began, so its entry is deleted. */
+  readonly outcome: 'ok' | 'error' | 'lost' | 'none';
+  readonly errorName?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly errorMessage?: string | undefined;
+  /** The lock stays taken until this is over; see `LockStore.retain`. */
+  readonly retention?: Retention | undefined;
+}
+
+/** A job as an instance registers it. */
+export interface JobRegistration {
+  /** The lock of the job. */
+  readonly resource: string;
+  /** See {@link JobNote.schedule}. */
+  readonly schedule?: string | undefined;
+  /** See {@link JobNote.next}. */
+  readonly next?: number | undefined;
+}
+
+/** Ticks that no instance claimed, as one instance has counted them. */
+export interface MissedTicks {
+  readonly resource: string;
+  /** See {@link JobNote.schedule}. If the record has another one, nothing is noted. */
+  readonly schedule: string;
+  /** The last accounted tick that the count began after. If it has moved on meanwhile, nothing is noted. */
+  readonly after: number;
+  /** When they were due, the newest {@link MOST_MISSED_AT_ONCE} of them, the oldest first. Not empty. */
+  readonly ticks: readonly number[];
+  /** How many were due before those, and when the first of them. */
+  readonly earlier?: { readonly count: number; readonly first: number } | undefined;
+  readonly historySize: number;
+  /** For `onMissed: 'runOnce'`: a catch-up is owed if the newest was due within this time. Not set: none is owed. */
+  readonly runWithinMs?: number | undefined;
+  /** See {@link JobNote.next}. */
+  readonly next?: number | undefined;
+}
+
+/** The answer to {@link JobStore.noteMissed}. */
+export type MissedReply =
+  /**
+   * They are accounted, by this command. Ticks that were due during a pause are not counted, so `missed` is not set if
+   * there are no others. `ticks` are the newest of those that count.
+   */
+  | {
+      readonly status: 'noted';
+      readonly missed?: MissedSpan & { readonly ticks: readonly number[] };
+      readonly owed?: OwedRun;
+    }
+  /** The last accounted tick, or the schedule, is another one: another instance noted them, or they were claimed. */
+  | { readonly status: 'stale'; readonly owed?: OwedRun };
+
+/** An instance that has a job, and when it last registered or claimed a tick, in milliseconds since the Unix epoch. */
+export interface JobInstance {
+  readonly instance: string;
+  /** To a minute. */
+  readonly seenAt: number;
+}
+
+/** What the store knows of a job, at one moment. Times are in milliseconds since the Unix epoch. */
+export interface JobState {
+  /** The lock of the job. */
+  readonly resource: string;
+  /** Whether there is a record, a pause or a history. */
+  readonly isKnown: boolean;
+  /** The time of the store. */
+  readonly now: number;
+  /** See {@link JobNote.schedule}. */
+  readonly schedule?: string;
+  /** When the next tick is due, as the last instance told that claimed or registered. */
+  readonly next?: number;
+  /**
+   * The last accounted tick: claimed, paused, or told as missed. No tick up to this is ever granted. Not set: none is
+   * known, so none was missed.
+   */
+  readonly last?: number;
+  /** How many ticks were missed since the record began. */
+  readonly missed: number;
+  /** When the last run that succeeded ended. */
+  readonly lastSuccessAt?: number;
+  readonly owed?: OwedRun;
+  readonly pause?: JobPause;
+  /** The run that holds the job's lock. */
+  readonly running?: RunRecord;
+  /** The newest runs first, at most as many as were asked for. */
+  readonly runs: readonly RunRecord[];
+  /** The last seen first, at most 1,000. */
+  readonly instances: readonly JobInstance[];
+}
+
+/**
+ * What core needs from a store that remembers jobs: their history, their pauses, and which ticks were missed. Every
+ * method but `list` and `register` is one atomic step for each job. A rejection is a `LockStoreError`.
+ */
+export interface JobStore {
+  /** Why this store remembers no jobs, and what to do instead. Then claims carry no note. Not set if it does. */
+  readonly refusal?: string;
+  /**
+   * Releases the lock of the job, and notes how its run ended. Idempotent.
+   *
+   * @param lazily no caller waits for the answer, so the command may leave together with the next one
+   * @returns false if this owner did not hold the lock; then no lock was changed. The end is noted all the same
+   */
+  end(run: RunEnd, lazily?: boolean): Promise<boolean>;
+  /** Accounts ticks that no instance claimed. Of all instances that tell them, one is answered `noted`. */
+  noteMissed(missed: MissedTicks): Promise<MissedReply>;
+  /** The newest runs of a job at most, and all else that is known of it. A job that is not known has no runs. */
+  look(resources: readonly string[], limit: number): Promise<JobState[]>;
+  /**
+   * Stops a job for the whole fleet, also one that is not known yet.
+   *
+   * @returns the pause that stood before; the new one takes its place
+   */
+  pause(resource: string, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined>;
+  /**
+   * Ends a pause. All ticks that were due until now are accounted.
+   *
+   * @returns the pause that stood, if there was one
+   */
+  resume(resource: string): Promise<JobPause | undefined>;
+  /**
+   * Makes jobs known, and notes that this instance has them. If a job has no record, or one with another schedule, all
+   * ticks until now are accounted.
+   *
+   * @returns each job as it is then, without runs
+   */
+  register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
+  /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */
+  list(): Promise<string[]>;
+}
+
+/** Where no jobs are remembered. */
+export class RefusedJobStore implements JobStore {
+  /** @param refusal why, and what to do instead; part of the error message */
+  constructor(readonly refusal: string) {}
+
+  end(): Promise<never> {
+    return this.#refuse();
+  }
+
+  noteMissed(): Promise<never> {
+    return this.#refuse();
+  }
+
+  look(): Promise<never> {
+    return this.#refuse();
+  }
+
+  pause(): Promise<never> {
+    return this.#refuse();
+  }
+
+  resume(): Promise<never> {
+    return this.#refuse();
+  }
+
+  register(): Promise<never> {
+    return this.#refuse();
+  }
+
+  list(): Promise<never> {
+    return this.#refuse();
+  }
+
+  #refuse(): Promise<never> {
+    return Promise.reject(new LockStoreError('refused', this.refusal));
+  }
+}

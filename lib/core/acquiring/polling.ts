@@ -8,6 +8,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/signals.js';
 import { createOwner } from '../store/owner-id.js';
+import { strategyFailed } from './strategy-faults.js';
 import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
@@ -172,15 +173,20 @@ export class Polling {
   #nextPause({ owner, options, startedAt, log }: Poller): number {
     const { clock, random } = this.deps;
     if (options.waitMs === 0 || !options.retry) throw exhausted(owner.resource, log);
-    const pauseMs = checkPause(
-      options.retry.next({
-        attempt: log.attempts,
-        elapsedMs: clock.now() - startedAt,
-        lastAttempt: log.last,
-        holderTtlMs: log.holderTtlMs,
-        random: () => random.fraction(),
-      }),
-    );
+    let pauseMs: number | null;
+    try {
+      pauseMs = checkPause(
+        options.retry.next({
+          attempt: log.attempts,
+          elapsedMs: clock.now() - startedAt,
+          lastAttempt: log.last,
+          holderTtlMs: log.holderTtlMs,
+          random: () => random.fraction(),
+        }),
+      );
+    } catch (thrown) {
+      throw strategyFailed(owner.resource, thrown);
+    }
     if (pauseMs === null) throw exhausted(owner.resource, log);
     return pauseMs;
   }

@@ -14,6 +14,7 @@ import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import { strategyFault, thrownBy } from '../acquiring/strategy-faults.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import { checkForeignKeys, checkHasForeign, checkIsNotOwn } from './foreign-checks.js';
 import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
@@ -76,7 +77,10 @@ export class LeaseFactory {
     origin: Origin | undefined,
   ): Promise<T> {
     lease.catch((error: unknown) => this.#tellOfFailure(asked, options, error, origin));
-    return lease;
+    if (!options.retry) return lease;
+    return lease.catch((error: unknown) => {
+      throw thrownBy(error);
+    });
   }
 
   #tellOfFailure(
@@ -88,11 +92,14 @@ export class LeaseFactory {
     const { observers, clock } = this.deps;
     if (!observers.wants('notAcquired')) return;
     const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
-    if (!(error instanceof LockError) && !hasWaited) return;
+    const fault = strategyFault(error);
+    const reason = fault?.thrown instanceof LockError ? fault.thrown : error;
+    if (!(reason instanceof LockError) && !hasWaited) return;
     // The observers were told of the wait, so they must be told of its end.
-    const known = error instanceof LockError ? error : strategyThrew(error);
+    const known = reason instanceof LockError ? reason : foreignLockThrew(reason);
     const resources = typeof asked === 'string' ? [asked] : asked;
-    const resource = resources.includes(known.resource) ? known.resource : resources[0]!;
+    const named = fault?.resource ?? known.resource;
+    const resource = resources.includes(named) ? named : resources[0]!;
     const call = observers.describeCall(resource, options);
     const waitedMs = clock.now() - since;
     observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: known });
@@ -360,9 +367,9 @@ export class LeaseFactory {
   }
 }
 
-/** For the observers: the caller gets what its own retry strategy has thrown. */
-function strategyThrew(cause: unknown): LockError {
-  return new InvalidLockOptionsError(`retry.next() threw ${describeValue(cause)}.`, 'retry', { cause });
+/** For the observers: the caller gets what the code of its lock of another library has thrown. */
+function foreignLockThrew(cause: unknown): LockError {
+  return new InvalidLockOptionsError(`alsoLock threw ${describeValue(cause)}.`, 'alsoLock', { cause });
 }
 
 /** Permits are not entered again: each call takes its own. */

@@ -66,6 +66,7 @@ const call: fc.Arbitrary<CallPlan> = fc
     options,
     sectionMs: fc.oneof({ weight: 3, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.nat(400) }),
     abortMs,
+    throwsAfter: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
     extendMs: rarely(fc.integer({ min: 50, max: 3_000 })),
     isDowngraded: fc.boolean(),
     transfer,

@@ -1,3 +1,4 @@
+import { LockAbortedError } from '../../../lib/core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { EventCounts } from '../../support/simulation/event-counts.js';
@@ -68,6 +69,61 @@ describe('what a metric counts from events comes back to 0', () => {
     expect(told).toMatchObject({ resource: 'order:7', hasWaited: true, waitedMs: 50 });
     expect(told).toMatchObject({ error: { code: 'INVALID_LOCK_OPTIONS', option: 'retry', cause: fault } });
     expectBegun({ held: 0, waiting: 1 });
+  });
+
+  it.each<[string, unknown]>([
+    ['an error', new TypeError('no such setting')],
+    ['a text', 'no such setting'],
+    ['nothing', undefined],
+    ['a frozen object', Object.freeze({})],
+    ['an object that cannot be read', hostile()],
+    ['an error of a lock', new LockAbortedError('order:1', undefined)],
+  ])('after polling for several resources whose retry strategy throws %s', async (_, fault) => {
+    await a.locks.acquire('b:2');
+    const next = ({ attempt }: { attempt: number }): number => {
+      if (attempt === 1) return 50;
+      throw fault;
+    };
+    const retry = { next };
+    const polling = [
+      b.locks.acquire(['a:1', 'b:2', 'c:3'], { retry }),
+      b.locks.acquire('b:2', { retry }),
+      b.locks.using('b:2', { retry }, () => {}),
+    ].map((call) =>
+      call.then(
+        () => false,
+        (thrown: unknown) => thrown === fault,
+      ),
+    );
+    await world.clock.advance(100);
+    expect(await Promise.all(polling)).toEqual([true, true, true]);
+    const told = b.events.flatMap((event) => (event.type === 'notAcquired' ? [event] : []));
+    const resources = told.map((event) => event.resources.join());
+    expect(resources.toSorted()).toEqual(['a:1,b:2,c:3', 'b:2', 'b:2']);
+    for (const event of told)
+      expect(event).toMatchObject({ resource: 'b:2', group: 'b', hasWaited: true, waitedMs: 50 });
+    expectBegun({ held: 1, waiting: 3 });
+  });
+
+  it('after polling for several resources whose retry strategy has a wrong answer, or throws at once', async () => {
+    await a.locks.acquire('b:2');
+    const wrong = track(
+      b.locks.acquire(['a:1', 'b:2'], { retry: { next: ({ attempt }) => (attempt === 1 ? 50 : -1) } }),
+    );
+    await world.clock.advance(100);
+    expect(wrong.error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', message: expect.stringContaining('not -1') });
+    const fault = new TypeError('no such setting');
+    const next = (): number => {
+      throw fault;
+    };
+    const atOnce = track(b.locks.acquire(['a:1', 'b:2'], { retry: { next } }));
+    await world.clock.advance(100);
+    expect(atOnce.error).toBe(fault);
+    expect(b.events.filter(({ type }) => type === 'notAcquired')).toMatchObject([
+      { resource: 'b:2', hasWaited: true, waitedMs: 50, error: wrong.error },
+      { resource: 'b:2', hasWaited: false, waitedMs: 0, error: { code: 'INVALID_LOCK_OPTIONS', cause: fault } },
+    ]);
+    expectBegun({ held: 2, waiting: 1 });
   });
 
   it('while Redis does not answer, and where it refuses', async () => {
@@ -155,6 +211,13 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 1, waiting: 0 });
   });
 });
+
+function hostile(): object {
+  const trap = (): never => {
+    throw new Error('this object cannot be read');
+  };
+  return new Proxy({}, { get: trap, getPrototypeOf: () => null });
+}
 
 function abortable(): { signal: AbortSignal; abort: () => void } {
   const controller = new AbortController();

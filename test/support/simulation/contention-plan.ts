@@ -15,6 +15,8 @@ export interface CallPlan {
   readonly sectionMs: number;
   /** The caller gives up after this. */
   readonly abortMs: number | undefined;
+  /** Of one that polls: its strategy throws after so many attempts. */
+  readonly throwsAfter: number | undefined;
   /** In the middle of the section: nothing, or the lease is extended to so many milliseconds. */
   readonly extendMs: number | undefined;
   /** In the middle of the section: a writer becomes a reader, and of several permits one is released. */

@@ -3,7 +3,7 @@ import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
 import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Lease, LockedWork } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { fixedInterval } from '../../../lib/core/api/retry.js';
+import { fixedInterval, type RetryStrategy } from '../../../lib/core/api/retry.js';
 import { ContentionHistory } from './contention-history.js';
 import {
   type CallPlan,
@@ -83,7 +83,8 @@ export class ContentionSimulation {
   #start(name: string): SimulatedInstance {
     const rate = 1 + (this.#random.fraction() - 0.5) / 60; // less than 1 % off
     const clock = new ProcessClock(this.world.clock, Math.floor(this.#random.fraction() * 1e6), rate);
-    const instance = this.world.instance(name, { clock });
+    // So that a wait for one resource that ends as a wait for another one is noticed.
+    const instance = this.world.instance(name, { clock, group: (resource) => resource });
     const random = new SeededRandom(Math.floor(this.#random.fraction() * 2 ** 31));
     const network = new Network(this.world.clock, clock, random, this.plan.network);
     instance.store.all(network.commandFate);
@@ -109,7 +110,7 @@ export class ContentionSimulation {
     const call = this.history.begin(instance, plan);
     perform(call).then(
       () => call.end(),
-      (error: unknown) => call.end(error),
+      (error: unknown) => call.end(isThrownBy(plan, error) ? undefined : error),
     );
     return true;
   }
@@ -118,7 +119,7 @@ export class ContentionSimulation {
     const { plan } = call;
     const { kind, extendMs, transfer } = plan;
     const locks = locksOf(instance, plan);
-    const retry = kind === 'poll' ? fixedInterval({ intervalMs: 50 }) : undefined;
+    const retry = kind === 'poll' ? strategyOf(plan) : undefined;
     const options: LockOptions = { ...plan.options, ...(signal && { signal }), ...(retry && { retry }) };
     const pass = (ms: number): Promise<void> => new Promise((resolve) => instance.clock.setTimer(resolve, ms));
     const half = plan.sectionMs / 2;
@@ -239,6 +240,24 @@ function locksOf({ locks }: SimulatedInstance, { permits, resources }: CallPlan)
     tryAcquire: (options: LockOptions) => semaphore.tryAcquire(take(options)),
     using: (options: LockOptions, work: LockedWork<void>) => semaphore.using(take(options), work),
   };
+}
+
+/** What strategies throw: an error that they share, and what is no error. */
+const FAULTS: readonly unknown[] = [new TypeError('no such setting'), 'no such setting', undefined];
+
+function strategyOf({ throwsAfter = Infinity, at }: CallPlan): RetryStrategy {
+  const interval = fixedInterval({ intervalMs: 50 });
+  return {
+    next(state) {
+      if (state.attempt >= throwsAfter) throw FAULTS[at % FAULTS.length];
+      return interval.next(state);
+    },
+  };
+}
+
+/** Whether this is what the strategy of the call has thrown. */
+function isThrownBy({ kind, throwsAfter, at }: CallPlan, error: unknown): boolean {
+  return kind === 'poll' && throwsAfter !== undefined && error === FAULTS[at % FAULTS.length];
 }
 
 /** The leases of each resource. */

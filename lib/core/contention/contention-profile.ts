@@ -1,4 +1,4 @@
-import { groupNamed } from '../api/resource.js';
+import { groupNamed, LEADER_PREFIX } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 import type { LockEventOf } from '../events/events.js';
@@ -154,9 +154,13 @@ export class ContentionProfile {
     this.#seen(resource, holders);
   }
 
-  #endsToWait({ resource, group, waitedMs, hasWaited }: WaitEnd): void {
+  #endsToWait({ type, resource, group, waitedMs, hasWaited }: WaitEnd): void {
     this.deps.observers.onOrigin = undefined;
-    if (this.#isCounting) this.#group(group).wait.record(waitedMs);
+    if (this.#isCounting) {
+      const { wait } = this.#group(group);
+      // A call that is refused at once says nothing of how long one takes. A candidate waits while another one leads.
+      if (type === 'acquired' ? !resource.startsWith(LEADER_PREFIX) : hasWaited) wait.record(waitedMs);
+    }
     if (!hasWaited || this.#isUnheard(resource, waitedMs)) return;
     if (this.#isCounting) this.#group(group).waited++;
     const left = (this.#waiting.get(group) ?? 0) - 1;

@@ -56,7 +56,10 @@ export interface GroupContention {
   readonly waiting: number;
   /** How many of its calls had to wait, and have ended their wait. The others were granted or refused at once. */
   readonly waited: number;
-  /** How long all its calls to acquire took, also those that failed. */
+  /**
+   * How long its calls to acquire took: all that were granted, and those that waited in vain. A call that was refused at
+   * once, such as a busy `tryAcquire`, is left out, and so are the candidates of a leadership.
+   */
   readonly wait: Durations;
   /** How long it held its leases that have ended. */
   readonly hold: Durations;

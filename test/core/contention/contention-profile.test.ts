@@ -147,7 +147,31 @@ describe('the contention profile', () => {
     await world.clock.advance(3_000);
     expect([waiting.state, busy.state]).toEqual(['rejected', 'rejected']);
     expect(rows()).toEqual(['Orders.pay waited 2.5 s in 1 call for an unknown holder of b']);
-    expect(contention().groups).toMatchObject([{ waited: 1, waiting: 0, wait: { count: 2, maxMs: 2_500 } }]);
+    expect(contention().groups).toMatchObject([{ waited: 1, waiting: 0, wait: { count: 1, totalMs: 2_500 } }]);
+  });
+
+  it('leaves a busy tryAcquire out of the times to acquire, which would seem short', async () => {
+    contention();
+    const lease = await b.locks.acquire('stock');
+    for (let i = 0; i < 100; i++) expect(await a.locks.tryAcquire('stock', { group: 'Orders.pay' })).toBeNull();
+    expect(contention().groups).toMatchObject([{ group: 'Orders.pay', waited: 0, wait: { count: 0 } }]);
+    const waiting = a.locks.acquire('stock', of('Orders.pay'));
+    await world.clock.advance(1_000);
+    await lease.release();
+    await world.clock.advance(10);
+    await (await waiting).release();
+    const [group] = contention().groups;
+    expect(group).toMatchObject({ group: 'Orders.pay', waited: 1, wait: { count: 1, totalMs: 1_000, p50Ms: 750 } });
+  });
+
+  it('leaves out how long the candidates of a leadership took: each waits for as long as another leads', async () => {
+    contention();
+    a.locks.campaign('mailer');
+    a.locks.campaign('reports');
+    b.locks.campaign('reports');
+    await world.clock.advance(3_600_000);
+    const seen = contention().groups.map(({ group, wait }) => [group, wait.count]);
+    expect(seen.filter(([, count]) => count !== 0)).toEqual([]);
   });
 
   it('counts each part of a call for several resources once, also where a later one is not granted', async () => {

@@ -1,8 +1,5 @@
 import GithubSlugger from 'github-slugger';
 
-/** Read in the repository, whose files it names. In the package it only says how to get there. */
-const OF_THE_REPOSITORY = 'CONTRIBUTING.md';
-
 /**
  * Follows the links of packed pages, and what the code names: `docs/guide/waiting.md#the-order` in JSDoc or in a message. Other hosts
  * are not asked.
@@ -12,7 +9,6 @@ const OF_THE_REPOSITORY = 'CONTRIBUTING.md';
  */
 export function followPackedLinks(files) {
   const links = [...files].flatMap(([path, text]) => {
-    if (path === OF_THE_REPOSITORY) return [];
     const targets = path.endsWith('.md') ? linksOf(text, path) : /\.[cm]?[jt]s$/.test(path) ? pagesNamedIn(text) : [];
     return targets.map((target) => ({ path, target }));
   });

@@ -63,7 +63,7 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
   if (stoodStillMs >= leaseMs / 4) {
     return (
       `no renewal was confirmed before its deadline, because this process stood still for at least ` +
-      `${formatDuration(stoodStillMs)}. Do not block the event loop for so long, give the process more CPU, or raise ` +
+      `${formatDuration(stoodStillMs)}. Keep synchronous work short, give the process more CPU, or raise ` +
       lease
     );
   }

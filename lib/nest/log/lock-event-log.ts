@@ -148,7 +148,7 @@ export class LockEventLog {
       resource,
       () =>
         `This process stood still for at least ${formatDuration(stoodStillMs)}. The lease of ${quoteResource(resource)} ` +
-        `(leaseMs: ${leaseMs}) was not renewed meanwhile, and ${left}. Do not block the event loop for so long, give ` +
+        `(leaseMs: ${leaseMs}) was not renewed meanwhile, and ${left}. Keep synchronous work short, give ` +
         `the process more CPU, or raise leaseMs. ${see('the-process-stands-still')}`,
       (lines, names) =>
         `In the last minute, this process stood still ${count(lines, 'more time')}, while it held ${names}.`,

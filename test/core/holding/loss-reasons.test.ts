@@ -32,7 +32,7 @@ describe('the error of a lease that was not renewed in time', () => {
     if (timers) await world.clock.advance(0);
     expect(lossOf(lease)).toBe(
       'The lease of "stock" is no longer held: no renewal was confirmed before its deadline, because this process ' +
-        'stood still for at least 4.5 s. Do not block the event loop for so long, give the process more CPU, or ' +
+        'stood still for at least 4.5 s. Keep synchronous work short, give the process more CPU, or ' +
         'raise leaseMs (3000).',
     );
     expect(signal.aborted).toBe(true);

@@ -41,7 +41,10 @@ export const ROOMS = {
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/leader': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
-  'core/contention': { rooms: EVENTS, why: 'Who waits for whom follows from events. It does not know the locks.' },
+  'core/contention': {
+    rooms: EVENTS,
+    why: 'Which group waits for which follows from events. It does not know the locks.',
+  },
   'core/explain': { rooms: LEASE, why: 'What is seen of a lock is explained. It changes nothing.' },
   core: { rooms: [...LEASE, ...FEATURES], why: 'The lock client is the door to leases and to every feature.' },
   'core/singleton': { rooms: LEASE, why: 'A feature hangs below the lock client.' },

@@ -209,7 +209,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Says in sentences why a resource is not to be had, from one look at Redis: which process holds it, since when, when
+   * Explains in sentences why a call cannot get a resource, from one look at Redis: which process holds it, since when, when
    * it was last renewed, who waits, and the likely cause. It is meant for people; `cause` is for programs.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses

@@ -4,8 +4,8 @@ import { OTHER_GROUP } from '../core/events/groups.js';
 const MAX_NAMES = 200;
 
 /**
- * What there is once for each name. Names that come with calls get the places that the registered ones leave; further
- * ones share one, `_other`.
+ * One value for each name. Names that come with calls get the places that the registered names leave. All further names
+ * share one value, `_other`.
  */
 export class BoundedNames<T> {
   readonly #known = new Map<string, T>();

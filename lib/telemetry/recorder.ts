@@ -197,7 +197,7 @@ export class Recorder<A> {
     return share;
   }
 
-  /** What was open when the lock service closed, it holds no more. */
+  /** Takes back what the lock service still held, and still waited for, when it closed. */
   #close(): void {
     for (const groups of this.#shares.values()) {
       for (const share of groups.values()) {

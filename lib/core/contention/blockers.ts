@@ -58,7 +58,7 @@ export interface BlockedPair {
   sites: Map<string, number> | undefined;
 }
 
-/** Who has waited for whom, and for how long. Its size has a bound, whatever names come. */
+/** Which groups have waited for which, and for how long. Its size has a bound, whatever names come. */
 export class Blockers {
   readonly #pairs = new Map<string, Map<string, BlockedPair>>();
   readonly #waiters = new Set<string>();
@@ -68,8 +68,9 @@ export class Blockers {
   #sites = 0;
 
   /**
-   * A call of this group has waited so long for these holders. Needs at least one.
+   * Counts one call of this group.
    *
+   * @param waits the holders that it has waited for, at least one, and for how many milliseconds each
    * @param tell called with the group of each, as it is counted
    * @returns the pair that got most of it
    */

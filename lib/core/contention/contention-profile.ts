@@ -26,7 +26,7 @@ interface ContentionDeps {
   readonly ownLease: (resource: string, fencingToken: number) => OwnLease | undefined;
   /** How many calls wait for each resource. */
   readonly waitingNow: () => Map<string, number>;
-  /** Of so many calls that have waited, one is asked where it came from; 0: none. */
+  /** One of this many calls that have waited is asked where it came from; 0: none. */
   readonly callSiteEvery: number;
 }
 
@@ -56,7 +56,7 @@ export class ContentionProfile {
   /** The calls that waited already when it was started, by resource: it has not heard that their waits began. */
   #unheard = new Map<string, number>();
   #startedAt = 0;
-  /** Whether a reader wants to know. Metrics count durations themselves. */
+  /** Whether `contention()` is used. Metrics count durations themselves. */
   #isCounting = false;
   #since = 0;
   #sinceWall = 0;

@@ -12,7 +12,7 @@ export type ContentionSettings = {
    */
   fromStart?: boolean;
   /**
-   * Of so many calls that have waited, one is shown with the place that called `acquire` or `tryAcquire`. With 0, none
+   * One of this many calls that have waited is shown with the place that called `acquire` or `tryAcquire`. With 0, none
    * is.
    *
    * @allowed 0 to 1000000
@@ -36,7 +36,7 @@ export interface ContentionOptions {
    */
   top?: number;
   /**
-   * Begins to count anew after this look.
+   * Counts again from zero after this call.
    *
    * @default false
    */
@@ -65,13 +65,13 @@ export interface GroupContention {
   readonly hold: Durations;
 }
 
-/** Who waits for whom, of the calls of this process. Frozen, and JSON says all of it. */
+/** Which groups of calls of this process wait for which. Frozen, and JSON has all of it. */
 export interface Contention {
   /** The name of the lock service. */
   readonly service: string;
   /** This process. */
   readonly instanceId: string;
-  /** Since when it counts, by the clock of this machine, as in `Date.toISOString`. */
+  /** When counting began, by the clock of this machine, as in `Date.toISOString`. */
   readonly since: string;
   /** For how long that is, in milliseconds. */
   readonly forMs: number;

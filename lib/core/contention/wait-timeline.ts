@@ -1,7 +1,7 @@
 import { OTHER_GROUP } from '../events/groups.js';
 import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
 
-/** From then on these were the holders. */
+/** The holders from one moment on. */
 interface Stretch {
   readonly from: number;
   readonly holders: readonly HolderKey[];
@@ -20,10 +20,10 @@ export class WaitTimeline {
   /** The token of the one holder, where that is a lease of this process. */
   ownToken: number | undefined;
   readonly #stretches: Stretch[] = [];
-  /** Since when the last holders hold it no more, as far as that is known. */
+  /** When the last holders stopped holding it, if that is known. */
   #endedAt: number | undefined;
 
-  /** Who holds the resource since then. Times before the last change count as that. */
+  /** These have held the resource since then. A time before the last change counts as the time of that change. */
   heldBy(holders: readonly HolderKey[], since: number): void {
     const stretches = this.#stretches;
     const last = stretches.at(-1);
@@ -48,8 +48,8 @@ export class WaitTimeline {
   }
 
   /**
-   * Whom a call has waited for that began to wait then. The parts add up to its whole wait. Where several hold the resource
-   * at the same time, each of them counts for an equal part.
+   * Which holders a call has waited for that began to wait at `startedAt`. The parts add up to its whole wait. If several
+   * hold the resource at the same time, each of them counts for an equal part.
    */
   share(startedAt: number, endedAt: number): readonly (readonly [HolderKey, number])[] {
     const parts: [HolderKey, number][] = [];

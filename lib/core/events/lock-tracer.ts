@@ -20,7 +20,7 @@ export interface TracedLock {
 export interface LockTracer {
   /** Whether it follows the renewals of leases. Set it once, and have `renews` in what follows a lease. */
   readonly followsRenewals?: boolean;
-  /** Whether it could record nothing yet. It is asked before each call, until it says `false` for the first time. */
+  /** Whether it cannot record anything yet. It is asked before each call, until it says `false` for the first time. */
   isOff?(): boolean;
   /**
    * A call to acquire begins, in the async context of the caller. Re-entries and candidates of a leadership are not

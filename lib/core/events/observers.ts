@@ -26,7 +26,7 @@ export class LockObservers {
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
   /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
   onAnswer: ((resource: string, seen: SeenHolders) => void) | undefined;
-  /** Set while it is to be known where the call came from whose wait the last event has ended. */
+  /** Set after an event that ended the wait of a call, to find out where that call came from. */
   onOrigin: ((origin: Origin) => void) | undefined;
 
   constructor(

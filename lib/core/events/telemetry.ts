@@ -47,8 +47,8 @@ export interface LockTelemetrySource {
   /** What the lock service holds and waits for at this moment. */
   stats(): LockStats;
   /**
-   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for. What
-   * the calls say adds up to the whole wait. From the first listener on, waits are followed, which costs something.
+   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for. Their
+   * `waitedMs` add up to the whole wait. From the first listener on, waits are followed, which costs something.
    *
    * @returns a function that removes the listener
    */

@@ -23,13 +23,13 @@ export interface ExplainOptions {
    */
   leaseMs?: number;
   /**
-   * The mode of a call that was refused, to see whether it fits.
+   * The mode that a refused call asked for, to see whether it fits.
    *
    * @default none
    */
   mode?: AcquireMode;
   /**
-   * How many permits a call asked for that was refused, to see whether there are so many.
+   * How many permits a refused call asked for, to see whether there are that many.
    *
    * @allowed 1 and more
    * @default none
@@ -43,7 +43,7 @@ export const EXPLAIN_OPTIONS = new OptionTable({
   permits: count(1, 'permits'),
 } satisfies OptionsOf<ExplainOptions>);
 
-/** Says in sentences why a resource is not to be had. */
+/** Explains in sentences why a call cannot get a resource. */
 export class Explainer {
   constructor(
     private readonly deps: LeaseDeps,

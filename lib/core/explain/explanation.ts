@@ -40,9 +40,9 @@ export class LockExplanation {
     readonly resource: string,
     /** The likely cause of what is seen. */
     readonly cause: LockCause,
-    /** What a person should know, the most important first: who holds it, who waits, why, and what to do. Names are escaped. */
+    /** What a person should know, the most important first: the holders, the waiters, the cause, and what to do. Names are escaped. */
     readonly sentences: readonly string[],
-    /** What Redis has said, as `locks.inspect()` shows it. */
+    /** What Redis has answered, as `locks.inspect()` shows it. */
     readonly state: LockState,
   ) {
     this.text = sentences.join(' ');

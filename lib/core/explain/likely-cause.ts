@@ -5,7 +5,7 @@ import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
 import { countSilent, type SeenLease } from './seen-lease.js';
 
-/** A holder is slow that others have waited for, and that has held the lock for this long. */
+/** A holder is slow if it has held the lock for this long, and others wait. */
 const SLOW_MS = 5_000;
 
 /** What a call wants to ask for, or asks for now. */
@@ -15,7 +15,7 @@ export interface Wanted {
   readonly leaseMs?: number | undefined;
 }
 
-/** Why the resource is not to be had, most likely. The first rule that fits. */
+/** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
 export function likelyCause(state: LockState, leases: readonly SeenLease[], own: OwnPart, wanted: Wanted): LockCause {
   const { mode, waiters } = state;
   const silent = countSilent(state, leases, own, wanted.leaseMs);
@@ -24,7 +24,7 @@ export function likelyCause(state: LockState, leases: readonly SeenLease[], own:
   if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
   if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
   if (isMismatch(state, wanted)) return 'mismatch';
-  // One that is dead is in the way of all, whatever others do who share the resource with it.
+  // A dead holder is in the way of all calls, whatever the other holders do that share the resource with it.
   if (leases.some(({ holder }) => holder.isKept)) return 'kept';
   const isDead = leases.some(({ status }) => status === 'overdue');
   if (isDead && isSilentQueue) return 'deadWaiters';

@@ -19,7 +19,7 @@ export interface OwnPart {
   readonly holds: readonly OwnHold[];
   /** How many of its calls wait. */
   readonly waiting: number;
-  /** For how long the one has waited that waits longest. */
+  /** How long the call that waits longest has waited. */
   readonly longestWaitMs: number;
   /** The lease that its first waiting call asks for, and whether that is renewed. */
   readonly wanted: { readonly leaseMs: number; readonly watchdog: boolean } | undefined;

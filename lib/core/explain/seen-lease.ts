@@ -11,7 +11,7 @@ const HEARTBEAT_MS = 1_000;
 /** A place that was not renewed for longer is overdue. */
 const SILENT_MS = 3 * HEARTBEAT_MS;
 
-/** Where the length of a lease is known from. Of a guess, the sentences say so. */
+/** How long a lease is in all. If that is a guess, the sentences say so. */
 export interface LeaseLength {
   readonly leaseMs: number;
   readonly isGuess: boolean;

@@ -12,7 +12,7 @@ import { isSlow, type Wanted } from './likely-cause.js';
 /** How many holders and waiters are named. */
 const NAMED = 3;
 
-/** Who holds it, and how it is renewed. */
+/** Which processes hold it, and how its lease is renewed. */
 export function describeHolding(state: LockState, leases: readonly SeenLease[]): string[] {
   const name = quote(state.resource);
   const { mode, permits, waiters } = state;
@@ -78,7 +78,7 @@ function describeRenewals({ holder, own, length, renewedMsAgo, status, isThisPro
   return `${assumed} ${what}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
 }
 
-/** Who waits, and for how long. */
+/** Which processes wait, and for how long. */
 export function describeWaiting(
   state: LockState,
   leases: readonly SeenLease[],
@@ -111,7 +111,7 @@ export function describeWaiting(
       `${calls} of this process ${own.waiting === 1 ? 'waits' : 'wait'} for it, ${since} ${formatDuration(own.longestWaitMs)}.`,
     );
   } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
-    lines.push('For how long the calls of other processes have waited, only they know.');
+    lines.push('Only the other processes know how long their calls have waited.');
   } else if (waiters.length === 0 && mode !== null) {
     lines.push('No call waits for it.');
   }

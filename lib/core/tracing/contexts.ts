@@ -7,7 +7,7 @@ import type { AcquireOutcome } from '../events/outcomes.js';
 export interface LockTrace {
   /** The name of the lock service. */
   readonly service: string;
-  /** What is locked. It can be different in each call, so it does not belong into a metric. */
+  /** What is locked. It can be different in each call, so it does not belong in a metric. */
   readonly resource: string;
   readonly mode: LockMode;
   /** A static name of few values, as in events. */

@@ -20,7 +20,7 @@ export enum LockSpanEvent {
 }
 
 /**
- * The attributes that only spans have. Their values can be different in each call, so they do not belong into a metric.
+ * The attributes that only spans have. Their values can be different in each call, so they do not belong in a metric.
  * Times are in seconds.
  */
 export enum LockSpanAttribute {

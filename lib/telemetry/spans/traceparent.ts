@@ -8,7 +8,7 @@ export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext):
   return traceFlags & TraceFlags.SAMPLED ? `00-${traceId}-${spanId}-01` : undefined;
 }
 
-/** Reads what another process has written. Any other form is ignored: it may be anyone's. */
+/** Reads what another process has written. Any other form is ignored: every client of Redis can write there. */
 export function parseTraceparent(text: unknown): SpanContext | undefined {
   if (typeof text !== 'string' || text.length !== 55) return undefined;
   const [, traceId, spanId, flags] = TRACEPARENT.exec(text) ?? [];

@@ -13,8 +13,8 @@ import { type Contention, type LockExplanation, type LockState, RedisLockService
 import { OperatorsGuard } from './operators.guard.js';
 
 /**
- * For people: which work has waited for which, who holds a lock and why it is not to be had, and the end of a lease that nobody
- * wants to wait for.
+ * For people: which work has waited for which, which process holds a lock, why a call cannot get it, and the early end of a
+ * lease.
  */
 @Controller('operators')
 @UseGuards(OperatorsGuard)

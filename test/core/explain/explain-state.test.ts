@@ -104,7 +104,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
       'At the moment the lease has 1.7 s left. This process does not know how long it is in all.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
-      'For how long the calls of other processes have waited, only they know.',
+      'Only the other processes know how long their calls have waited.',
       expect.stringMatching(/^Look again in a few seconds/),
     ]);
     // The calls of this process do.
@@ -153,7 +153,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
       'All of them have not asked again for seconds, as a living waiter does.',
-      'For how long the calls of other processes have waited, only they know.',
+      'Only the other processes know how long their calls have waited.',
       expect.stringMatching(/The last place ends in 6 s\./),
     ]);
     const own = { wanted: { leaseMs: 30_000, watchdog: true }, waiting: 1, longestWaitMs: 900 };
@@ -168,7 +168,7 @@ describe('the explanation of a lock', () => {
       'inUse',
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
-      'For how long the calls of other processes have waited, only they know.',
+      'Only the other processes know how long their calls have waited.',
       'The first of them takes it with its next question, within a second. Nothing is wrong.',
     ]);
   });

@@ -106,7 +106,7 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
         atLeast('simulated ticks of jobs', ticks, simulated.ticks, told(simulated)),
         atLeast('ticks of jobs in processes, on Redis', 1, real.ticks, told(real)),
         none('ticks that ran twice', simulated.duplicates + real.duplicates),
-        none('ticks that nobody ran, though somebody could', simulated.missed + real.missed),
+        none('ticks that no process ran, though one could', simulated.missed + real.missed),
       ],
       complaints: [simulated, real].flatMap(({ violations }) =>
         violations.map(({ rule, what }) => `cron, seed ${seed}: ${rule}: ${what}`),

@@ -26,7 +26,7 @@ const RESOLUTION_MS = 1_000;
 export function nominalTick(cronTime: CronTimeLike, now: number): number {
   if (cronTime.realDate) return (cronTime.source as { toMillis(): number }).toMillis();
   const latest = now + EARLY_MS;
-  const zone = cronTime.timeZone ?? offsetZone(cronTime.utcOffset);
+  const zone = zoneOf(cronTime);
   /** The first tick after a time, if it is not after `latest`. */
   const tickAfter = (time: number): number | undefined => {
     const tick = cronTime.getNextDateFrom(new Date(time), zone).toMillis();
@@ -52,6 +52,11 @@ function lastTick(first: number, latest: number, tickAfter: (time: number) => nu
     else tick = later;
   }
   return tick;
+}
+
+/** Returns the zone of a schedule, as `CronTime` names it. */
+export function zoneOf({ timeZone, utcOffset }: CronTimeLike): string | undefined {
+  return timeZone ?? offsetZone(utcOffset);
 }
 
 /** Formats an offset in minutes in the same way as CronTime. */

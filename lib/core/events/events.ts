@@ -115,15 +115,20 @@ export type LockEvent =
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
    * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
-   * finish it. `delayMs`: how late it starts by the clock of this process, below 0 if that is behind. It is not set
+   * finish it. `manual` is set where a person or a program asked for the run, and not the schedule. `delayMs`: how late it starts by the clock of this process, below 0 if that is behind. It is not set
    * where the tick is no time.
    */
-  | ({ type: 'tickStarted' } & OfTick & { rerun: boolean; delayMs?: number })
+  | ({ type: 'tickStarted' } & OfTick & { rerun: boolean; manual?: true; delayMs?: number })
   /**
    * A singleton job has ended on this instance. `ok`: its method returned. `error`: its method threw. `lost`: its lease
    * was lost before it ended, so another instance may have begun the run.
    */
-  | ({ type: 'tickFinished' } & OfTick & { rerun: boolean; ranMs: number; outcome: 'ok' | 'error' | 'lost' })
+  | ({ type: 'tickFinished' } & OfTick & {
+        rerun: boolean;
+        manual?: true;
+        ranMs: number;
+        outcome: 'ok' | 'error' | 'lost';
+      })
   /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
    * not ended. `foreign`: a process with the old release has its lock (`alsoLock`). `paused`: the job is paused for the

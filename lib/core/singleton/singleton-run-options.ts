@@ -8,7 +8,15 @@ import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Lease } from '../api/lease.js';
 import type { JobNote, MissedSpan, RunKind } from '../store/job-store.js';
 import { checkResource, jobResource } from '../api/resource.js';
-import { LONGEST_EARLY_MS, LONGEST_TRY_MS, type TickDue, windowMs, type Tick } from '../store/tick-store.js';
+import { InvalidLockOptionsError } from '../api/errors.js';
+import {
+  LONGEST_EARLY_MS,
+  LONGEST_SPREAD_MS,
+  LONGEST_TRY_MS,
+  type TickDue,
+  windowMs,
+  type Tick,
+} from '../store/tick-store.js';
 import { checked, count, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 
 /** When a tick is due by its schedule. */
@@ -17,7 +25,8 @@ export interface TickTime {
   readonly at: number;
   /**
    * By how much the clock of an instance and that of Redis may differ, in milliseconds: 1 s to 24 h. A tick that is due further
-   * ahead than this is refused, and so is one that was due longer ago than this and `waitMs` (of which an hour counts at most).
+   * ahead than this is refused, and so is one that was due longer ago than this, `spreadMs` and `waitMs` (of which an hour counts
+   * at most) together.
    */
   readonly maxClockSkewMs: number;
 }
@@ -66,6 +75,21 @@ export interface SingletonRunOptions {
    */
   readonly historyMessages?: boolean | undefined;
   /**
+   * Waits for a random part of this time before it asks for the tick. So each of many instances gets its share of the
+   * ticks, and not all of them ask at the same moment. `waitMs` begins after it.
+   *
+   * @allowed 0 ms to 1 h
+   * @default 0
+   */
+  readonly spreadMs?: number | undefined;
+  /**
+   * Whether a person or a program asks for this run, and not the schedule. Such a run has a `tick` of its own and no
+   * `due`. Where an earlier run has not ended, or the application shuts down, it is refused by an error.
+   *
+   * @default false
+   */
+  readonly manual?: boolean | undefined;
+  /**
    * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`, `alsoLock`
@@ -82,6 +106,8 @@ export interface SingletonRun {
   readonly rerun: boolean;
   /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
   readonly missed?: MissedSpan;
+  /** Whether the schedule has nothing to do with this run: a person or a program asked for it. */
+  readonly manual: boolean;
   /** The lease of the job's lock: its `signal` and its `fencingToken`. */
   readonly lease: Lease;
 }
@@ -116,6 +142,7 @@ export interface ResolvedSingletonRun {
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
 export const HISTORY_SIZE = count(0, 'runs', 1_000);
+export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
 export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
 
 const DUE_OPTIONS = new OptionTable({
@@ -135,17 +162,25 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   ),
   historySize: HISTORY_SIZE,
   historyMessages: flag(),
+  spreadMs: SPREAD,
+  manual: flag(),
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
-  const { job, tick, onCrash, keepMs, due: time } = options;
+  const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;
+  if (options.manual && time !== undefined) {
+    throw new InvalidLockOptionsError(
+      'A run with manual: true has no due: no schedule says when. Leave due out.',
+      'due',
+    );
+  }
   const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
   // A run may be long, whatever the module default: only maxHoldMs limits it.
   const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true, group: job, warnAfterMs: Infinity };
-  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs);
+  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
   const found = alsoLockOf(lock.alsoLock, target.resource);
@@ -153,6 +188,6 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due, also };
 }
 
-function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number): TickDue {
-  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + Math.min(waitMs, LONGEST_TRY_MS) };
+function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number, spreadMs: number): TickDue {
+  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + spreadMs + Math.min(waitMs, LONGEST_TRY_MS) };
 }

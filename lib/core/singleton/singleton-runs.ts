@@ -12,6 +12,7 @@ import type { JobNote, JobStore } from '../store/job-store.js';
 import type { LockStoreError, LockOwner } from '../store/lock-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
+import { quote } from '../util/quoted.js';
 import type { RunTraces } from '../tracing/tracers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
@@ -68,6 +69,8 @@ export class SingletonRuns {
    * Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Errors of the work pass through.
    *
    * @param plan what the schedule says of this tick
+   * @throws LockBusyError when a manual run is refused because an earlier run has not ended
+   * @throws LockShutdownError when a manual run is refused because the application shuts down
    * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
    * @throws LockReentryError when the tick would wait for the end of the run that it is called in
    * @throws InvalidLockOptionsError when an option cannot be right
@@ -76,6 +79,8 @@ export class SingletonRuns {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
+    const { spreadMs = 0 } = options;
+    if (spreadMs > 0) await this.#spread(spreadMs);
     const attempt: TickAttempt = {
       ...resolved,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
@@ -88,10 +93,17 @@ export class SingletonRuns {
     return traces.tick(attempt, this.#described(options), () => this.#run(attempt, work));
   }
 
-  #noteOf(options: SingletonRunOptions, { kind = 'tick', schedule, previous, next }: RunPlan): JobNote | undefined {
+  #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
     if (this.jobs === undefined || this.jobs.refusal !== undefined) return undefined;
-    const { historySize = DEFAULT_HISTORY_SIZE } = options;
+    const { historySize = DEFAULT_HISTORY_SIZE, manual = false } = options;
+    const kind = manual ? 'manual' : (plan.kind ?? 'tick');
     return { kind, historySize, schedule, previous, next };
+  }
+
+  /** The claims of the fleet come at random moments: which instance gets the tick is left to chance. */
+  async #spread(spreadMs: number): Promise<void> {
+    const { clock, random, closing } = this.deps;
+    await pause(clock, spreadMs * random.fraction(), closing);
   }
 
   async #run<T>(attempt: TickAttempt, work: SingletonWork<T>): Promise<T | undefined> {
@@ -102,6 +114,7 @@ export class SingletonRuns {
       const { reply, sentAt } = claimed;
       if (reply.status === 'granted') return this.#runFollowed(attempt, sentAt, reply, work);
       if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
+        if (options.manual && reply.status === 'overlap') throw refusalOf(options, resource);
         this.#skip(attempt, reply);
         return undefined;
       }
@@ -109,7 +122,8 @@ export class SingletonRuns {
         throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
       }
       if ((await pause(this.deps.clock, this.#patience(attempt, reply), this.deps.closing)) === 'aborted') {
-        return reply.status === 'claimed' ? this.#forget(attempt) : undefined;
+        if (reply.status === 'claimed') this.#forget(attempt);
+        break;
       }
       const isRescuer = options.onCrash === 'retry';
       claimed = await this.#claim(
@@ -117,6 +131,7 @@ export class SingletonRuns {
         reply.status === 'claimed' ? 'nothing' : isRescuer ? 'unfinished' : 'unbegun',
       );
     }
+    if (options.manual) throw new LockShutdownError(resource);
     return undefined;
   }
 
@@ -270,7 +285,7 @@ export class SingletonRuns {
   ): Promise<T | undefined> {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
-    const { job, tick } = options;
+    const { job, tick, manual = false } = options;
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
     const ending = attempt.note && new RunEnding(this.jobs!, owner, fencingToken, options.historyMessages ?? false);
     if (ending) storeLease.releasedBy = ending;
@@ -283,7 +298,7 @@ export class SingletonRuns {
     ending?.begins();
     if (followed)
       deps.traces.followed.tickHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
-    const described = this.#described(options);
+    const described = { ...this.#described(options), ...(manual && { manual }) };
     const at = options.due?.at;
     return leases.runUnder(lease, async () => {
       const delayMs = deps.clock.wallNow() - (at ?? 0);
@@ -292,7 +307,7 @@ export class SingletonRuns {
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
       try {
-        const result = await work(lease, { job, tick, rerun, ...(missed && { missed }), lease });
+        const result = await work(lease, { job, tick, rerun, manual, ...(missed && { missed }), lease });
         failed = false;
         return result;
       } catch (error) {
@@ -342,6 +357,7 @@ export class SingletonRuns {
       );
     } catch (error) {
       const described = this.#described(options);
+      if (options.manual) throw error;
       if (isOld(error)) this.deps.traces.tickIs(attempt, { outcome: 'skipped', reason: 'foreign' });
       if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
       else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', ...described, error });
@@ -391,6 +407,14 @@ function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBe
 /** Whether the run failed with its lease lost: that counts as a crash. */
 function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
+}
+
+/** The error of a manual run that is refused. */
+function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBusyError {
+  const message =
+    `The job ${quote(job)} was not run by hand (${quote(tick)}): an earlier run has not ended, on this or another ` +
+    `instance. Try again when it has, or set overlap: 'wait'.`;
+  return new LockBusyError(resource, 1, 0, undefined, message);
 }
 
 function skipReason({ status }: TickReply): 'claimed' | 'overlap' | 'paused' | 'late' | 'early' {

@@ -109,11 +109,13 @@ const HOUR_MS = 60 * 60 * 1000;
 export const LONGEST_EARLY_MS = 24 * HOUR_MS;
 /** The largest part of `lateMs` that is for retrying the claim. */
 export const LONGEST_TRY_MS = HOUR_MS;
+/** The largest part of `lateMs` that is for a random delay of the claim. */
+export const LONGEST_SPREAD_MS = HOUR_MS;
 /**
  * How long the last claimed tick of a job is remembered: the longest window in which a tick may start, and an hour more
  * for clocks that differ in a fail-over.
  */
-export const LAST_TICK_KEEP_MS = 2 * LONGEST_EARLY_MS + LONGEST_TRY_MS + HOUR_MS;
+export const LAST_TICK_KEEP_MS = 2 * LONGEST_EARLY_MS + LONGEST_TRY_MS + LONGEST_SPREAD_MS + HOUR_MS;
 /** A claim is remembered this much longer than the window, so that they never end in the same millisecond. */
 const MARGIN_MS = 1_000;
 

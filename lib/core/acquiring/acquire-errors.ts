@@ -11,6 +11,7 @@ import {
 } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
+import { noteWait, waitBefore } from './waits.js';
 
 /**
  * `waitMs` is over. What ended the wait is the last thing known: another holder has the resource, or Redis could not be
@@ -29,6 +30,32 @@ export function waitedTooLong(
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log);
   return new LockTimeoutError(resource, now - startedAt, attempts, log.holderTtlMs, log.holders(now), undefined, place);
+}
+
+/**
+ * Of a call for several resources, the waits for the earlier ones have left too little time for this one. The holders of
+ * those ended the wait, and not a Redis that has just answered. The error says how long the whole call has waited.
+ *
+ * @throws the error that the caller gets: every other error as it is
+ */
+export function cutShort(
+  error: unknown,
+  { waitMs, attemptTimeoutMs }: ResolvedLockOptions,
+  whole: ResolvedLockOptions,
+): never {
+  const hadNoTime =
+    error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
+  const isTimeout = error instanceof LockTimeoutError;
+  if (isTimeout && error.foreignHolder) throw error;
+  if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
+  const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
+  const { attempts, retryAfterMs, holders: list, holderCount: count } = isTimeout ? error : unknown;
+  const place = isTimeout ? error.place : undefined;
+  const seen = { list, count };
+  const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, seen, undefined, place);
+  const wait = waitBefore(error);
+  if (wait) noteWait(late, wait.since, wait.hasWaited);
+  throw late;
 }
 
 /** There is no further attempt. */

@@ -1,28 +1,23 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
-import { sendDepth } from './changes.js';
 import { labelWithGroup } from '../api/label.js';
-import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import {
-  InvalidLockOptionsError,
-  LockError,
-  LockShutdownError,
-  LockTimeoutError,
-  LockUnavailableError,
-} from '../api/errors.js';
+import type { LeaseLostError } from '../api/lease-errors.js';
+import { InvalidLockOptionsError, LockError, LockShutdownError } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import { cutShort } from '../acquiring/acquire-errors.js';
 import { strategyFault, thrownBy } from '../acquiring/strategy-faults.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
-import { checkForeignKeys, checkHasForeign, checkIsNotOwn } from './foreign-checks.js';
+import { checkForeignKeys, checkIsNotOwn } from './foreign-checks.js';
 import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
+import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
-import type { LockMode, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 
 /** What {@link LeaseFactory.holdBoth} may be told. */
@@ -128,11 +123,11 @@ export class LeaseFactory {
     outside?: AsyncContext,
   ): Promise<SingleLease> {
     const { context } = this.deps;
-    if (options.permits) this.#checkOwnPermits(resource, options.permits);
+    if (options.permits) checkOwnPermits(resource, options.permits, context);
     const held = options.permits ? undefined : context.hold(resource);
     const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (isLock(held)) return this.#enterAgain(held, options, also);
+    if (isLock(held)) return enterAgain(held, options, also, this.deps);
     const transaction = this.transactions?.current();
     if (also) checkIsNotOwn(resource, also, context, transaction);
     transaction?.checkIsFree(resource, options);
@@ -270,7 +265,7 @@ export class LeaseFactory {
           before === undefined || !traces.hasTracer
             ? this.#traced(name, part)
             : traces.followed.runUnder(before.holds, () => this.#traced(name, part));
-        leases.push(await (leases.length === 0 ? lease : lease.catch((error) => this.#late(error, part, options))));
+        leases.push(await (leases.length === 0 ? lease : lease.catch((error) => cutShort(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
       for (const { hold } of leases) hold.storeLease.raiseMinHold(options.minHoldMs);
@@ -284,73 +279,16 @@ export class LeaseFactory {
     }
   }
 
-  /**
-   * The wait for earlier resources has left too little time for this one. The holders of those ended the wait, and not
-   * a Redis that has just answered. The error says how long the whole call has waited.
-   */
-  #late(error: unknown, { waitMs, attemptTimeoutMs }: ResolvedLockOptions, whole: ResolvedLockOptions): never {
-    const isCutShort =
-      error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
-    const isBusy = error instanceof LockTimeoutError;
-    if (isBusy && error.foreignHolder) throw error;
-    if (waitMs === 0 || !(isCutShort || isBusy)) throw error;
-    const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
-    const { attempts, retryAfterMs, holders: list, holderCount: count } = isBusy ? error : unknown;
-    const place = isBusy ? error.place : undefined;
-    const seen = { list, count };
-    const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, seen, undefined, place);
-    const wait = waitBefore(error);
-    if (wait) noteWait(late, wait.since, wait.hasWaited);
-    throw late;
-  }
-
   /** @throws LockReentryError when the resource would be waited for in vain, before another one is acquired */
   #checkPart(name: string, options: ResolvedLockOptions): void {
     const { context, traces } = this.deps;
     try {
-      this.#checkReentry(context.hold(name), options);
+      const held = context.hold(name);
+      if (isLock(held)) checkReentry(held, options);
     } catch (error) {
       if (traces.wantsAcquires) traces.acquire(name, options, 'reentry', () => Promise.reject(error)).catch(() => {});
       throw error;
     }
-  }
-
-  /** @throws LockReentryError when this context holds the resource and cannot enter again */
-  #checkReentry(hold: Hold | undefined, options: ResolvedLockOptions): void {
-    if (!isLock(hold) || mayEnter(hold.mode, options.mode)) return;
-    const { resource } = hold.owner;
-    if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
-    throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
-  }
-
-  /** @throws LockReentryError when the permits that this context holds leave too few for it to ever get these */
-  #checkOwnPermits(resource: string, { count, total }: PermitRequest): void {
-    const held = this.deps.context.permits(resource);
-    if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
-  }
-
-  async #enterAgain(hold: Hold, options: ResolvedLockOptions, also: AlsoLock | undefined): Promise<SingleLease> {
-    const { resource } = hold.owner;
-    this.#checkReentry(hold, options);
-    if (also) checkHasForeign(hold, also);
-    hold.depth++;
-    if (options.mode === 'write') hold.writers++;
-    const lease = new SingleLease(hold, this.deps, options.mode);
-    if (hold.mode === 'read') {
-      // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
-      await hold.inOrder(() => Promise.resolve());
-      if (hold.isHeld()) return enteredWith(options, lease);
-      await lease.end().catch(() => {});
-      throw hold.lossError();
-    }
-    const answer = await hold.inOrder(() => sendDepth(hold, this.deps, options.attemptTimeoutMs));
-    if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-    if (answer.outcome === 'answered' && hold.isHeld()) return enteredWith(options, lease);
-    await lease.end().catch(() => {});
-    if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
-      throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
-    }
-    throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
   }
 
   #onLost(hold: Hold, error: LeaseLostError): void {
@@ -375,16 +313,4 @@ function foreignLockThrew(cause: unknown): LockError {
 /** Permits are not entered again: each call takes its own. */
 function isLock(hold: Hold | undefined): hold is Hold {
   return hold !== undefined && hold.mode !== 'semaphore';
-}
-
-/** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */
-function mayEnter(held: LockMode, wanted: LockMode): boolean {
-  if (held === 'write') return wanted === 'write' || wanted === 'read';
-  return held === wanted && (held === 'reentrant' || held === 'read');
-}
-
-/** Only from now on does its minimum count: an entry that fails leaves none. */
-function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
-  lease.hold.storeLease.raiseMinHold(minHoldMs);
-  return lease;
 }

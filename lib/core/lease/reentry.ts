@@ -1,0 +1,72 @@
+import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
+import { LockUnavailableError } from '../api/errors.js';
+import type { LockMode, PermitRequest, ResolvedLockOptions } from '../api/lock-options.js';
+import type { AlsoLock } from '../holding/foreign-locks.js';
+import type { Hold } from '../holding/hold.js';
+import type { LockContext } from '../holding/lock-context.js';
+import { sendDepth } from './changes.js';
+import { checkHasForeign } from './foreign-checks.js';
+import type { LeaseDeps } from './lease-deps.js';
+import { SingleLease } from './single-lease.js';
+
+/** @throws LockReentryError when this context, which holds the lock, cannot enter again */
+export function checkReentry(hold: Hold, options: ResolvedLockOptions): void {
+  if (mayEnter(hold.mode, options.mode)) return;
+  const { resource } = hold.owner;
+  if (hold.mode === 'read' && options.mode === 'write') throw LockReentryError.upgrade(resource);
+  throw LockReentryError.waitingForItself(resource, hold.mode, options.mode);
+}
+
+/** @throws LockReentryError when the permits that this context holds leave too few for it to ever get these */
+export function checkOwnPermits(resource: string, { count, total }: PermitRequest, context: LockContext): void {
+  const held = context.permits(resource);
+  if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
+}
+
+/**
+ * Enters a lock again that this async context holds.
+ *
+ * @throws LockReentryError when the modes do not allow it
+ * @throws LockUnavailableError when the store does not confirm it
+ * @throws LeaseLostError when the lease has ended meanwhile
+ */
+export async function enterAgain(
+  hold: Hold,
+  options: ResolvedLockOptions,
+  also: AlsoLock | undefined,
+  deps: LeaseDeps,
+): Promise<SingleLease> {
+  const { resource } = hold.owner;
+  checkReentry(hold, options);
+  if (also) checkHasForeign(hold, also);
+  hold.depth++;
+  if (options.mode === 'write') hold.writers++;
+  const lease = new SingleLease(hold, deps, options.mode);
+  if (hold.mode === 'read') {
+    // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
+    await hold.inOrder(() => Promise.resolve());
+    if (hold.isHeld()) return enteredWith(options, lease);
+    await lease.end().catch(() => {});
+    throw hold.lossError();
+  }
+  const answer = await hold.inOrder(() => sendDepth(hold, deps, options.attemptTimeoutMs));
+  if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
+  if (answer.outcome === 'answered' && hold.isHeld()) return enteredWith(options, lease);
+  await lease.end().catch(() => {});
+  if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
+    throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
+  }
+  throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
+}
+
+/** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */
+function mayEnter(held: LockMode, wanted: LockMode): boolean {
+  if (held === 'write') return wanted === 'write' || wanted === 'read';
+  return held === wanted && (held === 'reentrant' || held === 'read');
+}
+
+/** Only from now on does its minimum count: an entry that fails leaves none. */
+function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
+  lease.hold.storeLease.raiseMinHold(minHoldMs);
+  return lease;
+}

@@ -2,13 +2,14 @@ import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
-import { InvalidLockOptionsError, LockError, LockShutdownError } from '../api/errors.js';
+import { LockShutdownError } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
-import { strategyFault, thrownBy } from '../acquiring/strategy-faults.js';
+import { tellOfFailure } from '../acquiring/failed-calls.js';
+import { thrownBy } from '../acquiring/strategy-faults.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import { checkForeignKeys, checkIsNotOwn } from './foreign-checks.js';
 import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
@@ -18,7 +19,6 @@ import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { describeValue } from '../api/validation.js';
 
 /** What {@link LeaseFactory.holdBoth} may be told. */
 interface HowToHoldBoth {
@@ -71,34 +71,11 @@ export class LeaseFactory {
     lease: Promise<T>,
     origin: Origin | undefined,
   ): Promise<T> {
-    lease.catch((error: unknown) => this.#tellOfFailure(asked, options, error, origin));
+    lease.catch((error: unknown) => tellOfFailure(asked, options, error, origin, this.deps));
     if (!options.retry) return lease;
     return lease.catch((error: unknown) => {
       throw thrownBy(error);
     });
-  }
-
-  #tellOfFailure(
-    asked: string | readonly string[],
-    options: ResolvedLockOptions,
-    error: unknown,
-    origin: Origin | undefined,
-  ): void {
-    const { observers, clock } = this.deps;
-    if (!observers.wants('notAcquired')) return;
-    const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
-    const fault = strategyFault(error);
-    const reason = fault?.thrown instanceof LockError ? fault.thrown : error;
-    if (!(reason instanceof LockError) && !hasWaited) return;
-    // The observers were told of the wait, so they must be told of its end.
-    const known = reason instanceof LockError ? reason : foreignLockThrew(reason);
-    const resources = typeof asked === 'string' ? [asked] : asked;
-    const named = fault?.resource ?? known.resource;
-    const resource = resources.includes(named) ? named : resources[0]!;
-    const call = observers.describeCall(resource, options);
-    const waitedMs = clock.now() - since;
-    observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: known });
-    if (origin && observers.onOrigin) observers.onOrigin(origin);
   }
 
   #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
@@ -303,11 +280,6 @@ export class LeaseFactory {
     const heldMs = clock.now() - hold.acquiredAt;
     observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason, error });
   }
-}
-
-/** For the observers: the caller gets what the code of its lock of another library has thrown. */
-function foreignLockThrew(cause: unknown): LockError {
-  return new InvalidLockOptionsError(`alsoLock threw ${describeValue(cause)}.`, 'alsoLock', { cause });
 }
 
 /** Permits are not entered again: each call takes its own. */

@@ -1,0 +1,41 @@
+import { InvalidLockOptionsError, LockError } from '../api/errors.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { describeValue } from '../api/validation.js';
+import type { Runtime } from '../store/runtime.js';
+import type { Origin } from '../util/call-site.js';
+import { strategyFault } from './strategy-faults.js';
+import { waitBefore } from './waits.js';
+
+/**
+ * Tells the observers of a call to acquire that has failed.
+ *
+ * @param asked the resource that the call asked for, or all of them
+ * @param origin of a call whose lease the user would have had to release
+ */
+export function tellOfFailure(
+  asked: string | readonly string[],
+  options: ResolvedLockOptions,
+  error: unknown,
+  origin: Origin | undefined,
+  { observers, clock }: Runtime,
+): void {
+  if (!observers.wants('notAcquired')) return;
+  const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
+  const fault = strategyFault(error);
+  const reason = fault?.thrown instanceof LockError ? fault.thrown : error;
+  if (!(reason instanceof LockError) && !hasWaited) return;
+  // The observers were told of the wait, so they must be told of its end.
+  const known = reason instanceof LockError ? reason : foreignLockThrew(reason);
+  const resources = typeof asked === 'string' ? [asked] : asked;
+  const named = fault?.resource ?? known.resource;
+  const resource = resources.includes(named) ? named : resources[0]!;
+  const call = observers.describeCall(resource, options);
+  const waitedMs = clock.now() - since;
+  observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: known });
+  if (origin && observers.onOrigin) observers.onOrigin(origin);
+}
+
+/** For the observers: the caller gets what the code of its lock of another library has thrown. */
+function foreignLockThrew(cause: unknown): LockError {
+  return new InvalidLockOptionsError(`alsoLock threw ${describeValue(cause)}.`, 'alsoLock', { cause });
+}

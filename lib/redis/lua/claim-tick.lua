@@ -43,7 +43,7 @@ local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
-if holder and holder.owner == owner then
+if holder and holder.owner == owner and holder.token then
   lengthen(KEYS[1], ARGV[2])
   return { 'granted', tonumber(holder.token), rerun }
 end

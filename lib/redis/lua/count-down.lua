@@ -41,7 +41,8 @@ if remaining > 0 then return latchReply(KEYS[1], count, remaining) end
 local lastsMs = redis.call('PTTL', KEYS[1])
 if lastsMs < 0 then lastsMs = tonumber(ARGV[2]) end
 local last = redis.pcall('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-lastsMs = math.max(1, lastsMs, (tonumber(last[2] or '') or 0) - now)
+-- No place is this long: another program may have written it.
+lastsMs = math.max(1, lastsMs, math.min(10000000000, (tonumber(last[2] or '') or 0) - now))
 -- The ids are not needed any more. A million of them would stop Redis for a third of a second in DEL; where an ACL forbids
 -- UNLINK they stay until the latch expires.
 redis.pcall('UNLINK', KEYS[1])

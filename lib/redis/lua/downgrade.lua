@@ -17,7 +17,7 @@
 
 local holder, token, mode, label = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
-if holder ~= ARGV[1] or mode ~= 'write' then return 0 end
+if holder ~= ARGV[1] or mode ~= 'write' or not token then return 0 end
 local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
 redis.call('DEL', KEYS[1])
 local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read', label), token, string.format('%.0f', leaseMs))

@@ -34,7 +34,7 @@ if holder == '' then
     if memberToken < nearest then owner, nearest = entries[index], memberToken end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
-elseif holder and isMeant(tonumber(token)) then
+elseif holder and isMeant(tonumber(token) or 0) then
   wasHeld = redis.call('DEL', KEYS[1])
 end
 if wasHeld == 0 then return 0 end

@@ -33,12 +33,12 @@ local waiters = {}
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
   local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
-  if not mode then break end
+  if not mode or not members[index + 1] then break end
   if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode
-    waiters[#waiters + 1] = request.count
+    waiters[#waiters + 1] = request.count or 1
     waiters[#waiters + 1] = string.sub(label, 1, 300)
     waiters[#waiters + 1] = expiry - now
   end
@@ -57,7 +57,7 @@ end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
 for index = 1, #members, 2 do
-  if members[index] == 'total' then total = tonumber(members[index + 1]) end
+  if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
   local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)

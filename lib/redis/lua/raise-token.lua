@@ -21,9 +21,11 @@ if holder == '' then
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
-if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+if not last then redis.call('LLEN', KEYS[2]) end
+if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
 if holder ~= owner then return 0 end
-if tonumber(token) >= raised then return 1 end
+if (tonumber(token) or 0) >= raised then return 1 end
 if permits then
   redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
 elseif mode == 'exclusive' then

@@ -25,8 +25,9 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
   if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   -- A member, and nobody's lease is over: the others stay as they are.
-  if fields[2] and fields[4] and tonumber(fields[4]) > now then
-    local left = fields[3] - string.match(fields[2], '^%d+')
+  local permits = string.match(fields[2] or '', '^%d+')
+  if permits and tonumber(fields[3]) and (tonumber(fields[4]) or 0) > now then
+    local left = fields[3] - permits
     if left == 0 then return redis.call('DEL', KEYS[1]) end
     redis.call('HDEL', KEYS[1], ARGV[1])
     redis.call('HSET', KEYS[1], 'used', left)

@@ -36,7 +36,7 @@ if isKept then
   return passedOn(1)
 end
 -- A token is 32 to a tick, and a tick is 10 microseconds.
-if holder == owner and ARGV[2] ~= '' then
+if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end

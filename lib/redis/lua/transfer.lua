@@ -19,7 +19,7 @@
 
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 local holder, token, mode, label = readHolder(KEYS[1])
-if holder == heir then
+if holder == heir and token then
   lengthen(KEYS[1], leaseMs)
   return tonumber(token)
 end
@@ -41,6 +41,7 @@ if holder == '' then
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
 if holder ~= owner or ARGV[5] == '1' then return 0 end
+if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
 label = ARGV[6] or label or ''
 if mode == 'exclusive' then

@@ -92,8 +92,14 @@ local function readHolder(lockKey, text)
   local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'label')
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
-  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant', fields[8] or nil end
-  if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
+  -- What is counted with is a number: other programs can write here.
+  if fields[6] then
+    return fields[6], string.find(fields[7] or '', '^%d+$') and fields[7] or false, fields[1] or 'reentrant', fields[8] or nil
+  end
+  local isShared = fields[1] == 'read' or (fields[1] == 'semaphore' and string.find(fields[4] or '', '^%d+$'))
+  if isShared and string.find(fields[2] or '', '^-?%d+$') and string.find(fields[3] or '', '^%d+$') then
+    return '', nil, fields[1], fields
+  end
   return false
 end
 `;
@@ -112,6 +118,8 @@ local function readMembers(lockKey, fields)
   if lock.soonest > now then return lock end
   local sweep = redis.call('HGET', lockKey, 'sweep')
   local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
+  -- Not a cursor of Redis: another program's.
+  if not from or #from > 15 then from, seen = '0', '9000000000000000' end
   local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)
@@ -241,8 +249,8 @@ end
 
 // include/queue.lua
 const queue = `
--- What a place is written like. isStrange: a sorted set stands there that is somebody else's. isWatched: no waiter is left, but
--- watchers are. isPassedOn: the script itself takes what it frees for its next owner.
+-- What a place is written like. isStrange: a sorted set stands there without a place, and is somebody else's. isWatched:
+-- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
 local isWatched, isPassedOn = false, false
 
@@ -263,23 +271,41 @@ local function firstWaiter(queueKey)
   while head[1] do
     local number, mode, expiry, sentAt, label = string.match(head[1], PLACE)
     if not number then
-      if string.sub(head[1], 1, 1) == '!' then isWatched = true else isStrange = true end
-      return nil
-    end
-    if tonumber(expiry) > now then
-      return head[2], number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
+      if string.sub(head[1], 1, 1) == '!' then
+        isWatched = true
+        return nil
+      end
+    elseif tonumber(expiry) > now then
+      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
     end
     if budget <= 0 then
       isCut = true
       return ''
     end
-    local places, gone = redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
-    for index = 1, #places, 2 do
+    local isDead, places, gone = number and true, redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
+    local index = 1
+    -- What another program has written before a place or a watcher is dropped, and expiries without a place. Where there
+    -- is nothing of ours, the key is not ours.
+    while places[index] do
       number, mode, expiry = string.match(places[index], PLACE)
-      if not number or tonumber(expiry) > now then break end
-      gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = places[index], places[index + 1], '#' .. number
-      budget = budget - 1
+      if isDead and (not number or tonumber(expiry) > now) then break end
+      gone[#gone + 1] = places[index]
+      if isDead then
+        gone[#gone + 1] = '#' .. number
+        -- Another program may have removed the owner.
+        if string.sub(places[index + 1] or ' ', 1, 1) ~= ' ' then
+          index = index + 1
+          gone[#gone + 1] = places[index]
+        end
+      elseif number or string.find(places[index], '^!.+/') then
+        gone[#gone], isStrange = nil, false
+        break
+      elseif not string.find(places[index], '^#%d+$') then
+        isStrange = true
+      end
+      index, budget = index + 1, budget - 1
     end
+    if isStrange then return nil end
     redis.call('ZREM', queueKey, unpack(gone))
     head = redis.call('ZRANGE', queueKey, 0, 1)
   end
@@ -314,7 +340,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
         for index = 1, #watchers, 2 do
           local score, watcher = tonumber(watchers[index + 1]), string.sub(watchers[index], 2)
           local client = string.match(watcher, '^(.*)/')
-          told[#told + 1] = watchers[index]
+          if string.sub(watchers[index], 1, 1) == '!' then told[#told + 1] = watchers[index] else isCut = true end
           if client and score > now * 1000 then
             local mark = string.format('%.0f', score % 1000)
             redis.pcall('PUBLISH', prefix .. 'inbox:' .. client,
@@ -327,9 +353,12 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       end
       return lock, owner
     end
-    local request = parseRequest(mode, label)
-    local isMisfit = lock and isMismatch(lock, request)
-    if not isMisfit and not admits(lock, request) then
+    local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
+    -- What another program has written, and no contender can have sent, is dropped.
+    local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
+      or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
+    local isMisfit = isPlace and lock and isMismatch(lock, request)
+    if isPlace and not isMisfit and not admits(lock, request) then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
       isCut = isCut or lock.isPartial
       return lock, owner
@@ -338,11 +367,10 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       isCut = true
       return lock, owner
     end
-    local channel = prefix .. 'inbox:' .. string.match(owner, '^(.*)/')
-    leaveQueue(queueKey, number, owner, data)
+    leaveQueue(queueKey, number, isPlace and owner or '', data)
     budget = budget - 3
-    local isDeaf = false
-    if inCluster == 0 then
+    local isDeaf, channel = not isPlace, isPlace and prefix .. 'inbox:' .. client
+    if isPlace and inCluster == 0 then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
       if listeners.err or listeners[2] == 0 then
         -- PUBLISH also counts who listens to a pattern; but without the right to it nothing is certain.
@@ -402,7 +430,7 @@ local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
   local permits, token, expiry, label = string.match(entry, '^(%d+) (%d+) (%d+)(.*)$')
-  if not permits or tonumber(expiry) <= now then return nil end
+  if not permits or tonumber(expiry) <= now or #expiry > 15 then return nil end
   return permits, token, tonumber(expiry), label
 end
 `;
@@ -450,7 +478,8 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
     -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
     redis.call('ZADD', queueKey, expiry, '#' .. number)
-    redis.call('ZREM', queueKey, data)
+    -- Another program may have removed it.
+    if data ~= owner then redis.call('ZREM', queueKey, data) end
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
     before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
@@ -462,8 +491,26 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
         -- Watchers stand behind them, and do not count.
         length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
         edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
-        -- Not a queue, so this raises Redis's own error.
-        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then
+          -- Another program has written between the places. What it wrote is dropped.
+          local members, kept, gone, open = redis.call('ZRANGE', queueKey, 0, 599), {}, {}, nil
+          for _, member in ipairs(members) do
+            if string.find(member, PLACE) then
+              open = member
+            elseif open and string.find(member, '^[^ #!].*/') then
+              kept[open], kept[member], kept['#' .. string.match(open, PLACE)] = true, true, true
+              open = nil
+            end
+          end
+          for _, member in ipairs(members) do
+            if not kept[member] and string.sub(member, 1, 1) ~= '!' then gone[#gone + 1] = member end
+          end
+          if next(kept) and #gone > 0 then redis.call('ZREM', queueKey, unpack(gone)) end
+          length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
+          edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+          -- Not a queue, so this raises Redis's own error.
+          if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+        end
       end
     end
     if length > 0 then
@@ -604,7 +651,7 @@ local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
-if holder and holder.owner == owner then
+if holder and holder.owner == owner and holder.token then
   lengthen(KEYS[1], ARGV[2])
   return { 'granted', tonumber(holder.token), rerun }
 end
@@ -691,7 +738,8 @@ if remaining > 0 then return latchReply(KEYS[1], count, remaining) end
 local lastsMs = redis.call('PTTL', KEYS[1])
 if lastsMs < 0 then lastsMs = tonumber(ARGV[2]) end
 local last = redis.pcall('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-lastsMs = math.max(1, lastsMs, (tonumber(last[2] or '') or 0) - now)
+-- No place is this long: another program may have written it.
+lastsMs = math.max(1, lastsMs, math.min(10000000000, (tonumber(last[2] or '') or 0) - now))
 -- The ids are not needed any more. A million of them would stop Redis for a third of a second in DEL; where an ACL forbids
 -- UNLINK they stay until the latch expires.
 redis.pcall('UNLINK', KEYS[1])
@@ -711,7 +759,7 @@ end
 const downgradeScript = `
 local holder, token, mode, label = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
-if holder ~= ARGV[1] or mode ~= 'write' then return 0 end
+if holder ~= ARGV[1] or mode ~= 'write' or not token then return 0 end
 local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
 redis.call('DEL', KEYS[1])
 local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read', label), token, string.format('%.0f', leaseMs))
@@ -786,7 +834,7 @@ if holder == '' then
     if memberToken < nearest then owner, nearest = entries[index], memberToken end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
-elseif holder and isMeant(tonumber(token)) then
+elseif holder and isMeant(tonumber(token) or 0) then
   wasHeld = redis.call('DEL', KEYS[1])
 end
 if wasHeld == 0 then return 0 end
@@ -844,12 +892,12 @@ local waiters = {}
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
   local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
-  if not mode then break end
+  if not mode or not members[index + 1] then break end
   if tonumber(expiry) > now then
     local request = parseRequest(mode)
     waiters[#waiters + 1] = instanceOf(members[index + 1])
     waiters[#waiters + 1] = request.mode
-    waiters[#waiters + 1] = request.count
+    waiters[#waiters + 1] = request.count or 1
     waiters[#waiters + 1] = string.sub(label, 1, 300)
     waiters[#waiters + 1] = expiry - now
   end
@@ -869,7 +917,7 @@ end
 local holders, total, lastTtl = {}, 0, 0
 members = redis.call('HGETALL', KEYS[1])
 for index = 1, #members, 2 do
-  if members[index] == 'total' then total = tonumber(members[index + 1]) end
+  if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
   local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
   if permits and tonumber(expiry) > now then
     lastTtl = math.max(lastTtl, expiry - now)
@@ -994,9 +1042,11 @@ if holder == '' then
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
-if tick > tonumber(redis.call('GET', KEYS[2]) or 0) then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+if not last then redis.call('LLEN', KEYS[2]) end
+if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
 if holder ~= owner then return 0 end
-if tonumber(token) >= raised then return 1 end
+if (tonumber(token) or 0) >= raised then return 1 end
 if permits then
   redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
 elseif mode == 'exclusive' then
@@ -1030,8 +1080,9 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
   if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   -- A member, and nobody's lease is over: the others stay as they are.
-  if fields[2] and fields[4] and tonumber(fields[4]) > now then
-    local left = fields[3] - string.match(fields[2], '^%d+')
+  local permits = string.match(fields[2] or '', '^%d+')
+  if permits and tonumber(fields[3]) and (tonumber(fields[4]) or 0) > now then
+    local left = fields[3] - permits
     if left == 0 then return redis.call('DEL', KEYS[1]) end
     redis.call('HDEL', KEYS[1], ARGV[1])
     redis.call('HSET', KEYS[1], 'used', left)
@@ -1052,8 +1103,11 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local released, lock = 0, nil
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
   if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
-  if isQueue then lock = grantWaiting(lockKey, queueKey, fenceKey, lock) end
-  return released, true, lock
+  if not isQueue then return released, true, lock end
+  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- heartbeats.
+  local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
+  return released, isGranted, isGranted and after or nil
 end
 `;
 
@@ -1110,7 +1164,7 @@ if isKept then
   return passedOn(1)
 end
 -- A token is 32 to a tick, and a tick is 10 microseconds.
-if holder == owner and ARGV[2] ~= '' then
+if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
@@ -1171,7 +1225,7 @@ return 1
 const transferScript = `
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 local holder, token, mode, label = readHolder(KEYS[1])
-if holder == heir then
+if holder == heir and token then
   lengthen(KEYS[1], leaseMs)
   return tonumber(token)
 end
@@ -1193,6 +1247,7 @@ if holder == '' then
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
 if holder ~= owner or ARGV[5] == '1' then return 0 end
+if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
 label = ARGV[6] or label or ''
 if mode == 'exclusive' then

@@ -170,8 +170,8 @@ describe('what Redis says of the holders', () => {
         { count: 1, list: [{ instanceId: '\u001b[2J\u202e' }] },
       ],
       [
-        'how many share it as a word',
-        (key) => hash(key, { mode: 'read', used: 'many', soonest: '9000000000000000' }),
+        'how many share it, but none of them',
+        (key) => hash(key, { mode: 'read', used: '7', soonest: '9000000000000000' }),
         { list: [], count: 0 },
       ],
       [

@@ -48,9 +48,12 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       -- @inline tell-watchers
       return lock, owner
     end
-    local request = parseRequest(mode, label)
-    local isMisfit = lock and isMismatch(lock, request)
-    if not isMisfit and not admits(lock, request) then
+    local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
+    -- What another program has written, and no contender can have sent, is dropped.
+    local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
+      or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
+    local isMisfit = isPlace and lock and isMismatch(lock, request)
+    if isPlace and not isMisfit and not admits(lock, request) then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
       isCut = isCut or lock.isPartial
       return lock, owner
@@ -59,11 +62,10 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       isCut = true
       return lock, owner
     end
-    local channel = prefix .. 'inbox:' .. string.match(owner, '^(.*)/')
-    leaveQueue(queueKey, number, owner, data)
+    leaveQueue(queueKey, number, isPlace and owner or '', data)
     budget = budget - 3
-    local isDeaf = false
-    if inCluster == 0 then
+    local isDeaf, channel = not isPlace, isPlace and prefix .. 'inbox:' .. client
+    if isPlace and inCluster == 0 then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
       if listeners.err or listeners[2] == 0 then
         -- PUBLISH also counts who listens to a pattern; but without the right to it nothing is certain.

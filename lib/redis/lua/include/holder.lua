@@ -6,7 +6,7 @@
 -- A shared lock (members.lua) has no single owner: then the returned owner is the empty string, and the fields that
 -- readMembers takes follow the mode. A label is JSON that begins with a brace; nil where there is none.
 -- Any other value at the key was not written by this library: then the result is false, and no owner of ours holds
--- anything.
+-- anything. The token is false where another program has removed it.
 
 local function readHolder(lockKey, text)
   text = text or redis.pcall('GET', lockKey)
@@ -22,7 +22,13 @@ local function readHolder(lockKey, text)
   local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'label')
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
-  if fields[6] then return fields[6], fields[7], fields[1] or 'reentrant', fields[8] or nil end
-  if fields[1] and fields[2] and fields[3] then return '', nil, fields[1], fields end
+  -- What is counted with is a number: other programs can write here.
+  if fields[6] then
+    return fields[6], string.find(fields[7] or '', '^%d+$') and fields[7] or false, fields[1] or 'reentrant', fields[8] or nil
+  end
+  local isShared = fields[1] == 'read' or (fields[1] == 'semaphore' and string.find(fields[4] or '', '^%d+$'))
+  if isShared and string.find(fields[2] or '', '^-?%d+$') and string.find(fields[3] or '', '^%d+$') then
+    return '', nil, fields[1], fields
+  end
   return false
 end

@@ -14,7 +14,8 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
     -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
     redis.call('ZADD', queueKey, expiry, '#' .. number)
-    redis.call('ZREM', queueKey, data)
+    -- Another program may have removed it.
+    if data ~= owner then redis.call('ZREM', queueKey, data) end
     redis.call('ZADD', queueKey, number, ' ' .. number .. place)
     before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
@@ -26,8 +27,26 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
         -- Watchers stand behind them, and do not count.
         length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
         edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
-        -- Not a queue, so this raises Redis's own error.
-        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+        if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then
+          -- Another program has written between the places. What it wrote is dropped.
+          local members, kept, gone, open = redis.call('ZRANGE', queueKey, 0, 599), {}, {}, nil
+          for _, member in ipairs(members) do
+            if string.find(member, PLACE) then
+              open = member
+            elseif open and string.find(member, '^[^ #!].*/') then
+              kept[open], kept[member], kept['#' .. string.match(open, PLACE)] = true, true, true
+              open = nil
+            end
+          end
+          for _, member in ipairs(members) do
+            if not kept[member] and string.sub(member, 1, 1) ~= '!' then gone[#gone + 1] = member end
+          end
+          if next(kept) and #gone > 0 then redis.call('ZREM', queueKey, unpack(gone)) end
+          length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
+          edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
+          -- Not a queue, so this raises Redis's own error.
+          if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then return redis.call('LLEN', queueKey) end
+        end
       end
     end
     if length > 0 then

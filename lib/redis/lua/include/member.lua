@@ -7,6 +7,6 @@ local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
   local permits, token, expiry, label = string.match(entry, '^(%d+) (%d+) (%d+)(.*)$')
-  if not permits or tonumber(expiry) <= now then return nil end
+  if not permits or tonumber(expiry) <= now or #expiry > 15 then return nil end
   return permits, token, tonumber(expiry), label
 end

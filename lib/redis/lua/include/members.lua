@@ -28,6 +28,8 @@ local function readMembers(lockKey, fields)
   if lock.soonest > now then return lock end
   local sweep = redis.call('HGET', lockKey, 'sweep')
   local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
+  -- Not a cursor of Redis: another program's.
+  if not from or #from > 15 then from, seen = '0', '9000000000000000' end
   local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)

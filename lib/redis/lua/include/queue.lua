@@ -21,8 +21,8 @@
 
 -- @include clock
 
--- What a place is written like. isStrange: a sorted set stands there that is somebody else's. isWatched: no waiter is left, but
--- watchers are. isPassedOn: the script itself takes what it frees for its next owner.
+-- What a place is written like. isStrange: a sorted set stands there without a place, and is somebody else's. isWatched:
+-- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
 local isWatched, isPassedOn = false, false
 
@@ -43,23 +43,41 @@ local function firstWaiter(queueKey)
   while head[1] do
     local number, mode, expiry, sentAt, label = string.match(head[1], PLACE)
     if not number then
-      if string.sub(head[1], 1, 1) == '!' then isWatched = true else isStrange = true end
-      return nil
-    end
-    if tonumber(expiry) > now then
-      return head[2], number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
+      if string.sub(head[1], 1, 1) == '!' then
+        isWatched = true
+        return nil
+      end
+    elseif tonumber(expiry) > now then
+      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
     end
     if budget <= 0 then
       isCut = true
       return ''
     end
-    local places, gone = redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
-    for index = 1, #places, 2 do
+    local isDead, places, gone = number and true, redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
+    local index = 1
+    -- What another program has written before a place or a watcher is dropped, and expiries without a place. Where there
+    -- is nothing of ours, the key is not ours.
+    while places[index] do
       number, mode, expiry = string.match(places[index], PLACE)
-      if not number or tonumber(expiry) > now then break end
-      gone[#gone + 1], gone[#gone + 2], gone[#gone + 3] = places[index], places[index + 1], '#' .. number
-      budget = budget - 1
+      if isDead and (not number or tonumber(expiry) > now) then break end
+      gone[#gone + 1] = places[index]
+      if isDead then
+        gone[#gone + 1] = '#' .. number
+        -- Another program may have removed the owner.
+        if string.sub(places[index + 1] or ' ', 1, 1) ~= ' ' then
+          index = index + 1
+          gone[#gone + 1] = places[index]
+        end
+      elseif number or string.find(places[index], '^!.+/') then
+        gone[#gone], isStrange = nil, false
+        break
+      elseif not string.find(places[index], '^#%d+$') then
+        isStrange = true
+      end
+      index, budget = index + 1, budget - 1
     end
+    if isStrange then return nil end
     redis.call('ZREM', queueKey, unpack(gone))
     head = redis.call('ZRANGE', queueKey, 0, 1)
   end

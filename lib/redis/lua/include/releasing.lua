@@ -15,6 +15,9 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local released, lock = 0, nil
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
   if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
-  if isQueue then lock = grantWaiting(lockKey, queueKey, fenceKey, lock) end
-  return released, true, lock
+  if not isQueue then return released, true, lock end
+  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- heartbeats.
+  local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
+  return released, isGranted, isGranted and after or nil
 end

@@ -3,14 +3,15 @@
 --
 -- A watcher is told once, and is no watcher any more. One script tells at most a hundred, those first whose watches end
 -- first. The others are told by the script that goes on, where the lock is still free then; or else by a later one. A
--- lock that the script passes on was not free. Where an ACL forbids the channel, the watchers find out by asking.
+-- lock that the script passes on was not free. A place that stands behind a watcher, which another program has written,
+-- stays: the script that goes on grants it. Where an ACL forbids the channel, the watchers find out by asking.
 
 if isWatched and not isPassedOn and (not lock or lock.used == 0) then
   local watchers, told = redis.call('ZRANGE', queueKey, 0, 99, 'WITHSCORES'), {}
   for index = 1, #watchers, 2 do
     local score, watcher = tonumber(watchers[index + 1]), string.sub(watchers[index], 2)
     local client = string.match(watcher, '^(.*)/')
-    told[#told + 1] = watchers[index]
+    if string.sub(watchers[index], 1, 1) == '!' then told[#told + 1] = watchers[index] else isCut = true end
     if client and score > now * 1000 then
       local mark = string.format('%.0f', score % 1000)
       redis.pcall('PUBLISH', prefix .. 'inbox:' .. client,

@@ -1,0 +1,315 @@
+import type { Redis } from 'ioredis';
+import * as SCRIPTS from '../../../lib/redis/script/scripts.js';
+import type { SeededRandom } from '../../support/world/seeded-random.js';
+
+const LOCK = 'lock:{r}';
+const QUEUE = `${LOCK}:waiters`;
+const FENCE = 'lock:fence';
+const CLAIM = `${LOCK}:tick:1`;
+const LAST = `${LOCK}:last-tick`;
+const LATCH = `${LOCK}:latch`;
+const LATCH_WAITERS = `${LATCH}:waiters`;
+/** All of them; the queue, which has the most parts, twice. */
+const KEYS = [LOCK, QUEUE, QUEUE, FENCE, CLAIM, LAST, LATCH, LATCH_WAITERS];
+export const QUEUE_AND_FENCE = [QUEUE, QUEUE, FENCE];
+
+export const OWNERS = ['a/1/x', 'b/2/y', 'c/3/z'] as const;
+const MODES = ['exclusive', 'reentrant', 'read', 'write', 'semaphore:1:3:0', 'semaphore:2:3:1'] as const;
+
+const SOON = '9999999999999';
+const HUGE = 'x'.repeat(70_000);
+const TEXTS = [
+  '',
+  ' ',
+  '  ',
+  '\0',
+  '\n',
+  '0',
+  '-1',
+  '1.5',
+  '007',
+  '1e3',
+  'nan',
+  'inf',
+  '-inf',
+  '9223372036854775807',
+  'x',
+  '/',
+  'a/',
+  '/a',
+  '{',
+  '#',
+  '!',
+  'a/1/x',
+  'a/1/x ',
+  'a/1/x 32',
+  'a/1/x 32 ',
+  'a/1/x 32 {',
+  'a/1/x 32 {"x":1}',
+  'a/1/x x',
+  'a/1/x 99999999999999999999',
+  'x 32',
+  '1 32',
+  `1 32 ${SOON}`,
+  `x 32 ${SOON}`,
+  `1 x ${SOON}`,
+  '1 32 x',
+  `9 32 ${SOON} {`,
+  `99999999999999999999 1 ${SOON}`,
+  '1 32 1',
+  'finished',
+  'returned',
+  'a/1/x runs',
+  'a/1/x reruns x',
+  '0 1 2',
+  `0 ${SOON}`,
+  'read',
+  'semaphore',
+  'write',
+  'exclusive',
+  '\ud83d\ude00'.repeat(64),
+  '\u202e<b>',
+  HUGE,
+];
+/** What is not a place, or is half of one. */
+const PLACES = [
+  ' ',
+  ' 1',
+  ' 1 exclusive',
+  ` 1 exclusive ${SOON}`,
+  ` 1 exclusive ${SOON} x`,
+  ` 1  ${SOON} 0`,
+  ` x exclusive ${SOON} 0`,
+  ` 1 exclusive ${SOON} 0`,
+  ' 1 exclusive 1 0',
+  ` 1 exclusive ${'9'.repeat(40)} 0`,
+  ` ${'9'.repeat(30)} exclusive ${SOON} 0`,
+  ` 2 foo ${SOON} 0`,
+  ` 2 read ${SOON} 0`,
+  ` 2 semaphore ${SOON} 0`,
+  ` 2 semaphore: ${SOON} 0`,
+  ` 2 semaphore:x:y:z ${SOON} 0`,
+  ` 2 semaphore:0:0:0 ${SOON} 0`,
+  ` 2 semaphore:9:3:0 ${SOON} 0`,
+  ` 2 semaphore:1:3:7 ${SOON} 0`,
+  ` 2 semaphore:1:3:0 ${SOON} 0`,
+  ` 3 exclusive ${SOON} 0 {`,
+  ` 3 exclusive ${SOON} 0 ${HUGE}`,
+  ` 3 write ${SOON} 0x`,
+  '#1',
+  '#2',
+  '#',
+  '#x',
+  `#${'9'.repeat(40)}`,
+  '!',
+  '!a',
+  '!a/1',
+  '!a/1/x',
+  '!\n',
+  ...OWNERS,
+  'x/y',
+  'mine',
+];
+const SCORES = ['1', '2', '3', '0', '-1', '0.5', '1e14', '1e300', 'inf', '-inf', SOON, '1000', `${SOON}000`];
+const FIELDS = [
+  'mode',
+  'used',
+  'soonest',
+  'total',
+  'resized',
+  'sweep',
+  'owner',
+  'token',
+  'label',
+  'count',
+  'open',
+  '+a',
+  'x',
+  '',
+  ...OWNERS,
+];
+
+export type ScriptName = keyof typeof SCRIPTS;
+
+export const SCRIPT_NAMES = Object.keys(SCRIPTS) as ScriptName[];
+/** By its name. */
+const TEXT_OF = new Map(Object.entries(SCRIPTS).map(([name, { lua }]) => [name, lua]));
+
+export interface Call {
+  readonly keys: string[];
+  readonly args: (string | number)[];
+}
+
+/** Writes garbage into every kind of key that the scripts use, and runs every script. */
+export class HostileKeys {
+  /** What was sent, shortened. */
+  readonly trail: string[] = [];
+
+  constructor(
+    private readonly admin: Redis,
+    private readonly random: SeededRandom,
+    private readonly modes: readonly string[] = MODES,
+  ) {}
+
+  any<T>(things: readonly T[]): T {
+    return things[Math.floor(this.random.fraction() * things.length)]!;
+  }
+
+  /** Another program writes into one of these keys: into what is there already, or instead of it. */
+  async write(keys: readonly string[] = KEYS): Promise<void> {
+    const key = this.any(keys);
+    const isInto = this.#chance(0.5);
+    if (!isInto) await this.#send('del', key);
+    const [command, ...args] = this.#garbage(key);
+    // Redis refuses what does not fit the type of the key.
+    await this.#send(command!, key, ...args).catch(() => undefined);
+  }
+
+  #garbage(key: string): string[] {
+    const few = 1 + Math.floor(this.random.fraction() * 4);
+    const text = () => this.any(TEXTS);
+    const scored = () => [this.any(SCORES), this.#chance(0.9) ? this.any(PLACES) : text()];
+    const places = ['zadd', ...Array.from({ length: few * 2 }, scored).flat()];
+    if ((key === QUEUE || key === LATCH_WAITERS) && this.#chance(0.8)) return places;
+    const shared = [
+      'mode',
+      this.any(['read', 'semaphore', 'write', 'mine', '']),
+      'soonest',
+      this.any([text(), SOON, '1']),
+    ];
+    const counted = ['total', this.any([text(), '3']), 'used', this.any([text(), '2']), this.any(OWNERS), text()];
+    return this.any([
+      places,
+      ['hset', ...Array.from({ length: few * 2 }, () => [this.any(FIELDS), text()]).flat()],
+      ['hset', ...shared, ...counted],
+      ['set', text()],
+      ['rpush', text()],
+      ['sadd', text()],
+    ]);
+  }
+
+  #chance(part: number): boolean {
+    return this.random.fraction() < part;
+  }
+
+  #send(command: string, ...args: (string | number)[]): Promise<unknown> {
+    this.trail.push([command, ...args].map((word) => String(word).slice(0, 60)).join(' | '));
+    return this.admin.call(command, ...args);
+  }
+
+  run(name: ScriptName, { keys, args }: Call): Promise<unknown> {
+    this.trail.push([name, ...args].join(' | '));
+    return this.admin.eval(TEXT_OF.get(name)!, keys.length, ...keys, ...args);
+  }
+
+  verify(owner: string): Promise<unknown> {
+    return this.admin.eval(SCRIPTS.VERIFY.lua, 1, LOCK, owner);
+  }
+
+  /** Arguments that the library may send. */
+  argumentsOf(name: ScriptName, lease: number = this.any([50, 10_000])): Call {
+    const [keys, args] = this.#argumentsOf(name, lease);
+    return { keys, args };
+  }
+
+  #argumentsOf(name: ScriptName, lease: number): [keys: string[], args: (string | number)[]] {
+    const owner = this.any(OWNERS);
+    const other = this.any(OWNERS);
+    const lock = [LOCK, QUEUE, FENCE];
+    const label = this.any([[], [], ['{"group":"g"}']]);
+    const mode = this.any(this.modes);
+    switch (name) {
+      case 'ACQUIRE':
+        return [lock, [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), ...label]];
+      case 'ROTATE':
+        return [lock, [owner, other, mode, lease, 5, 100, ...label]];
+      case 'RELEASE':
+        return [lock, [this.any([owner, owner, ''])]];
+      case 'RETAIN':
+        return [lock, [owner, this.any(['', 500]), 1_000]];
+      case 'DOWNGRADE':
+        return [lock, [owner, lease]];
+      case 'LOWER_PERMITS':
+        return [lock, [owner, 1]];
+      case 'RESIZE':
+        return [lock, [this.any([1, 2, 5])]];
+      case 'FORCE_RELEASE':
+        return [lock, [this.any([32, 64, 2 ** 50])]];
+      case 'WATCH':
+        return [lock, ['w/1/secret', 7, this.any([0, 1_000])]];
+      case 'RENEW':
+        return [[LOCK], [owner, lease, this.any([0, 1])]];
+      case 'SET_DEPTH':
+        return [[LOCK], [owner, 2, lease]];
+      case 'LABEL':
+        return [[LOCK], [owner, this.any(['', '{"group":"g"}'])]];
+      case 'VERIFY':
+        return [[LOCK], [owner]];
+      case 'TRANSFER':
+        return [[LOCK], [owner, other, lease, this.any(['', 2 ** 50]), this.any([0, 1]), ...label]];
+      case 'RAISE_TOKEN':
+        return [
+          [LOCK, FENCE],
+          [owner, 2 ** 50],
+        ];
+      case 'INSPECT':
+        return [[LOCK, QUEUE], []];
+      case 'TRY_WRITE':
+        return [['lock:{r}:health:a', 'lock:{r}:health:a:waiters', FENCE], []];
+      case 'QUARANTINE':
+        return [[FENCE], []];
+      case 'CLAIM_TICK': {
+        const takeOver = this.any(['nothing', 'unbegun', 'unfinished']);
+        const args = [
+          owner,
+          lease,
+          1_000,
+          this.any(['skip', 'wait']),
+          takeOver,
+          this.any(['', Date.now()]),
+          500,
+          500,
+          1_000,
+        ];
+        return [[LOCK, CLAIM, FENCE, LAST], args];
+      }
+      case 'EXCHANGE_CLAIM':
+        return [
+          [CLAIM, LAST],
+          [
+            this.any([owner, 'finished', '']),
+            '',
+            this.any(['', 1]),
+            this.any(['', owner]),
+            this.any([1_000]),
+            this.any(['', Date.now()]),
+            500,
+            500,
+            1_000,
+            '',
+          ],
+        ];
+      case 'FINISH_TICK':
+        return [[CLAIM], [owner, 1_000, this.any(['finished', 'returned'])]];
+      case 'COUNT_DOWN':
+        return [
+          [LATCH, LATCH_WAITERS],
+          [2, 1_000, this.any(['a', 'b']), 'lock:inbox:'],
+        ];
+      case 'WAIT_FOR_LATCH':
+        return [
+          [LATCH, LATCH_WAITERS],
+          [2, 1_000, 'w/1', 500],
+        ];
+      case 'READ_LATCH':
+        return [[LATCH], [2]];
+      case 'GUARD':
+        return [
+          [this.any([FENCE, LOCK, QUEUE]), 'stock'],
+          [64, 1_000, 'vkv', 'SET', 'value'],
+        ];
+      case 'PROBE':
+        return [[], ['lock:{r}:probe', FENCE, 'lock:inbox:x', 'get set del time incr zadd publish']];
+    }
+  }
+}

@@ -90,9 +90,12 @@ async function runAll(redisUrl: string): Promise<{ outputs: string[]; errors: st
   let errors = '';
   shell.stdout.on('data', (text) => (output += text));
   shell.stderr.on('data', (text) => (errors += text));
+  // All of it is read only when those are gone that write to it, too.
+  const closed = once(shell, 'close');
   await once(shell, 'exit');
   clearTimeout(tooLate);
   killAll();
+  await closed;
   forget();
   await rm(folder, { recursive: true, force: true });
   const outputs = steps.map((_, index) => {

@@ -31,7 +31,8 @@ describe('nest-commander, and an application without a server', () => {
       });
     });
     void told.then(waiting).then(() => child.kill('SIGTERM'));
-    const [errors] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    // Not its exit: by then not all of what it has said may be read.
+    const [errors] = await Promise.all([text(child.stderr), once(child, 'close')]);
     return { end: child.signalCode ?? child.exitCode, said, errors };
   }
 

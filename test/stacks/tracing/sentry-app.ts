@@ -33,7 +33,7 @@ const MINUTE_MS = 60_000;
 /** The jobs on two instances, called by hand in one minute; and how a busy resource and an error are answered. */
 export async function runJobs(connection: string): Promise<object> {
   const leftMs = MINUTE_MS - (Date.now() % MINUTE_MS);
-  if (leftMs < 5_000) await new Promise((resolve) => setTimeout(resolve, leftMs + 100));
+  if (leftMs < 10_000) await new Promise((resolve) => setTimeout(resolve, leftMs + 100));
   const apps = [await start(connection), await start(connection)] as const;
   const [app] = apps;
   for (const each of apps) {

@@ -99,7 +99,7 @@ describe('OpenTelemetry: a lock that is held over many renewals, and a request t
   it('commands that were sent in the background are in the trace of no request', () => {
     const inTraces = [...traceOf('holder'), ...traceOf('waiter')];
     const inBackground = spans().filter((span) => !inTraces.includes(span) && span.name.startsWith('eval'));
-    expect(inBackground.length).toBeGreaterThanOrEqual(6);
+    expect(inBackground.length).toBeGreaterThanOrEqual(2); // renewals
     expect(inBackground.filter(({ parent }) => parent !== undefined)).toEqual([]);
   });
 

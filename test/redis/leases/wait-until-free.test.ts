@@ -95,7 +95,7 @@ describe('waitUntilFree on Redis', () => {
   it('leaves nothing when it gives up, and never a key without expiry', async () => {
     const [holder, other] = [await start(), await start()];
     const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
-    const waiting = track(wait(other, { waitMs: 300 }));
+    const waiting = track(wait(other, { waitMs: 1_500 }));
     await untilWatching(1);
     expect((await keysWithTtl(admin()))[QUEUE]).toBeGreaterThan(0);
     await eventually(() => expect(waiting.error).toBeInstanceOf(LockTimeoutError));

@@ -14,7 +14,7 @@ import { useRedisCluster } from '../../support/redis/redis-cluster.js';
 import { type RedisServer, startRedis, useRedis } from '../../support/redis/redis-server.js';
 
 const CHANNELS = ['ioredis:command', 'nestjs-redis-lock:acquire', 'nestjs-redis-lock:hold'];
-const QUIET = { watchdog: true, shutdown: { drainMs: 0 }, leaseMs: 600, waitMs: 20_000 };
+const QUIET = { watchdog: true, shutdown: { drainMs: 0 }, leaseMs: 3_000, waitMs: 20_000 };
 
 describe('no channel, no debug output and no error has what is secret of an owner', () => {
   const servers: RedisServer[] = [];
@@ -132,7 +132,7 @@ async function everyWay(
   };
   await step(async () => {
     const lease = await a.acquire(name);
-    await step(() => lease.extend(700));
+    await step(() => lease.extend(4_000));
     await step(() => lease.verify());
     const next = b.acquire(name).then((each) => each.release());
     await whileWaiting(next, () => lease.release());
@@ -168,7 +168,7 @@ async function everyWay(
       await step(() => lease.release());
     });
   await step(async () => {
-    const lease = await a.acquire(name, { alsoLock: undefined, minHoldMs: 50, leaseMs: 600 });
+    const lease = await a.acquire(name, { alsoLock: undefined, minHoldMs: 50 });
     await step(() => lease.release());
   });
   await step(() => a.waitUntilFree(name));

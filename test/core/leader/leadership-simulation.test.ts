@@ -34,6 +34,7 @@ const RUNS = {
 describe('candidates that come and go', () => {
   it('on a bad network, killed, stopped and cut off: one leads at a time, with a token larger than all before', async () => {
     let terms = 0;
+    let plans = 0;
     const everything: Kind[] = [
       'resign',
       'stand',
@@ -56,10 +57,12 @@ describe('candidates that come and go', () => {
     const property = fc.asyncProperty(plan(everything, network), async (one) => {
       const simulation = new LeadershipSimulation(one);
       await simulation.run();
+      plans++;
       terms += simulation.tokens.length;
     });
     await fc.assert(property, RUNS);
-    expect(terms).toBeGreaterThan(3 * RUNS.numRuns); // or it has proved nothing
+    // One leads at the end of each plan. Or it has proved nothing: on average, another one has led before.
+    expect(terms).toBeGreaterThan(2 * plans);
   });
 
   it('on a good network, also killed: a leadership is vacant no longer than a lease and a heartbeat', async () => {

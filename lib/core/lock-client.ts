@@ -39,6 +39,7 @@ import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './store/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';
+import { MissedTicks } from './jobs/missed-ticks.js';
 import type { JobStore } from './store/job-store.js';
 import type { TickStore } from './store/tick-store.js';
 import type { LatchStore } from './store/latch-store.js';
@@ -103,6 +104,7 @@ export class LockClient {
   /** What a call that may be refused leaves out. */
   readonly #tryDefaults: LockDefaults;
   readonly #telemetries: Telemetries;
+  readonly #warn: (line: string) => void;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
@@ -150,6 +152,7 @@ export class LockClient {
       warn,
     );
     this.#telemetries.start(options.telemetry ?? []);
+    this.#warn = warn;
   }
 
   /** Aborts when the shutdown begins. */
@@ -160,6 +163,11 @@ export class LockClient {
   /** The singleton runs of this process whose ticks are in this store. @param jobs remembers them */
   singletonRuns(tickStore: TickStore, jobs?: JobStore): SingletonRuns {
     return new SingletonRuns(this.#deps, this.#leases, tickStore, jobs);
+  }
+
+  /** What finds missed ticks of the jobs of this process. @param jobs remembers them */
+  missedTicks(jobs: JobStore): MissedTicks {
+    return new MissedTicks(this.#deps, jobs, this.#warn);
   }
 
   /** The latches of this process in this store. */

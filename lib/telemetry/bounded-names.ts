@@ -1,4 +1,7 @@
-import { MAX_GROUPS, OTHER_GROUP } from '../core/events/groups.js';
+import { OTHER_GROUP } from '../core/events/groups.js';
+
+/** As many as there are groups of locks. */
+const MAX_NAMES = 200;
 
 /**
  * One value for each name. Names that come with calls get the places that the registered names leave. All further names
@@ -17,6 +20,6 @@ export class BoundedNames<T> {
   }
 
   of(name: string): T {
-    return this.#known.get(name) ?? this.register(this.#known.size < MAX_GROUPS ? name : OTHER_GROUP);
+    return this.#known.get(name) ?? this.register(this.#known.size < MAX_NAMES ? name : OTHER_GROUP);
   }
 }

@@ -21,6 +21,7 @@ export enum LockMetric {
   JobDuration = 'nestjs_redis_lock.job.duration',
   JobStartDelay = 'nestjs_redis_lock.job.start_delay',
   JobSkipped = 'nestjs_redis_lock.job.skipped',
+  JobMissed = 'nestjs_redis_lock.job.missed',
   JobLastSuccess = 'nestjs_redis_lock.job.last_success',
   LeaderState = 'nestjs_redis_lock.leader.state',
 }
@@ -163,7 +164,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.SlowLoops]: {
     kind: 'counter',
     unit: '{stall}',
-    description: 'Times that the event loop stood still for longer than a quarter of the shortest lease held.',
+    description: 'Times that the event loop stood still for longer than a third of the shortest lease held.',
     attributes: [Service],
   },
   [LockMetric.JobRuns]: {
@@ -191,6 +192,13 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     description: 'Ticks of a singleton job that did not run on this instance, by the reason.',
     attributes: [...OF_JOB, Reason],
     values: { [Reason]: ['claimed', 'overlap', 'foreign', 'late', 'early', 'failed'] },
+  },
+  [LockMetric.JobMissed]: {
+    kind: 'counter',
+    unit: '{tick}',
+    description:
+      'Ticks of a singleton job that no instance claimed. Each is counted by one instance: the one that noticed.',
+    attributes: OF_JOB,
   },
   [LockMetric.JobLastSuccess]: {
     kind: 'gauge',

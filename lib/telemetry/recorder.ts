@@ -25,6 +25,7 @@ const TYPES = [
   'tickFinished',
   'tickSkipped',
   'tickFailed',
+  'tickMissed',
   'campaigning',
   'elected',
   'demoted',
@@ -129,7 +130,9 @@ export class Recorder<A> {
   }
 
   #recordFeature(
-    event: LockEventOf<`tick${'Started' | 'Finished' | 'Skipped' | 'Failed'}` | 'campaigning' | 'elected' | 'demoted'>,
+    event: LockEventOf<
+      `tick${'Started' | 'Finished' | 'Skipped' | 'Failed' | 'Missed'}` | 'campaigning' | 'elected' | 'demoted'
+    >,
   ): void {
     const { jobs, leaderships } = this.service;
     switch (event.type) {
@@ -152,6 +155,9 @@ export class Recorder<A> {
         return;
       case 'tickFailed':
         jobs.of(event.job).skipped.of('failed').value++;
+        return;
+      case 'tickMissed':
+        jobs.of(event.job).missed.value += event.count;
         return;
       case 'campaigning':
         leaderships.of(event.leadership);

@@ -154,6 +154,12 @@ describe('the metrics of lock services', () => {
     expect(valuesOf(LockMetric.JobLastSuccess, 'lock.job')).toEqual({ report: AT / 1000 });
   });
 
+  it('counts each tick that no instance claimed', () => {
+    source.emit('tickMissed', { count: 3 });
+    source.emit('tickMissed', { count: 1_200 });
+    expect(valuesOf(LockMetric.JobMissed, 'lock.job')).toEqual({ report: 1_203 });
+  });
+
   it('a run that began before its time by our clock began in time; one without a time has no delay', () => {
     source.emit('tickStarted', { delayMs: -30 });
     source.emit('tickStarted');

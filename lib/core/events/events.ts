@@ -91,9 +91,9 @@ export type LockEvent =
   /** A lease has been held for longer than `warnAfterMs`, and is held on. There is one such event for each lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * This process stood still for longer than a quarter of the length of this lease, which it renews. `stoodStillMs` is
-   * how long at least. Each standstill of more than a third of a lease is told, except those of less than 70 ms.
-   * `leftMs` is what is left of the lease, 0 if it is over. Of several leases, the one that ends first is named.
+   * This process stood still, and the renewal of this lease is late by more than a third of its length: by
+   * `stoodStillMs`. The process may have stood still for longer. `leftMs` is what is left of the lease, 0 if it is
+   * over. Of several leases, the one that ends first is named.
    */
   | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
   /** A lease was transferred: the process that adopts it goes on with the same token. */
@@ -115,10 +115,11 @@ export type LockEvent =
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
    * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
-   * finish it. `manual` is set where a person or a program asked for the run, and not the schedule. `delayMs`: how late it starts by the clock of this process, below 0 if that is behind. It is not set
-   * where the tick is no time.
+   * finish it. `manual` is set where a person or a program asked for the run, and not the schedule. `catchUp` is set of
+   * the one run for all ticks that were missed. `delayMs`: how late it starts by the clock of this process, below 0 if
+   * that is behind. It is not set where the tick is no time.
    */
-  | ({ type: 'tickStarted' } & OfTick & { rerun: boolean; manual?: true; delayMs?: number })
+  | ({ type: 'tickStarted' } & OfTick & { rerun: boolean; manual?: true; catchUp?: true; delayMs?: number })
   /**
    * A singleton job has ended on this instance. `ok`: its method returned. `error`: its method threw. `lost`: its lease
    * was lost before it ended, so another instance may have begun the run.
@@ -126,6 +127,7 @@ export type LockEvent =
   | ({ type: 'tickFinished' } & OfTick & {
         rerun: boolean;
         manual?: true;
+        catchUp?: true;
         ranMs: number;
         outcome: 'ok' | 'error' | 'lost';
       })
@@ -140,6 +142,20 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' | 'foreign' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; until?: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
+  /**
+   * Ticks of a singleton job were due, and no instance claimed them. One instance of the fleet tells each of them, once.
+   * `count` is how many. `first`, `last` and `ticks` are times as ISO strings; `ticks` has the newest 100 of them.
+   * `catchUp`: one run for all of them is owed (`onMissed: 'runOnce'`).
+   */
+  | ({ type: 'tickMissed' } & OfService & {
+        group: string;
+        job: string;
+        count: number;
+        first: string;
+        last: string;
+        ticks: readonly string[];
+        catchUp: boolean;
+      })
   /** A tick could not be claimed: Redis did not answer in time, or refused. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
   /** This instance begins to campaign. From now on it waits to be elected, until it resigns or closes. */

@@ -123,6 +123,8 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
    * @param after the last accounted tick
    */
   readonly onGap?: (after: number) => Promise<unknown>;
+  /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
+  readonly onAccounted?: () => void;
 }
 
 /** The work of one run. */

@@ -185,7 +185,9 @@ export class SingletonRuns {
     try {
       // At a shutdown, the attempts before this one end at once.
       if (before) await pause(this.deps.clock, lock.waitMs, before);
-      return await this.#claimAfterMissed(attempt);
+      const claimed = await this.#claimAfterMissed(attempt);
+      if (claimed && claimed.reply.status !== 'early') attempt.plan.onAccounted?.();
+      return claimed;
     } finally {
       over.abort();
       if (this.#claiming.get(target.resource) === over.signal) this.#claiming.delete(target.resource);
@@ -298,7 +300,8 @@ export class SingletonRuns {
     ending?.begins();
     if (followed)
       deps.traces.followed.tickHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
-    const described = { ...this.#described(options), ...(manual && { manual }) };
+    const catchUp = attempt.plan.kind === 'catchUp';
+    const described = { ...this.#described(options), ...(manual && { manual }), ...(catchUp && { catchUp }) };
     const at = options.due?.at;
     return leases.runUnder(lease, async () => {
       const delayMs = deps.clock.wallNow() - (at ?? 0);

@@ -10,6 +10,7 @@ import { count, countWas } from '../../core/util/plurals.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
+import { describeMissed } from './missed-line.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 import { see } from './see.js';
@@ -30,6 +31,7 @@ const LOGGED_EVENTS = [
   'campaignFailed',
   'callbackFailed',
   'tickSkipped',
+  'tickMissed',
   'draining',
   'drained',
 ] as const satisfies readonly LockEvent['type'][];
@@ -106,6 +108,9 @@ export class LockEventLog {
         return;
       case 'tickSkipped':
         this.#tickSkipped(event);
+        return;
+      case 'tickMissed':
+        this.#logger.warn(`${describeMissed(event)} ${see('ticks-are-missed')}`);
         return;
       case 'draining':
         this.#logger.log(

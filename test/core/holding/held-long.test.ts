@@ -76,3 +76,55 @@ describe('a lease that is held for long', () => {
     ]);
   });
 });
+
+describe('a process that stands still', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  it('is told once, with the lease that ends first, where a renewal is late by more than a third of the lease', async () => {
+    for (const [resource, leaseMs] of [
+      ['slow', 30_000],
+      ['fast', 3_000],
+      ['faster', 2_900],
+    ] as const) {
+      await a.locks.acquire(resource, { leaseMs });
+    }
+    await world.clock.advance(900);
+    world.clock.standStill(1_200);
+    await world.clock.advance(1);
+    expect(eventsOf(a, 'slowLoop')).toMatchObject([
+      {
+        resource: 'faster',
+        group: '_other',
+        mode: 'exclusive',
+        leaseMs: 2_900,
+        stoodStillMs: expect.closeTo(1_133, 0),
+      },
+    ]);
+    expect(eventsOf(a, 'slowLoop')[0]!.leftMs).toBeCloseTo(2_900 * 0.99 - 2 - 2_100, -1);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+  });
+
+  it('is told with nothing left where the lease is lost by it', async () => {
+    await a.locks.acquire('fast', { leaseMs: 3_000 });
+    world.clock.standStill(5_000);
+    await world.clock.advance(1);
+    expect(eventsOf(a, 'slowLoop')).toMatchObject([{ resource: 'fast', stoodStillMs: 4_000, leftMs: 0 }]);
+    expect(eventsOf(a, 'lost')).toHaveLength(1);
+  });
+
+  it('is not told where no lease is in danger', async () => {
+    await a.locks.acquire('slow', { leaseMs: 30_000 });
+    await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
+    await world.clock.advance(9_000);
+    world.clock.standStill(9_000);
+    await world.clock.advance(1);
+    await world.clock.advance(60_000);
+    expect(eventsOf(a, 'slowLoop')).toEqual([]);
+  });
+});

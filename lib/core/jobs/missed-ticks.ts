@@ -1,0 +1,291 @@
+import { jobResource } from '../api/resource.js';
+import { ask } from '../store/ask.js';
+import {
+  type JobState,
+  type JobStore,
+  MOST_MISSED_AT_ONCE,
+  type MissedReply,
+  type OwedRun,
+} from '../store/job-store.js';
+import type { Runtime } from '../store/runtime.js';
+import { LONGEST_EARLY_MS } from '../store/tick-store.js';
+import type { Timer } from '../util/clock.js';
+import type { TickSchedule } from './tick-schedule.js';
+
+/** A job of this process, as {@link MissedTicks} needs it. */
+export interface WatchedJob {
+  readonly job: string;
+  readonly historySize: number;
+  /** A tick that was due this long ago, and that no instance has claimed, was missed. */
+  readonly graceMs: number;
+  readonly onMissed: 'skip' | 'runOnce';
+  /** A run for missed ticks is owed if the newest of them was due within this time. */
+  readonly missedWithinMs: number;
+  /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
+  schedule(): TickSchedule | undefined;
+  /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
+  runOwed(owed: OwedRun): Promise<unknown>;
+}
+
+/** What this process knows of one of its jobs. */
+interface Watched {
+  readonly job: WatchedJob;
+  readonly resource: string;
+  /** The schedule that the store knows, as far as this process knows. */
+  text: string | undefined;
+  isRegistered: boolean;
+  /** The last tick that is accounted, as far as this process knows, and the one after it. */
+  last: number;
+  next: number | undefined;
+  /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
+  askAgainAt: number;
+  isRunningOwed: boolean;
+}
+
+/** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
+const FIRST_LOOK_MS = 1_000;
+/** While Redis does not answer, the pauses between two tries. */
+const RETRY_MS = { first: 1_000, longest: 30_000 };
+/** How often a job that runs for missed ticks asks whether a run is owed. */
+const ASK_AGAIN_MS = 5 * 60_000;
+/** A look or a registration that has this many jobs takes about a millisecond of Redis. */
+const JOBS_AT_ONCE = 100;
+/** An event names so many of the missed ticks. */
+const MOST_TOLD = 100;
+
+/**
+ * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. Each
+ * of them is told by one instance of the fleet. Nothing is asked while this process sees all ticks of its jobs itself.
+ *
+ * Works in the background: it never throws. While Redis does not answer, it tries again.
+ */
+export class MissedTicks {
+  readonly #jobs = new Map<string, Watched>();
+  #timer: Timer | undefined;
+  #isStarted = false;
+  #isLooking = false;
+  #failures = 0;
+
+  /** @param warn is told once when Redis does not answer, until it does */
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly store: JobStore,
+    private readonly warn: (line: string) => void = () => {},
+  ) {
+    runtime.closing.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
+  }
+
+  /** Begins to watch a job. */
+  add(job: WatchedJob): void {
+    const watched = { job, resource: jobResource(job.job), text: undefined, isRegistered: false, last: 0 };
+    this.#jobs.set(job.job, { ...watched, next: undefined, askAgainAt: 0, isRunningOwed: false });
+    if (this.#isStarted) this.#lookIn(0);
+  }
+
+  /** Stops watching a job. Its record stays in the store for as long as it lasts. */
+  remove(job: string): void {
+    this.#jobs.delete(job);
+  }
+
+  /** Begins to look, when the application is up. */
+  start(): void {
+    this.#isStarted = true;
+    this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
+  /**
+   * This process has asked for a tick and was answered, so the tick is accounted.
+   *
+   * @param next the tick after it
+   */
+  accounted(job: string, tick: number, next: number | undefined): void {
+    const watched = this.#jobs.get(job);
+    if (watched) Object.assign(watched, { last: tick, next });
+  }
+
+  /**
+   * Accounts the ticks between the last accounted one and this one. After that, this one may be claimed.
+   *
+   * @throws LockUnavailableError
+   */
+  async close(job: string, after: number, tick: number): Promise<void> {
+    const watched = this.#jobs.get(job);
+    const schedule = watched?.job.schedule();
+    if (!watched || !schedule) return;
+    const reply = await this.#note(watched, schedule, after, tick - 1);
+    // After the tick itself: a run that is under way would make it skipped.
+    if (reply?.owed && watched.job.onMissed === 'runOnce') watched.askAgainAt = 0;
+  }
+
+  #lookIn(delayMs: number): void {
+    const { clock, closing } = this.runtime;
+    if (closing.aborted || this.#isLooking || this.#jobs.size === 0 || this.store.refusal !== undefined) return;
+    if (delayMs === Infinity) return;
+    this.#timer?.cancel();
+    this.#timer = clock.setTimer(() => void this.#look(), delayMs, { background: true });
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      await this.#lookAtAll();
+      this.#failures = 0;
+    } catch (error) {
+      if (++this.#failures === 1 && !this.runtime.closing.aborted) {
+        const why = error instanceof Error ? error.message : String(error);
+        this.warn(`Missed ticks of jobs cannot be looked for: ${why}. It is tried again until Redis answers.`);
+      }
+    } finally {
+      this.#isLooking = false;
+    }
+    this.#lookIn(this.#pauseMs());
+  }
+
+  #pauseMs(): number {
+    const retryMs = Math.min(RETRY_MS.first * 2 ** (this.#failures - 1), RETRY_MS.longest);
+    let pauseMs = this.#failures > 0 ? retryMs : Infinity;
+    for (const { job, isRegistered } of this.#jobs.values()) {
+      if (this.#failures === 0 && !isRegistered) pauseMs = Math.min(pauseMs, FIRST_LOOK_MS);
+      if (job.schedule()) pauseMs = Math.min(pauseMs, job.graceMs);
+    }
+    return pauseMs;
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const { clock } = this.runtime;
+    const jobs = [...this.#jobs.values()];
+    const unknown = jobs.filter((watched) => !watched.isRegistered || isChanged(watched));
+    await this.#askFor(unknown, (some) => this.#register(some));
+    const wallNow = clock.wallNow();
+    const due = jobs.filter((watched) => !unknown.includes(watched) && isDue(watched, clock.now(), wallNow));
+    await this.#askFor(due, (some) =>
+      this.#send('look at', some, () =>
+        this.store.look(
+          some.map(({ resource }) => resource),
+          0,
+        ),
+      ),
+    );
+  }
+
+  /** Asks for some jobs at a time, and accounts what they have missed. */
+  async #askFor(
+    jobs: readonly Watched[],
+    askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
+  ): Promise<void> {
+    for (let from = 0; from < jobs.length; from += JOBS_AT_ONCE) {
+      const some = jobs.slice(from, from + JOBS_AT_ONCE);
+      const states = await askFor(some);
+      for (const [index, watched] of some.entries()) {
+        if (this.runtime.closing.aborted) return;
+        await this.#account(watched, states[index]!);
+      }
+    }
+  }
+
+  async #register(some: readonly Watched[]): Promise<readonly JobState[]> {
+    const now = this.runtime.clock.wallNow();
+    const schedules = some.map(({ job }) => job.schedule());
+    const registrations = some.map(({ resource }, index) => {
+      const schedule = schedules[index];
+      return { resource, schedule: schedule?.text, next: schedule?.after(now) };
+    });
+    const states = await this.#send('register', some, () => this.store.register(registrations));
+    some.forEach((watched, index) => {
+      watched.isRegistered = true;
+      watched.text = schedules[index]?.text;
+    });
+    return states;
+  }
+
+  async #account(watched: Watched, state: JobState): Promise<void> {
+    const { job } = watched;
+    const { clock, random } = this.runtime;
+    const schedule = job.schedule();
+    if (!schedule || schedule.text !== watched.text) return;
+    if (state.last === undefined || state.schedule !== schedule.text) {
+      // Redis has lost its data, or an instance has another schedule. At the next look it is registered again.
+      watched.isRegistered = false;
+      return;
+    }
+    // An instance whose clock is behind comes to its ticks later.
+    const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
+    const reply = until > state.last ? await this.#note(watched, schedule, state.last, until) : undefined;
+    const last = reply?.status === 'noted' ? until : state.last;
+    if (reply?.status !== 'stale') Object.assign(watched, { last, next: schedule.after(last) });
+    watched.askAgainAt = job.onMissed === 'runOnce' ? clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction()) : Infinity;
+    const owed = reply ? reply.owed : state.owed;
+    if (owed && job.onMissed === 'runOnce') this.#runOwed(watched, owed, state.running !== undefined);
+  }
+
+  /** Accounts the ticks after a time and not after another, and tells them if no other instance does. */
+  async #note(
+    watched: Watched,
+    schedule: TickSchedule,
+    after: number,
+    until: number,
+  ): Promise<MissedReply | undefined> {
+    const { job, resource } = watched;
+    const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
+    if (first === undefined) return undefined;
+    const earlier = count > ticks.length ? { count: count - ticks.length, first } : undefined;
+    const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
+    const { historySize } = job;
+    const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
+    const missed = { ...about, next: schedule.after(until) };
+    const reply = await this.#send('account missed ticks of', [watched], () => this.store.noteMissed(missed));
+    if (reply.status === 'noted' && reply.missed) this.#tell(job.job, reply.missed, reply.owed !== undefined);
+    return reply;
+  }
+
+  #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {
+    const { observers } = this.runtime;
+    if (!observers.wants('tickMissed')) return;
+    const { service, groups } = observers;
+    observers.emit({
+      type: 'tickMissed',
+      service,
+      group: groups.of(job, job),
+      job,
+      count: missed.count,
+      first: isoOf(missed.first),
+      last: isoOf(missed.last),
+      ticks: missed.ticks.slice(-MOST_TOLD).map(isoOf),
+      catchUp: isOwed,
+    });
+  }
+
+  /** Every instance that knows of the run tries, so that it runs although one of them dies. */
+  #runOwed(watched: Watched, owed: OwedRun, isBusy: boolean): void {
+    // An earlier run has to end first.
+    watched.askAgainAt = 0;
+    if (watched.isRunningOwed || isBusy) return;
+    watched.isRunningOwed = true;
+    const over = (): void => {
+      watched.isRunningOwed = false;
+    };
+    // Its errors are those of the job, which the run has told.
+    watched.job.runOwed(owed).then(over, over);
+  }
+
+  #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
+    const { alarms, defaults, closing } = this.runtime;
+    return ask(alarms, send, defaults.attemptTimeoutMs, what, some[0]!.resource, () => !closing.aborted);
+  }
+}
+
+function isChanged({ job, text }: Watched): boolean {
+  return (job.schedule()?.text ?? text) !== text;
+}
+
+/** Whether a tick may have been missed, or a run may be owed. */
+function isDue({ job, last, next = Infinity, askAgainAt }: Watched, now: number, wallNow: number): boolean {
+  if (!job.schedule()) return false;
+  // The clock of this machine was far ahead, and was set back.
+  const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
+  return now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
+}
+
+function isoOf(time: number): string {
+  return new Date(time).toISOString();
+}

@@ -1,0 +1,26 @@
+import { quoteResource } from '../../core/api/errors.js';
+import type { LockEventOf } from '../../core/events/events.js';
+import { countWas } from '../../core/util/plurals.js';
+
+/** A line names so many times. Of more ticks, it names the first and the last. */
+const MOST_NAMED = 5;
+
+/** Says which ticks of a job were missed, and what follows. */
+export function describeMissed({ job, count, first, last, ticks, catchUp }: LockEventOf<'tickMissed'>): string {
+  const times = count > MOST_NAMED ? nameTimes([first, last], ' to ') : nameTimes(ticks, ', ');
+  const next = catchUp ? 'One run for all of them follows.' : 'They are not made up for.';
+  return `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. No instance claimed them. ${next}`;
+}
+
+/** Names times in UTC. The day stands before the first time of a day. */
+function nameTimes(times: readonly string[], between: string): string {
+  let day = '';
+  const named = times.map((time) => {
+    const [date = '', clock = ''] = time.split('T');
+    const short = clock.replace(/(:00)?\.000Z$/, '').replace(/Z$/, '');
+    const isSameDay = date === day;
+    day = date;
+    return isSameDay ? short : `${date} ${short}`;
+  });
+  return named.join(between);
+}

@@ -1,0 +1,104 @@
+import {
+  catchUpTick,
+  type JobRegistration,
+  type JobState,
+  type JobStore,
+  type MissedReply,
+  type MissedTicks,
+  type OwedRun,
+} from '../../../lib/core/store/job-store.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+
+interface JobRecord {
+  schedule?: string | undefined;
+  last?: number;
+  owed?: OwedRun | undefined;
+  isRunning: boolean;
+}
+
+/** What a store promises of jobs, as far as missed ticks are concerned. Many processes share it. */
+export class JobRecords {
+  readonly byResource = new Map<string, JobRecord>();
+  readonly commands: string[] = [];
+  readonly noted: MissedTicks[] = [];
+  isAway = false;
+
+  constructor(readonly now: () => number) {}
+
+  /** An instance has claimed a tick. */
+  claim(resource: string, at: number): void {
+    const record = this.byResource.get(resource)!;
+    record.last = Math.max(record.last ?? 0, at);
+  }
+
+  /** The one who asks for an owed run gets it if no other process has. */
+  takeOwed(resource: string, tick: string): boolean {
+    const record = this.byResource.get(resource)!;
+    const isOwed = record.owed?.tick === tick && this.now() <= record.owed.until;
+    if (isOwed) record.owed = undefined;
+    return isOwed;
+  }
+
+  /** The store as one process sees it. `isDead`: nothing that it sends arrives, and nothing is answered. */
+  client(process: { isDead: boolean } = { isDead: false }): JobStore {
+    const command = async <T>(name: string, execute: () => T): Promise<T> => {
+      if (process.isDead) return new Promise<never>(() => {});
+      this.commands.push(name);
+      if (this.isAway) throw new LockStoreError('refused', 'not connected to Redis');
+      return execute();
+    };
+    const unused = (): Promise<never> => Promise.reject(new Error('not used here'));
+    return {
+      register: (jobs) => command('register', () => jobs.map((job) => this.#register(job))),
+      look: (resources) => command('look', () => resources.map((resource) => this.#stateOf(resource))),
+      noteMissed: (missed) => command('noteMissed', () => this.#noteMissed(missed)),
+      end: unused,
+      pause: unused,
+      resume: unused,
+      list: unused,
+    };
+  }
+
+  #register({ resource, schedule }: JobRegistration): JobState {
+    const record = this.byResource.get(resource);
+    if (schedule !== undefined && (record === undefined || record.schedule !== schedule)) {
+      this.byResource.set(resource, { schedule, last: this.now(), isRunning: false });
+    }
+    return this.#stateOf(resource);
+  }
+
+  #stateOf(resource: string): JobState {
+    const record = this.byResource.get(resource);
+    const { schedule, last, owed, isRunning } = record ?? { isRunning: false };
+    const run = { tick: 'x', startedAt: 0, instance: 'x', rerun: false, manual: false, catchUp: false };
+    return {
+      resource,
+      isKnown: record !== undefined,
+      now: this.now(),
+      missed: 0,
+      runs: [],
+      instances: [],
+      ...(schedule !== undefined && { schedule }),
+      ...(last !== undefined && { last }),
+      ...(owed && { owed }),
+      ...(isRunning && { running: run }),
+    };
+  }
+
+  #noteMissed(missed: MissedTicks): MissedReply {
+    const record = this.byResource.get(missed.resource);
+    const owedBefore = record?.owed && { owed: record.owed };
+    if (record?.schedule !== missed.schedule || record.last !== missed.after) {
+      return { status: 'stale', ...owedBefore };
+    }
+    this.noted.push(missed);
+    const { ticks, earlier } = missed;
+    const last = ticks.at(-1)!;
+    const span = { count: ticks.length + (earlier?.count ?? 0), first: earlier?.first ?? ticks[0]!, last };
+    record.last = last;
+    if (missed.runWithinMs !== undefined && last + missed.runWithinMs >= this.now()) {
+      record.owed = { ...span, tick: catchUpTick(last), until: last + missed.runWithinMs };
+    }
+    return { status: 'noted', missed: { ...span, ticks }, ...(record.owed && { owed: record.owed }) };
+  }
+}

@@ -1,0 +1,419 @@
+import { LockClient } from '../../../lib/core/lock-client.js';
+import type { MissedTicks, WatchedJob } from '../../../lib/core/jobs/missed-ticks.js';
+import type { TickSchedule } from '../../../lib/core/jobs/tick-schedule.js';
+import type { OwedRun } from '../../../lib/core/store/job-store.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { JobRecords } from './job-records.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const RESOURCE = 'cron:report';
+
+/** A tick at every full multiple. */
+function every(ms: number, text = `every ${ms} ms`): TickSchedule {
+  const after = (time: number): number => (Math.floor(time / ms) + 1) * ms;
+  return {
+    text,
+    after,
+    around: (tick) => ({ before: tick - ms, after: tick + ms }),
+    async between(from, until, most) {
+      const ticks: number[] = [];
+      for (let tick = after(from); tick <= until; tick += ms) ticks.push(tick);
+      return { count: ticks.length, ...(ticks.length > 0 && { first: ticks[0]! }), ticks: ticks.slice(-most) };
+    },
+  };
+}
+
+interface Process {
+  readonly instance: Instance;
+  readonly missed: MissedTicks;
+  readonly warnings: string[];
+  /** The runs for missed ticks that it began. */
+  readonly ran: OwedRun[];
+  isDead: boolean;
+}
+
+let world: LockWorld;
+let records: JobRecords;
+
+beforeEach(() => {
+  world = new LockWorld();
+  records = new JobRecords(() => world.clock.wallNow());
+});
+
+/** A process that has the job, and is up. */
+function start(name: string, changes: Partial<WatchedJob> = {}, clock = world.clock as LockWorld['clock']): Process {
+  const warnings: string[] = [];
+  const instance = world.instance(name, { clock, warn: (line) => warnings.push(line) });
+  const ran: OwedRun[] = [];
+  const process: { isDead: boolean } = { isDead: false };
+  const missed = (instance.locks as LockClient).missedTicks(records.client(process));
+  const job = changes.job ?? 'report';
+  missed.add({
+    job,
+    historySize: 100,
+    graceMs: MINUTE,
+    onMissed: 'skip',
+    missedWithinMs: 7 * DAY,
+    schedule: () => every(HOUR),
+    async runOwed(owed) {
+      if (!process.isDead && records.takeOwed(`cron:${job}`, owed.tick)) ran.push(owed);
+    },
+    ...changes,
+  });
+  missed.start();
+  return Object.assign(process, { instance, missed, warnings, ran });
+}
+
+function toldBy(...processes: Process[]) {
+  return processes.flatMap(({ instance }) => eventsOf(instance, 'tickMissed'));
+}
+
+/** The process sees this tick: it or another one runs it. */
+function claim({ missed }: Process, at: number, job = 'report'): void {
+  records.claim(`cron:${job}`, at);
+  missed.accounted(job, at, at + HOUR);
+}
+
+/** A night off: all processes that had the job are gone, and so many hours pass. */
+async function nightOff(hours: number): Promise<void> {
+  const before = start('before');
+  await world.clock.advance(1_000);
+  before.isDead = true;
+  await before.instance.locks.shutdown(0);
+  await world.clock.advance(hours * HOUR + 2 * MINUTE);
+  records.commands.length = 0;
+}
+
+describe('ticks that no instance claimed', () => {
+  it('are told by an instance that starts afterwards', async () => {
+    await nightOff(3);
+    const process = start('anna');
+    await world.clock.advance(1_000);
+    expect(toldBy(process)).toEqual([
+      {
+        type: 'tickMissed',
+        service: 'default',
+        group: 'report',
+        job: 'report',
+        count: 3,
+        first: '2026-01-01T01:00:00.000Z',
+        last: '2026-01-01T03:00:00.000Z',
+        ticks: ['2026-01-01T01:00:00.000Z', '2026-01-01T02:00:00.000Z', '2026-01-01T03:00:00.000Z'],
+        catchUp: false,
+      },
+    ]);
+    expect(records.commands).toEqual(['register', 'noteMissed']);
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+  });
+
+  it('are told once where ten instances start at the same moment', async () => {
+    await nightOff(3);
+    const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`));
+    await world.clock.advance(5 * MINUTE);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3 }]);
+  });
+
+  it('are told by an instance that is up and whose Redis was away, graceMs after they were due', async () => {
+    const process = start('anna');
+    await world.clock.advance(HOUR - 10 * MINUTE);
+    records.isAway = true;
+    await world.clock.advance(10 * MINUTE + 30_000);
+    records.isAway = false;
+    await world.clock.advance(20_000);
+    expect(toldBy(process)).toHaveLength(0);
+    await world.clock.advance(2 * MINUTE);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: '2026-01-01T01:00:00.000Z' }]);
+  });
+
+  it('are not told where an instance claimed them', async () => {
+    const [anna, ben] = [start('anna'), start('ben')];
+    for (let hour = 0; hour < 24; hour++) {
+      await world.clock.advance(HOUR);
+      claim(anna, Math.floor(world.clock.wallNow() / HOUR) * HOUR);
+    }
+    // Ben has not seen them himself, so he looks.
+    expect(toldBy(anna, ben)).toEqual([]);
+    expect(records.noted).toEqual([]);
+  });
+
+  it('cost no command while an instance sees every tick of its jobs', async () => {
+    const process = start('anna');
+    await world.clock.advance(1_000);
+    records.commands.length = 0;
+    for (let hour = 0; hour < 24; hour++) {
+      await world.clock.advance(HOUR - (hour === 0 ? 1_000 : 0));
+      claim(process, Math.floor(world.clock.wallNow() / HOUR) * HOUR);
+    }
+    expect(records.commands).toEqual([]);
+  });
+
+  it('are not told before graceMs is over, by the clock of Redis', async () => {
+    await nightOff(1);
+    const process = start('anna', { graceMs: 10 * MINUTE });
+    await world.clock.advance(7 * MINUTE);
+    expect(toldBy(process)).toHaveLength(0);
+    await world.clock.advance(12 * MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+  });
+
+  it('are not told by an instance whose clock is behind, and that still comes to them', async () => {
+    const clock = new ProcessClock(world.clock, 0, 1);
+    clock.wallSkewMs = -5 * MINUTE;
+    const process = start('late', {}, clock as never);
+    for (let minute = 0; minute < 65; minute++) {
+      await world.clock.advance(MINUTE);
+      expect(toldBy(process)).toEqual([]);
+    }
+    claim(process, Date.UTC(2026, 0, 1, 1));
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+  });
+
+  it('are counted, and the newest named, where there are thousands', async () => {
+    const schedule = (): TickSchedule => every(1_000);
+    const before = start('before', { schedule });
+    await world.clock.advance(1_000);
+    before.isDead = true;
+    await before.instance.locks.shutdown(0);
+    await world.clock.advance(3 * DAY);
+    const process = start('anna', { schedule });
+    await world.clock.advance(1_000);
+    const [event] = toldBy(process);
+    expect(event!.count).toBeGreaterThan(3 * 86_400 - 65);
+    expect(event!.ticks).toHaveLength(100);
+    expect(event!.ticks.at(-1)).toBe(event!.last);
+    expect(records.noted[0]!.ticks).toHaveLength(1_000);
+    expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
+  });
+
+  it('are told of each job of its own', async () => {
+    await nightOff(2);
+    records.byResource.set('cron:other', { ...records.byResource.get(RESOURCE)! });
+    const process = start('anna');
+    process.missed.add({
+      job: 'other',
+      historySize: 100,
+      graceMs: MINUTE,
+      onMissed: 'skip',
+      missedWithinMs: DAY,
+      schedule: () => every(HOUR),
+      runOwed: async () => {},
+    });
+    await world.clock.advance(5_000);
+    expect(toldBy(process).map(({ job, count }) => [job, count])).toEqual([
+      ['report', 2],
+      ['other', 2],
+    ]);
+    // Both were registered by one command.
+    expect(records.commands.filter((command) => command === 'register')).toHaveLength(1);
+  });
+});
+
+describe('no tick is missed', () => {
+  it('of a job that is new', async () => {
+    const process = start('anna');
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
+  });
+
+  it('of a job whose schedule has another text since', async () => {
+    await nightOff(12);
+    const process = start('anna', { schedule: () => every(10 * MINUTE) });
+    await world.clock.advance(5_000);
+    expect(toldBy(process)).toEqual([]);
+    await world.clock.advance(30 * MINUTE);
+    // From then on, by the new one.
+    expect(toldBy(process)[0]).toMatchObject({ first: '2026-01-01T12:10:00.000Z' });
+  });
+
+  it('of a job whose schedule was changed while the application runs', async () => {
+    let current = every(HOUR);
+    const process = start('anna', { schedule: () => current });
+    await world.clock.advance(50 * MINUTE);
+    current = every(7 * MINUTE);
+    await world.clock.advance(5 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: current.text });
+  });
+
+  it('after Redis has lost its data: the job is new', async () => {
+    await nightOff(5);
+    records.byResource.clear();
+    const process = start('anna');
+    await world.clock.advance(10 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+  });
+
+  it('after Redis has lost its data while the application runs', async () => {
+    const process = start('anna');
+    await world.clock.advance(55 * MINUTE);
+    records.byResource.clear();
+    await world.clock.advance(10 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.has(RESOURCE)).toBe(true);
+    await world.clock.advance(HOUR);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: '2026-01-01T02:00:00.000Z' }]);
+  });
+
+  it('of a job that is not scheduled on this instance, and is by the time it is again', async () => {
+    let isOn = false;
+    await nightOff(3);
+    const process = start('anna', { schedule: () => (isOn ? every(HOUR) : undefined) });
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    isOn = true;
+    process.missed.add({ ...jobOf(process), job: 'wakes' });
+    await world.clock.advance(5 * MINUTE);
+    expect(toldBy(process)).toMatchObject([{ job: 'report', count: 3 }]);
+  });
+
+  it('in a store that remembers no jobs: nothing is asked', async () => {
+    const { locks } = world.instance('anna');
+    const missed = locks.missedTicks({ ...records.client(), refusal: 'a quorum has no record of jobs' });
+    missed.add(jobOf(start('other')));
+    missed.start();
+    records.commands.length = 0;
+    await world.clock.advance(MINUTE);
+    expect(records.commands).toEqual(['register']);
+  });
+
+  it('and no timer runs, without jobs', async () => {
+    const before = world.clock.timers;
+    world.instance('anna').locks.missedTicks(records.client()).start();
+    expect(world.clock.timers).toBe(before);
+  });
+});
+
+function jobOf(_process: Process): WatchedJob {
+  return {
+    job: 'another',
+    historySize: 1,
+    graceMs: MINUTE,
+    onMissed: 'skip',
+    missedWithinMs: DAY,
+    schedule: () => undefined,
+    runOwed: async () => {},
+  };
+}
+
+describe("the run for missed ticks (onMissed: 'runOnce')", () => {
+  const runOnce = { onMissed: 'runOnce' } as const;
+
+  it('is one for all of them, though ten instances start at the same moment', async () => {
+    await nightOff(3);
+    const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`, runOnce));
+    await world.clock.advance(30 * MINUTE);
+    expect(fleet.flatMap(({ ran }) => ran)).toMatchObject([{ count: 3, tick: 'catch-up:2026-01-01T03:00:00.000Z' }]);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
+  });
+
+  it('comes although the instance that told them dies before it begins', async () => {
+    await nightOff(3);
+    const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
+    await world.clock.advance(1_000);
+    expect([toldBy(dies).length, dies.isDead]).toEqual([1, true]);
+    const [up, comes] = [start('up', runOnce), start('comes', runOnce)];
+    await world.clock.advance(MINUTE);
+    expect([...up.ran, ...comes.ran]).toHaveLength(1);
+    expect(toldBy(up, comes)).toEqual([]);
+  });
+
+  it('comes from an instance that was up all the time, and has missed nothing itself', async () => {
+    const healthy = start('healthy', runOnce);
+    await world.clock.advance(30 * MINUTE);
+    const owed = { count: 1, first: 1, last: 1, tick: 'catch-up:1', until: world.clock.wallNow() + DAY };
+    records.byResource.get(RESOURCE)!.owed = owed;
+    await world.clock.advance(10 * MINUTE);
+    expect(healthy.ran).toMatchObject([{ tick: 'catch-up:1' }]);
+  });
+
+  it('waits for the run that is under way', async () => {
+    await nightOff(3);
+    records.byResource.get(RESOURCE)!.isRunning = true;
+    const process = start('anna', runOnce);
+    await world.clock.advance(1_000);
+    const attempts = process.ran.length;
+    records.byResource.get(RESOURCE)!.isRunning = false;
+    await world.clock.advance(2 * MINUTE);
+    expect([attempts, process.ran.length]).toEqual([0, 1]);
+  });
+
+  it('does not come where the newest of them was due too long ago', async () => {
+    await nightOff(3);
+    const process = start('anna', { ...runOnce, missedWithinMs: 0, graceMs: 1_000 });
+    await world.clock.advance(MINUTE);
+    expect(process.ran).toEqual([]);
+    expect(toldBy(process)).toMatchObject([{ count: 3, catchUp: false }]);
+  });
+
+  it('is not tried by an instance whose job skips missed ticks', async () => {
+    await nightOff(3);
+    const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
+    await world.clock.advance(1_000);
+    const skips = start('skips');
+    await world.clock.advance(HOUR);
+    expect(skips.ran).toEqual([]);
+  });
+
+  it('whose work fails is the concern of the job', async () => {
+    await nightOff(3);
+    const process = start('anna', { ...runOnce, runOwed: () => Promise.reject(new Error('the work failed')) });
+    await world.clock.advance(HOUR);
+    expect(process.warnings).toEqual([]);
+  });
+});
+
+describe('a gap before a tick', () => {
+  it('is accounted, and the ticks in it are told', async () => {
+    await nightOff(0);
+    const process = start('anna');
+    await world.clock.advance(3 * HOUR);
+    const { last } = records.byResource.get(RESOURCE)!;
+    records.noted.length = 0;
+    // The next tick is due now, and its claim was answered so.
+    await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 5));
+    expect(records.noted).toHaveLength(1);
+    expect(records.byResource.get(RESOURCE)!.last).toBeLessThan(Date.UTC(2026, 0, 1, 5));
+  });
+
+  it('of a job that is not watched is left as it is', async () => {
+    const process = start('anna');
+    await process.missed.close('unheard-of', 0, 1);
+    expect(records.noted).toEqual([]);
+  });
+});
+
+describe('while Redis does not answer', () => {
+  it('the look is tried again, there is one line, and nothing is thrown', async () => {
+    await nightOff(3);
+    records.isAway = true;
+    const process = start('anna');
+    await world.clock.advance(30 * MINUTE);
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(/Missed ticks of jobs cannot be looked for: .*not connected to Redis/);
+    const tries = records.commands.length;
+    expect(tries).toBeGreaterThan(50);
+    expect(tries).toBeLessThan(100);
+    records.isAway = false;
+    await world.clock.advance(MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+    records.isAway = true;
+    await world.clock.advance(2 * HOUR);
+    expect(process.warnings).toHaveLength(2);
+  });
+
+  it('nothing is asked once the application shuts down', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    await process.instance.locks.shutdown(0);
+    records.commands.length = 0;
+    await world.clock.advance(5 * HOUR);
+    expect(records.commands).toEqual([]);
+    expect(world.clock.timers).toBe(0);
+  });
+});

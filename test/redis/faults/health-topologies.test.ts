@@ -66,6 +66,29 @@ describe('locks.health() on a cluster', () => {
     await eventually(async () => expect(await locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] }));
   });
 
+  it('is down while no primary has one of the slots, and up once one has it', async () => {
+    const { admin } = cluster().nodes[0]!;
+    const each = (...words: (string | number)[]) =>
+      Promise.all(
+        cluster().nodes.map((node) => node.admin.call('CLUSTER', ...(words as [string])).catch(() => undefined)),
+      );
+    await each('DELSLOTS', 0);
+    try {
+      // A process that starts now learns of the slots at once.
+      const { locks } = await start({ defaults: patient, patienceMs: 0 });
+      await eventually(async () => {
+        const health = await locks.health(WITHIN);
+        expect([health.status, codesOf(health)]).toEqual(['down', ['NO_SERVER']]);
+        expect(JSON.stringify(health)).not.toContain('127.0.0.1');
+      });
+    } finally {
+      await admin.call('CLUSTER', 'ADDSLOTS', 0);
+      await cluster().untilAgreed();
+    }
+    const { locks } = await start({ defaults: patient });
+    await eventually(async () => expect(await locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] }));
+  });
+
   it('is down before the nodes are known', async () => {
     const { locks } = await start({ connection: { cluster: ['redis://127.0.0.1:1'] }, patienceMs: 0 });
     const health = await locks.health();

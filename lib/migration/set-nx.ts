@@ -1,5 +1,6 @@
 import type { ForeignLock } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { describeThrown } from '../core/util/quoted.js';
 import { MAX_LEASE_MS } from '../core/api/lock-options.js';
 import { callback, checked, milliseconds, type OptionsOf, OptionTable } from '../core/api/option-table.js';
 import {
@@ -76,7 +77,7 @@ function valueOf(id: string, make: (id: string) => unknown): string {
   try {
     value = make(id);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = describeThrown(error);
     throw new InvalidLockOptionsError(`The function value of setNx() threw: ${why}`, 'value', { cause: error });
   }
   if (typeof value === 'string' && value.includes(id)) return value;

@@ -1,7 +1,7 @@
 import { brand } from '../util/brand.js';
 import { formatDuration } from '../util/durations.js';
 import { count, ordinal } from '../util/plurals.js';
-import { quote } from '../util/quoted.js';
+import { describeThrown, quote } from '../util/quoted.js';
 import { describeHolders, NO_HOLDERS, type SeenHolder, type SeenHolders } from './seen-holders.js';
 
 /**
@@ -248,9 +248,8 @@ export class LockUnavailableError extends LockError {
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,
   ) {
-    const why = cause instanceof Error ? cause.message : String(cause);
     const what = resource === '' ? 'locks' : quoteResource(resource);
-    super(`Redis could not ${operation} ${what}: ${why}`, resource, { cause });
+    super(`Redis could not ${operation} ${what}: ${describeThrown(cause)}`, resource, { cause });
   }
 }
 

@@ -1,4 +1,4 @@
-import { quote } from '../util/quoted.js';
+import { describeThrown, quote } from '../util/quoted.js';
 import { InvalidLockOptionsError } from './errors.js';
 import { HANDED_ON, isPlainObject, LABEL_BYTES } from './label.js';
 import { describeValue } from './validation.js';
@@ -18,13 +18,14 @@ export function encodeLabel(label: unknown, option = 'label'): string | undefine
   if (!isPlainObject(label)) {
     throw invalidLabel(option, `must be a plain object, such as { group: 'Orders.pay' }, not ${describeValue(label)}`);
   }
-  let text: string;
+  let text: string | undefined;
   try {
-    text = JSON.stringify(label);
+    text = JSON.stringify(label) as string | undefined;
   } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n', 1)[0]! : String(error);
+    const [why] = describeThrown(error).split('\\u000a', 1) as [string];
     throw invalidLabel(option, `must be plain JSON, but it cannot be made into text: ${quote(why, 200)}`, error);
   }
+  if (text === undefined) throw invalidLabel(option, 'must be plain JSON, without a toJSON method');
   const bytes = Buffer.byteLength(text);
   if (bytes > LABEL_BYTES) {
     throw invalidLabel(

@@ -1,7 +1,7 @@
 import { LockError, quoteResource } from './errors.js';
 import { formatDuration } from '../util/durations.js';
 import { brand } from '../util/brand.js';
-import { quote, quoteSome } from '../util/quoted.js';
+import { escapeText, quote, quoteSome } from '../util/quoted.js';
 import { LEADER_PREFIX } from './resource.js';
 
 /** Why a lease ended before it was released. */
@@ -27,7 +27,8 @@ export type LeaseLossReason =
 
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   expired: 'it was a fixed lease and its time is over. Raise leaseMs, or leave the watchdog on',
-  takenOver: 'Redis no longer has it: it was deleted, evicted, or lost with the data of a restart or fail-over',
+  takenOver:
+    'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost with the data of a restart or fail-over',
   notRenewed:
     'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
   foreignLost: 'the lock of the other library (alsoLock) was lost: it was deleted, taken over, or not renewed in time',
@@ -295,7 +296,7 @@ export class FencedCommandError extends LockError {
     readonly reason: string,
   ) {
     super(
-      `Command ${index + 1} (${command}) under the guard ${quoteResource(guard)} failed: ${reason}. ` +
+      `Command ${index + 1} (${command}) under the guard ${quoteResource(guard)} failed: ${escapeText(reason)}. ` +
         `Redis does not roll back: the commands before it were executed, those after it were not. ` +
         `Correct the command, and write all of them again with the same token.`,
       guard,

@@ -1,13 +1,21 @@
 import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
-import { quote } from '../util/quoted.js';
+import { describeThrown, escapeText, quote } from '../util/quoted.js';
 
 /** Describes a value for a message: short, quoted, and without the content of objects. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return quote(value, 60);
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  const name: unknown = (value as object).constructor?.name;
-  return `an object (${typeof name === 'string' ? name : 'no prototype'})`;
+  return `an object (${classOf(value)})`;
+}
+
+function classOf(value: object): string {
+  try {
+    const name: unknown = value.constructor?.name;
+    return typeof name === 'string' ? escapeText(name) : 'no prototype';
+  } catch {
+    return 'of an unknown class';
+  }
 }
 
 /** A name longer than any option name: no option is suggested for it. */
@@ -54,9 +62,8 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
 
 /** @param where whose key function it is, for the message */
 export function keyFunctionThrew(where: string, error: unknown): InvalidLockOptionsError {
-  const why = error instanceof Error ? error.message : String(error);
   const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
-  return new Kind(`The key function of ${where} threw: ${why}`, 'key', { cause: error });
+  return new Kind(`The key function of ${where} threw: ${describeThrown(error)}`, 'key', { cause: error });
 }
 
 /** @throws InvalidLockOptionsError for anything but a function */

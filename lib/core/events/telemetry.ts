@@ -1,5 +1,5 @@
 import { describeValue } from '../api/validation.js';
-import { escapeLines } from '../util/quoted.js';
+import { describeStack } from '../util/quoted.js';
 import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { RegisteredGroup } from './groups.js';
@@ -133,15 +133,15 @@ export class Telemetries {
     this.#hasWarned = true;
     this.warn(
       `The module option telemetry threw. Locks go on without what it would have recorded. This is logged once. ` +
-        `See docs/operations/monitoring.md. ${describeThrown(error)}`,
+        `See docs/operations/monitoring.md. ${describeFailure(error)}`,
     );
   }
 }
 
 /** It may be anything, and its message may have the name of a resource. */
-function describeThrown(error: unknown): string {
+function describeFailure(error: unknown): string {
   try {
-    return error instanceof Error ? escapeLines(error.stack ?? error.message) : describeValue(error);
+    return error instanceof Error ? describeStack(error) : describeValue(error);
   } catch {
     return 'It threw a value that cannot be shown.';
   }

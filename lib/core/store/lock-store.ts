@@ -3,6 +3,7 @@ import type { LockMode, PermitRequest } from '../api/lock-options.js';
 import type { WatchStore } from './watch-store.js';
 import type { StoreProbe } from './store-probe.js';
 import type { SeenHolders } from '../api/seen-holders.js';
+import { describeThrown, escapeText } from '../util/quoted.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
@@ -313,7 +314,8 @@ export class LockStoreError extends Error {
     readonly failure: StoreFailure,
     message: string,
   ) {
-    super(message);
+    // It may be what Redis, another library or a proxy said.
+    super(escapeText(message));
   }
 }
 
@@ -335,5 +337,5 @@ export function onlyListener<T>(present: T | undefined, next: T): T {
 /** Returns any rejection of a store as a {@link LockStoreError}. One of another class counts as `unknown`. */
 export function asStoreError(error: unknown): LockStoreError {
   if (error instanceof LockStoreError) return error;
-  return new LockStoreError('unknown', error instanceof Error ? error.message : String(error));
+  return new LockStoreError('unknown', describeThrown(error));
 }

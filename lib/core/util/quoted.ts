@@ -1,12 +1,14 @@
 /**
  * Characters that a terminal executes (C1 controls), or that reverse or hide the text beside them (direction marks,
- * separators, zero-width spaces). C0 controls are escaped before this. Joiners stay: some scripts and emoji need them.
+ * separators, zero-width spaces, tags). C0 controls are escaped before this. Joiners stay: some scripts and emoji need them.
  */
-const UNSAFE = /[\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSAFE =
+  /[\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Makes a user's text safe for a message or a log: quoted, escaped, and shortened if it is long. */
 export function quote(text: string, longest = 80): string {
-  const cut = text.length > longest ? `${text.slice(0, longest - 3)}...` : text;
+  // Not in the middle of a character.
+  const cut = text.length > longest ? `${text.slice(0, longest - 3).replace(/[\ud800-\udbff]$/, '')}...` : text;
   return escapeUnsafe(JSON.stringify(cut));
 }
 
@@ -30,11 +32,34 @@ export function escapeUnsafe(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-/** Escapes what is unsafe in the lines of a text, such as a stack. It stays readable, and is not quoted. */
+/** Escapes what is unsafe in a text, which is not quoted then, and stays in one line. */
+export function escapeText(text: string): string {
+  return text.replace(/\p{Cc}|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
+}
+
+/** The same for a text of several lines, such as a stack. */
 export function escapeLines(text: string): string {
   return text.replace(/[^\P{Cc}\n]|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
 }
 
+/** What the user's code threw, in one line. It may be anything. */
+export function describeThrown(error: unknown): string {
+  try {
+    return escapeText(error instanceof Error ? error.message : String(error));
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}
+
+/** A stack in which only the frames begin lines: a message of several lines is one. */
+export function describeStack({ message, stack = message }: Error): string {
+  return escapeLines(message === '' ? stack : stack.replace(message, () => escapeText(message)));
+}
+
+/** Half of a character at a time, as in JSON. */
 function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 }

@@ -7,7 +7,7 @@ import { LockStoreError } from '../../core/store/lock-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
-import { quote, quoteSome } from '../../core/util/quoted.js';
+import { describeStack, describeThrown, escapeText, quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
 import { describeMissed } from './missed-line.js';
@@ -102,8 +102,8 @@ export class LockEventLog {
       case 'callbackFailed':
         this.#logger.error(
           `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw. The campaign continues. ` +
-            String(event.error),
-          event.error instanceof Error ? event.error.stack : undefined,
+            describeThrown(event.error),
+          event.error instanceof Error ? describeStack(event.error) : undefined,
         );
         return;
       case 'tickSkipped':
@@ -205,7 +205,7 @@ export class LockEventLog {
   #tickSkipped(event: Extract<LockEvent, { type: 'tickSkipped' }>): void {
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
-    const skipped = `Tick ${tick} of job ${quoteResource(job)} is skipped`;
+    const skipped = `Tick ${escapeText(tick)} of job ${quoteResource(job)} is skipped`;
     const by =
       (reason === 'late' ? `it is ${lateMs} ms late` : `it is due in ${-lateMs} ms`) + ' by the clock of Redis';
     if (clockBehindMs === undefined || this.#wrongClocks.has(job)) {

@@ -91,8 +91,8 @@ describe('the log and the observers', () => {
         level: 'warn',
         context: 'RedisLock',
         message:
-          'The lease of "reports" is no longer held: Redis no longer has it: it was deleted, evicted, or lost with the ' +
-          'data of a restart or fail-over. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
+          'The lease of "reports" is no longer held: Redis no longer has it: it was ended by forceRelease(), deleted, ' +
+          'evicted, or lost with the data of a restart or fail-over. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
       },
     ]);
     await eventually(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost', 'releasedAfterLoss']));

@@ -1,4 +1,5 @@
 import { OTHER_GROUP } from '../core/events/groups.js';
+import { escapeText } from '../core/util/quoted.js';
 
 /** As many as there are groups of locks. */
 const MAX_NAMES = 200;
@@ -14,12 +15,15 @@ export class BoundedNames<T> {
 
   /** For a name that the program has. */
   register(name: string): T {
-    let known = this.#known.get(name);
-    if (known === undefined) this.#known.set(name, (known = this.create(name)));
+    // Exporters print control characters as they are, and so do tools that read what was scraped.
+    const shown = escapeText(name);
+    let known = this.#known.get(shown);
+    if (known === undefined) this.#known.set(shown, (known = this.create(shown)));
     return known;
   }
 
   of(name: string): T {
-    return this.#known.get(name) ?? this.register(this.#known.size < MAX_NAMES ? name : OTHER_GROUP);
+    const known = this.#known.get(name) ?? this.#known.get(escapeText(name));
+    return known ?? this.register(this.#known.size < MAX_NAMES ? name : OTHER_GROUP);
   }
 }

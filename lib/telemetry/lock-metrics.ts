@@ -1,4 +1,5 @@
 import type { LockTelemetrySource } from '../core/events/telemetry.js';
+import { escapeText } from '../core/util/quoted.js';
 import type { LockMetric } from './names.js';
 import { Recorder } from './recorder.js';
 import { type MetricSink, type Series, SeriesTable } from './series.js';
@@ -23,10 +24,11 @@ export class LockMetrics<A> {
 
   /** @returns a function that ends it, when the lock service has closed */
   start(source: LockTelemetrySource): () => void {
-    let service = this.#services.get(source.service);
+    const name = escapeText(source.service);
+    let service = this.#services.get(name);
     if (service === undefined) {
-      service = new ServiceSeries(this.#table, source.service);
-      this.#services.set(source.service, service);
+      service = new ServiceSeries(this.#table, name);
+      this.#services.set(name, service);
     }
     return new Recorder(this.#table, service, this.now).start(source);
   }

@@ -1,7 +1,9 @@
 import { context, type Context, type Link, type Span, type Tracer, trace } from '@opentelemetry/api';
+import { groupNamed } from '../../core/api/resource.js';
 import type { SeenHolder } from '../../core/api/seen-holders.js';
 import type { CallTrace, HoldTrace, TracedGrant, TracedLock } from '../../core/events/lock-tracer.js';
 import { type AcquireOutcome, outcomeOfError } from '../../core/events/outcomes.js';
+import { escapeText } from '../../core/util/quoted.js';
 import { Blockers } from './blockers.js';
 import { HoldSpan, seconds, setError, withSpan } from './hold-span.js';
 import { LockSpan, LockSpanAttribute, LockSpanEvent } from './names.js';
@@ -109,9 +111,9 @@ function holderAttributes(holder: SeenHolder, waitedMs?: number) {
   const { instanceId, fencingToken } = holder;
   const { group } = labelOf(holder);
   return {
-    [LockSpanAttribute.HolderInstance]: instanceId,
+    [LockSpanAttribute.HolderInstance]: escapeText(instanceId),
     [LockSpanAttribute.HolderFencingToken]: fencingToken,
-    ...(typeof group === 'string' && { [LockSpanAttribute.HolderGroup]: group }),
+    ...(typeof group === 'string' && { [LockSpanAttribute.HolderGroup]: groupNamed(group) }),
     ...(waitedMs !== undefined && { [LockSpanAttribute.HolderWaitTime]: seconds(waitedMs) }),
   };
 }

@@ -1,6 +1,7 @@
 import { context, type Context, type Span, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
 import { LockError } from '../../core/api/errors.js';
 import type { HoldTrace, RenewalTrace, TracedEnd, TracedLock } from '../../core/events/lock-tracer.js';
+import { describeThrown } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
 import { attributesOf } from './attributes.js';
 import { LockSpan, LockSpanAttribute } from './names.js';
@@ -69,7 +70,7 @@ export function seconds(ms: number): number {
 /** The span has failed. The message of one of our errors names the resource, and no secret. */
 export function setError(span: Span, error: unknown): void {
   span.setAttribute(LockAttribute.ErrorType, errorType(error));
-  span.setStatus({ code: SpanStatusCode.ERROR, ...(error instanceof Error && { message: error.message }) });
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(error instanceof Error && { message: describeThrown(error) }) });
 }
 
 /** The code of our errors, the class of others: few values, as the conventions of OpenTelemetry ask for. */

@@ -17,6 +17,7 @@ import type {
   TracedLock,
   TracedRun,
 } from '../../core/events/lock-tracer.js';
+import { escapeText } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
 import { attributesOf } from './attributes.js';
 import { beginCall, beginHold } from './call-span.js';
@@ -65,13 +66,14 @@ export class LockSpans implements LockTracer {
     if (!this.#tracer) return undefined;
     const caller = trace.getSpanContext(context.active());
     const links: Link[] = caller && trace.isSpanContextValid(caller) ? [{ context: caller }] : [];
+    const name = escapeText(job);
     const attributes = {
       ...attributesOf(lock),
-      [LockAttribute.Job]: job,
-      [LockSpanAttribute.Tick]: tick,
+      [LockAttribute.Job]: name,
+      [LockSpanAttribute.Tick]: escapeText(tick),
       [LockSpanAttribute.Rerun]: rerun,
     };
-    const span = this.#tracer.startSpan(`${LockSpan.Tick} ${job}`, { root: true, attributes, links }, ROOT_CONTEXT);
+    const span = this.#tracer.startSpan(`${LockSpan.Tick} ${name}`, { root: true, attributes, links }, ROOT_CONTEXT);
     if (!trace.isSpanContextValid(span.spanContext())) return undefined;
     return new RunSpan(this.#tracer, span, lock);
   }

@@ -20,6 +20,7 @@ export interface SeenSpan {
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
   readonly links: readonly { readonly trace: string; readonly attributes: Readonly<Record<string, unknown>> }[];
   readonly status: 'unset' | 'ok' | 'error';
+  readonly message: string | undefined;
 }
 
 /** A real OpenTelemetry SDK, which exports to memory. */
@@ -92,5 +93,6 @@ function seen(span: ReadableSpan): SeenSpan {
     events: span.events.map(({ name, attributes = {} }) => ({ name, attributes })),
     links: span.links.map(({ context: { traceId: linked }, attributes = {} }) => ({ trace: linked, attributes })),
     status: STATUS[span.status.code],
+    message: span.status.message,
   };
 }

@@ -11,7 +11,7 @@ const EXPECTED = {
   finishTick: 'c26f8bc5349920242553c8b1b763a8cffc034dd6 442',
   forceRelease: '8a7ebd6674a574016fdfd32acc158d558d3fe0e4 17849',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
-  inspect: 'a298d95e2bc0f3b57a1e5f6d153e98404fe79544 4936',
+  inspect: '04089790e9bd7f2b791f473206ae0f1061ac7426 5038',
   label: 'a1156865acc9ed0920290e34c2c394b384d290be 2537',
   lowerPermits: '8b9dfa737f4827fc78f5e7863335ecba09c4bd9d 18332',
   probe: 'a4c955dff140d976fc58ac2cd8e8e288aaaac413 1993',

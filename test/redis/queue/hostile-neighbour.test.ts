@@ -1,0 +1,105 @@
+import { LockError } from '../../../lib/core/api/errors.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { fitting, HOSTILE_TEXTS, unsafeIn } from '../../support/expect/hostile-texts.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+const TEXTS = Object.values(HOSTILE_TEXTS);
+const LONG = 'x'.repeat(100_000);
+/** What the neighbour calls itself. It is the first part of an owner id. */
+const NAMES = [...TEXTS, LONG, ''];
+const LABELS = [
+  ...TEXTS.map((text) => JSON.stringify({ group: fitting(text, 40), site: fitting(text, 20), [fitting(text, 20)]: 1 })),
+  ...TEXTS.map((text) => `{"group":"${text}"}`),
+  `{"group":"${LONG}"}`,
+  '{"group":',
+  '{"__proto__":{"group":"a"},"constructor":{"prototype":1},"toString":1,"valueOf":"x"}',
+  '{"group":{"toString":1},"site":[1],"traceparent":null}',
+  `{"a":${'['.repeat(120)}${']'.repeat(120)}}`,
+];
+
+describe('a neighbour that writes hostile texts into Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  /** Everything that says who holds or waits: it resolves, or is refused by an error of ours. */
+  async function look({ locks, events }: LockInstance, written: unknown, waitMs = 0): Promise<void> {
+    const shown: string[] = [];
+    const failed = (error: unknown): undefined => {
+      if (!(error instanceof LockError)) throw error;
+      shown.push(error.message);
+      return undefined;
+    };
+    const { operators } = locks;
+    const [state, , explanation] = await Promise.all([
+      operators.inspect('a').catch(failed),
+      operators.list().catch(failed),
+      operators.explain('a').catch(failed),
+    ]);
+    if (explanation) shown.push(...explanation.sentences, ...explanation.text.split('\n'));
+    expect(await locks.acquire('a', { waitMs, mode: 'write' }).catch(failed)).toBeUndefined();
+    expect(shown.length).toBeGreaterThanOrEqual(2);
+    for (const text of shown) {
+      expect({ written, unsafe: unsafeIn(text) }).toEqual({ written, unsafe: undefined });
+      expect(text.length).toBeLessThan(2_000);
+    }
+    const labels = [
+      state?.holders,
+      state?.waiters,
+      events.flatMap((event) => ('holders' in event ? event.holders : [])),
+    ];
+    for (const { label } of labels.flatMap((each) => [...(each ?? [])])) {
+      if (label === undefined) continue;
+      expect(Buffer.byteLength(JSON.stringify(label))).toBeLessThanOrEqual(300);
+      expect(Object.hasOwn(label, '__proto__')).toBe(false);
+      expect(Object.getPrototypeOf(label)).toBe(Object.getPrototypeOf(JSON.parse('{}')));
+    }
+  }
+
+  it('as the name or the label of a holder: it is shown escaped, or not at all', async () => {
+    const [holder, other] = [await start(), await start()];
+    const lease = await holder.locks.acquire('a', { leaseMs: 60_000 });
+    const owner = (await admin().get('lock:{a}'))!.split(' ')[0]!;
+    const token = lease.fencingToken;
+    for (const name of NAMES) {
+      await admin().set('lock:{a}', `${name}/x/y ${token}`, 'PX', 60_000);
+      await look(other, name, 20);
+    }
+    for (const label of LABELS) {
+      await admin().set('lock:{a}', `${owner} ${token} ${label}`, 'PX', 60_000);
+      await look(other, label, 20);
+    }
+    for (const [index, name] of NAMES.entries()) {
+      await admin().del('lock:{a}');
+      const id = `${name}/x/y`;
+      const label = LABELS[index]!;
+      await admin().hset('lock:{a}', { mode: 'write', owner: id, token, [id]: 1, label });
+      await admin().pexpire('lock:{a}', 60_000);
+      await look(other, name);
+    }
+    expect(await admin().del('lock:{a}')).toBe(1);
+  });
+
+  it('as the name or the label of a waiter: it is shown escaped, or not at all', async () => {
+    const [holder, other, waiter] = [await start(), await start(), await start()];
+    const lease = await holder.locks.acquire('a', { leaseMs: 60_000, watchdog: false });
+    const queued = { id: `${waiter.store.clientId}/w`, resource: 'a', mode: 'exclusive' } as const;
+    await waiter.store.acquire(queued, 60_000, { sentAt: 1, maxWaiters: 9 });
+    const places = await admin().zrange('lock:{a}:waiters', '0', '-1', 'WITHSCORES');
+    const isData = (member: string) => /^ \d+ exclusive /.test(member);
+    expect(places.filter(isData)).toHaveLength(1);
+    for (const [index, label] of LABELS.entries()) {
+      const name = NAMES[index % NAMES.length]!;
+      await admin().del('lock:{a}:waiters');
+      for (let at = 0; at < places.length; at += 2) {
+        const member = places[at]!.replaceAll(waiter.store.clientId, () => `${name}/x`);
+        await admin().zadd('lock:{a}:waiters', places[at + 1]!, isData(member) ? `${member} ${label}` : member);
+      }
+      await look(other, [name, label]);
+    }
+    await admin().del('lock:{a}:waiters');
+    await lease.release();
+    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
+  });
+});

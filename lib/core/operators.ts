@@ -69,14 +69,18 @@ export class OperatorsView {
     const waitingNow = () => deps.localQueues.waitingByResource();
     const { instanceId } = store;
     this.#profile = new ContentionProfile({ observers, clock, instanceId, ownLease, waitingNow, callSiteEvery });
-    this.#explainer = new Explainer(deps, (resource) => this.inspect(resource));
+    this.#explainer = new Explainer(deps, (resource) => this.#look(resource, 'explain'));
     if (fromStart) this.#profile.start();
   }
 
   async inspect(resource: string): Promise<LockState> {
-    const name = checkResource(resource, 'inspect');
+    return this.#look(resource, 'inspect');
+  }
+
+  async #look(resource: string, operation: 'inspect' | 'explain'): Promise<LockState> {
+    const name = checkResource(resource, operation);
     const { store, localQueues } = this.deps;
-    const state = await this.#ask(() => store.inspect(name), 'inspect', name);
+    const state = await this.#ask(() => store.inspect(name), operation, name);
     const { instanceId } = store;
     const first = localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;

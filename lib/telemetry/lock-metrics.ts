@@ -9,6 +9,8 @@ import { ServiceSeries } from './service-series.js';
 export class LockMetrics<A> {
   readonly #table: SeriesTable<A>;
   readonly #services = new Map<string, ServiceSeries<A>>();
+  /** Those that report here now. Named twice in the option telemetry, the same metrics must not count twice. */
+  readonly #sources = new WeakSet<LockTelemetrySource>();
 
   constructor(
     sink: MetricSink<A>,
@@ -24,12 +26,18 @@ export class LockMetrics<A> {
 
   /** @returns a function that ends it, when the lock service has closed */
   start(source: LockTelemetrySource): () => void {
+    if (this.#sources.has(source)) return () => {};
+    this.#sources.add(source);
     const name = escapeText(source.service);
     let service = this.#services.get(name);
     if (service === undefined) {
       service = new ServiceSeries(this.#table, name);
       this.#services.set(name, service);
     }
-    return new Recorder(this.#table, service, this.now).start(source);
+    const stop = new Recorder(this.#table, service, this.now).start(source);
+    return () => {
+      this.#sources.delete(source);
+      stop();
+    };
   }
 }

@@ -101,14 +101,25 @@ describe('lockMetrics()', () => {
 
   it('lock services share a registry, by one call or several, and after it was cleared', async () => {
     const held = () => registry.getSingleMetricAsString(prometheusNameOf(LockMetric.Held));
-    lockMetrics(registry).start(source);
-    lockMetrics(registry).start(source);
-    source.emit('acquired');
+    const other = new FakeSource();
+    for (const each of [source, other]) lockMetrics(registry).start(each);
+    for (const each of [source, other]) each.emit('acquired');
     expect(await held()).toContain('} 2');
     registry.clear();
     lockMetrics(registry).start(source);
     source.emit('acquired');
     expect(await held()).toContain('} 1');
+  });
+
+  it('a lock service that names the same registry twice is counted once', async () => {
+    const held = () => registry.getSingleMetricAsString(prometheusNameOf(LockMetric.Held));
+    const { start } = lockMetrics(registry);
+    const stop = start(source);
+    lockMetrics(registry).start(source);
+    source.emit('acquired');
+    expect(await held()).toContain('} 1');
+    stop!();
+    expect(source.isObserved).toBe(false);
   });
 
   it('the counters of a registry that is reset come back', async () => {

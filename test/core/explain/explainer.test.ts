@@ -1,5 +1,6 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { TransactionHooks } from '../../../lib/core/api/transactions.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -7,6 +8,13 @@ import { track } from '../../support/expect/tracked.js';
 
 /** Each story with the store in memory, and a clock that the test moves. */
 describe('explain', () => {
+  it('is what a message names when Redis did not answer', async () => {
+    const { locks, store } = new LockWorld().instance('a');
+    store.all(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
+    const message = 'Redis could not explain "stock": NOPERM';
+    await expect(locks.operators.explain('stock')).rejects.toMatchObject({ operation: 'explain', message });
+  });
+
   let world: LockWorld;
   let a: Instance;
   let b: Instance;

@@ -134,7 +134,12 @@ export const ROOMS = {
   'nest/schedule': {
     rooms: DECORATORS,
     packages: [...NEST, '@nestjs/schedule'],
-    why: 'The only room that needs @nestjs/schedule.',
+    why: 'Decorated jobs. With nest/jobs the only room that needs @nestjs/schedule.',
+  },
+  'nest/jobs': {
+    rooms: [...DECORATORS, 'nest/schedule'],
+    packages: [...NEST, '@nestjs/schedule'],
+    why: 'What an operator does with jobs. The decorators do not know it, and neither do they know the module.',
   },
   'nest/module': {
     rooms: [
@@ -142,6 +147,7 @@ export const ROOMS = {
       'nest/handlers',
       'nest/leader',
       'nest/schedule',
+      'nest/jobs',
       'memory',
       'quorum',
       'redis',

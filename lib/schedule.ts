@@ -7,5 +7,9 @@ export { SingletonCron, type SingletonCronOptions } from './nest/schedule/single
 export { SingletonInterval, type SingletonIntervalOptions } from './nest/schedule/singleton-interval.decorator.js';
 export { SingletonTimeout, type SingletonTimeoutOptions } from './nest/schedule/singleton-timeout.decorator.js';
 export type { SingletonRun } from './core/singleton/singleton-run-options.js';
-export type { JobMethod, JobMethodDecorator } from './nest/schedule/singleton-method.js';
+export type { JobMethod } from './nest/schedule/run-job.js';
+export type { JobMethodDecorator } from './nest/schedule/singleton-method.js';
 export type { SingletonJobOptions, SingletonTickOptions } from './nest/schedule/singleton-options.js';
+export { type RunNowOptions, SingletonJobs } from './nest/jobs/singleton-jobs.js';
+export type { AddedCronJob, AddedDateJob, AddedIntervalJob, AddedJob } from './nest/jobs/added-job-options.js';
+export { getSingletonJobsToken, InjectSingletonJobs } from './nest/tokens.js';

@@ -22,6 +22,26 @@ export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): stri
 }
 
 /**
+ * Returns the injection token of the `SingletonJobs` of a lock service.
+ *
+ * @param name the `name` of its registration; without it, the default one
+ */
+export function getSingletonJobsToken(name: string = DEFAULT_NAME): string {
+  return `SingletonJobs:${name}`;
+}
+
+/**
+ * Injects the `SingletonJobs` of the lock service with this `name`, or of the default one.
+ *
+ * ```ts
+ * constructor(@InjectSingletonJobs('billing') private readonly jobs: SingletonJobs) {}
+ * ```
+ */
+export function InjectSingletonJobs(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getSingletonJobsToken(name));
+}
+
+/**
  * Injects the lock service with this `name`, or the default one.
  *
  * ```ts

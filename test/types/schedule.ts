@@ -1,7 +1,13 @@
 // Compiled by test/nest/types/types.slow.test.ts, never run.
 import { applyDecorators } from '@nestjs/common';
 import { CronExpression } from '@nestjs/schedule';
-import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import {
+  SingletonCron,
+  SingletonInterval,
+  type SingletonJobs,
+  type SingletonRun,
+  SingletonTimeout,
+} from 'nestjs-redis-lock/schedule';
 
 export class Jobs {
   @SingletonCron(CronExpression.EVERY_MINUTE, { timeZone: 'Europe/Vienna', overlap: 'wait', onCrash: 'retry' })
@@ -93,3 +99,20 @@ export class Jobs {
 
 /** Several decorators may be one. */
 export const Nightly = applyDecorators(SingletonCron('0 0 * * *'));
+
+export async function atRunTime(jobs: SingletonJobs): Promise<void> {
+  jobs.add({ name: 'cron', cron: CronExpression.EVERY_MINUTE, timeZone: 'Europe/Vienna', onCrash: 'retry' }, () => {});
+  jobs.add({ name: 'date', cron: new Date() }, async ({ manual }) => console.log(!manual));
+  jobs.add({ name: 'poll', intervalMs: 1_000, spreadMs: 100 }, () => {});
+  jobs.add({ name: 'once', at: new Date() }, async () => {});
+  // @ts-expect-error: of the three ways to say when, it has two
+  jobs.add({ name: 'two', intervalMs: 1_000, at: new Date() }, () => {});
+  // @ts-expect-error: no instance could know which job it is
+  jobs.add({ cron: '* * * * *' }, () => {});
+  // @ts-expect-error: an interval is not run again after a crash
+  jobs.add({ name: 'poll', intervalMs: 1_000, onCrash: 'retry' }, () => {});
+  // @ts-expect-error: the job is called with its run
+  jobs.add({ name: 'text', intervalMs: 1_000 }, (text: string) => console.log(text));
+  const result: unknown = await jobs.runNow('cron', { by: 'ann' });
+  console.log(result);
+}

@@ -114,7 +114,7 @@ export function unknownOption(where: string, name: string, known: readonly strin
 }
 
 /** The known name within two edits, or with the same letters in another case. */
-function nearest(name: string, known: readonly string[]): string | undefined {
+export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const scored = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))

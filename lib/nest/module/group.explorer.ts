@@ -10,11 +10,16 @@ import { jobsOf } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { lockedMethodsOf } from '../transactions/transaction-order.js';
 
-/** The key of a lock service for its groups. A mock in a test has none. */
+/** The key of a lock service for its groups. */
 const GROUPS = Symbol.for('nestjs-redis-lock:groups');
 
 export function setGroups(service: object, groups: Groups): void {
   Object.defineProperty(service, GROUPS, { value: groups });
+}
+
+/** The groups of a lock service. A mock in a test has none. */
+export function groupsOf(service: object): Groups | undefined {
+  return (service as { [GROUPS]?: Groups })[GROUPS];
 }
 
 /**
@@ -29,7 +34,7 @@ export class GroupExplorer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    const groups = (this.service as { [GROUPS]?: Groups })[GROUPS];
+    const groups = groupsOf(this.service);
     if (!groups) return;
     const seen = new Set<object>();
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {

@@ -3,7 +3,7 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
 import { createLockService } from './create-lock-service.js';
-import { GroupExplorer } from './group.explorer.js';
+import { GroupExplorer, groupsOf } from './group.explorer.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { handlerLocksOf } from '../handlers/handler-locks.js';
 import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
@@ -21,8 +21,9 @@ import {
 import { RedisLockService } from '../redis-lock.service.js';
 import { otherServiceClasses } from '../service-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
+import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
-import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../tokens.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken, getSingletonJobsToken } from '../tokens.js';
 
 /** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
@@ -117,6 +118,19 @@ function createModule(
     useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
       new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
   };
+  const jobsToken = getSingletonJobsToken(name);
+  const jobs = {
+    inject: [DiscoveryService, token, SingletonJobExplorer],
+    useFactory: (discovery: DiscoveryService, service: RedisLockService, explorer: SingletonJobExplorer) =>
+      new SingletonJobs({ service, explorer, discovery, onAdded: (job) => groupsOf(service)?.register('job', job) }),
+  };
+  const jobProviders: Provider[] =
+    name === DEFAULT_NAME
+      ? [
+          { provide: SingletonJobs, ...jobs },
+          { provide: jobsToken, useExisting: SingletonJobs },
+        ]
+      : [{ provide: jobsToken, ...jobs }];
   return {
     module: RedisLockModule,
     global,
@@ -130,6 +144,7 @@ function createModule(
         ...aliases,
         groupExplorer,
         jobExplorer,
+        ...jobProviders,
         leaderExplorer,
         handlerExplorer,
         fieldExplorer,
@@ -138,7 +153,9 @@ function createModule(
       ];
     },
     get exports() {
-      return name === DEFAULT_NAME ? [RedisLockService, token, ...otherServiceClasses(RedisLockService)] : [token];
+      return name === DEFAULT_NAME
+        ? [RedisLockService, SingletonJobs, token, jobsToken, ...otherServiceClasses(RedisLockService)]
+        : [token, jobsToken];
     },
   };
 }

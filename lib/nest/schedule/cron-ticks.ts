@@ -1,6 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { type CronTimeLike, nominalTick } from './nominal-tick.js';
+import { type CronTick, cronTickAt } from './job-ticks.js';
+import type { CronTimeLike } from './nominal-tick.js';
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
 export interface CronSchedule {
@@ -16,10 +17,9 @@ const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() 
 /**
  * Declares the scheduler's registry as an injected property of the class.
  *
- * @returns a function that finds the nominal time of the tick that fires now on an instance of the class, in
- *   milliseconds since the Unix epoch
+ * @returns a function that finds the tick that fires now on an instance of the class
  */
-export function declareCronTicks(prototype: object, schedule: CronSchedule): (instance: object) => number {
+export function declareCronTicks(prototype: object, schedule: CronSchedule): (instance: object) => CronTick {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
   // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
@@ -29,11 +29,11 @@ export function declareCronTicks(prototype: object, schedule: CronSchedule): (in
     const now = Date.now();
     const registry = (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
     const current = currentCronTime(registry, schedule.name);
-    if (current) return nominalTick(current, now);
+    if (current) return cronTickAt(current, now);
     const once = oneShotTime(schedule.cronTime);
-    if (once !== undefined) return once;
+    if (once !== undefined) return { at: once, cronTime: undefined };
     computed ??= parse(registry, schedule);
-    return computed ? nominalTick(computed, now) : Math.floor(now / 1000) * 1000;
+    return computed ? cronTickAt(computed, now) : { at: Math.floor(now / 1000) * 1000, cronTime: undefined };
   };
 }
 

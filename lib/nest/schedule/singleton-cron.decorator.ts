@@ -1,6 +1,7 @@
 import { Cron, type CronOptions } from '@nestjs/schedule';
 import { checked, OptionTable } from '../../core/api/option-table.js';
 import { declareCronTicks } from './cron-ticks.js';
+import { jobTickOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   type ResolvedJobOptions,
@@ -54,12 +55,9 @@ export function SingletonCron(
   // Options that are no object are refused later, when the method is known for the message.
   const { timeZone, utcOffset, name } = options ?? {};
   const resolve = (where: string): ResolvedJobOptions => resolveJobOptions(options, where, CRON_OPTIONS);
-  return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, { maxClockSkewMs }) => {
+  return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, resolved) => {
     const tickOf = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset });
-    return (instance) => {
-      const at = tickOf(instance);
-      return { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
-    };
+    return (instance) => jobTickOf(tickOf(instance), resolved);
   });
 }
 

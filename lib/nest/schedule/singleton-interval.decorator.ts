@@ -1,19 +1,10 @@
 import { Interval } from '@nestjs/schedule';
+import { INTERVAL_RANGE, intervalTick, resolveIntervalOptions } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import {
-  JOB_OPTIONS,
-  readTimedJob,
-  resolveJobOptions,
-  type SingletonJobOptions,
-  type TimedJobArguments,
-} from './singleton-options.js';
+import { readTimedJob, type SingletonJobOptions, type TimedJobArguments } from './singleton-options.js';
 
 /** The options of `@SingletonInterval`. */
 export type SingletonIntervalOptions = SingletonJobOptions;
-
-const RANGE = ['intervalMs', 100, 2 ** 31 - 1] as const;
-/** How early a timer may fire after the last one, in milliseconds, and as a share of the interval if that is less. */
-const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
 /**
  * `@Interval`, but the fleet as a whole runs the method once per interval. The timers of the instances are out of step,
@@ -35,12 +26,11 @@ export function SingletonInterval<N extends string | number>(
   nameOrMs: N,
   ...rest: TimedJobArguments<N, SingletonIntervalOptions>
 ): JobMethodDecorator {
-  const { ms, options } = readTimedJob<SingletonIntervalOptions>(nameOrMs, rest, RANGE);
-  const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
+  const { ms, options } = readTimedJob<SingletonIntervalOptions>(nameOrMs, rest, INTERVAL_RANGE);
   const schedule = options?.name === undefined ? Interval(ms) : Interval(options.name, ms);
   return singletonMethod(
-    (where) => resolveJobOptions(options, where, JOB_OPTIONS),
+    (where) => resolveIntervalOptions(options, ms, where),
     schedule,
-    () => () => ({ tick: 'interval', keepMs }),
+    () => () => intervalTick(ms),
   );
 }

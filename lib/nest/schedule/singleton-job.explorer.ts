@@ -17,6 +17,16 @@ export interface SingletonJob {
   readonly lockService: string | undefined;
 }
 
+/** A singleton job of this application, and the object that has its method. */
+export interface DecoratedJob {
+  /** The name of the job in the fleet. */
+  readonly name: string;
+  /** The class and the method, for messages. */
+  readonly where: string;
+  /** Calls the method, with all decorators that it has. */
+  readonly call: () => unknown;
+}
+
 /** Returns the name of the job in the fleet: its own, or class and method. */
 export function jobName({ name, method }: SingletonJob, instance: object): string {
   return name ?? `${instance.constructor.name}.${method}`;
@@ -47,6 +57,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   readonly #discovery: DiscoveryService;
   readonly #lockService: string;
   readonly #areKeysShared: boolean;
+  readonly #jobs = new Map<string, DecoratedJob>();
 
   /** @param areKeysShared whether another application could use the same keys by accident */
   constructor(discovery: DiscoveryService, lockService: string, areKeysShared: boolean) {
@@ -55,13 +66,20 @@ export class SingletonJobExplorer implements OnModuleInit {
     this.#areKeysShared = areKeysShared;
   }
 
+  /** The decorated jobs of this application that can run: none on request-scoped providers. By name. */
+  get jobs(): ReadonlyMap<string, DecoratedJob> {
+    return this.#jobs;
+  }
+
   onModuleInit(): void {
     const methodsByJob = new Map<string, object>();
     const unnamed = new Set<string>();
-    for (const { instance } of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
+    for (const wrapper of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
+      const instance = wrapper.instance as object | null;
       if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
       for (const key of this.#scanner.getAllMethodNames(Object.getPrototypeOf(instance))) {
-        this.#check(instance, key, methodsByJob, unnamed);
+        const job = this.#check(instance, key, methodsByJob, unnamed);
+        if (job && !this.#jobs.has(job.name) && wrapper.isDependencyTreeStatic()) this.#jobs.set(job.name, job);
       }
     }
     if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
@@ -95,11 +113,16 @@ export class SingletonJobExplorer implements OnModuleInit {
     );
   }
 
-  #check(instance: object, key: string, methodsByJob: Map<string, object>, unnamed: Set<string>): void {
+  #check(
+    instance: object,
+    key: string,
+    methodsByJob: Map<string, object>,
+    unnamed: Set<string>,
+  ): DecoratedJob | undefined {
     const method = (instance as Record<string, unknown>)[key];
-    if (typeof method !== 'function') return;
+    if (typeof method !== 'function') return undefined;
     const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
-    if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) return;
+    if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) return undefined;
     const name = jobName(job, instance);
     if (job.name === undefined) unnamed.add(name);
     if (methodsByJob.has(name) && methodsByJob.get(name) !== method) {
@@ -110,6 +133,8 @@ export class SingletonJobExplorer implements OnModuleInit {
       );
     }
     methodsByJob.set(name, method);
+    const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
+    return { name, where: `${instance.constructor.name}.${key}`, call };
   }
 }
 

@@ -1,12 +1,10 @@
+import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import { SetMetadata } from '@nestjs/common';
-import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
 import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
+import { type JobMethod, type JobTick, runManually, runTick, takeManualTick } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
-
-/** The method of a job. It is called with its run. */
-export type JobMethod = (run: SingletonRun) => unknown;
 
 /**
  * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
@@ -38,7 +36,7 @@ type JobMistake<R> = unknown extends R
     : Mistake<'A job that returns a result must be async'>;
 
 /** Finds the tick that fires now, and how long its claim is kept, in milliseconds. */
-export type WhichTick = (instance: object) => Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due'>;
+export type WhichTick = (instance: object) => JobTick;
 
 /**
  * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
@@ -63,9 +61,12 @@ export function singletonMethod(
       (original) =>
         async function (this: object) {
           const service = lockServiceOf(this, where);
-          const { overlap, onCrash, lock } = options;
-          const tick = { job: jobName(job, this), ...whichTick(this), overlap, onCrash, lock };
-          return service.runSingleton(tick, (_lease, run) => original.call(this, run));
+          const name = jobName(job, this);
+          const toRun = { name, options, work: (run: SingletonRun) => original.call(this, run) };
+          const manualTick = takeManualTick(name);
+          return manualTick === undefined
+            ? runTick(service, toRun, whichTick(this))
+            : runManually(service, toRun, manualTick);
         },
     );
     SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);

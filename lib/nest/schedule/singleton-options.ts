@@ -1,10 +1,17 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
-import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
 import { checkInteger, checkText, describeValue } from '../../core/api/validation.js';
-import { MAX_CLOCK_SKEW, ON_CRASH, OVERLAP } from '../../core/singleton/singleton-run-options.js';
+import {
+  HISTORY_SIZE,
+  MAX_CLOCK_SKEW,
+  ON_CRASH,
+  OVERLAP,
+  SPREAD,
+  type SingletonRunOptions,
+} from '../../core/singleton/singleton-run-options.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
 /**
@@ -66,6 +73,31 @@ export interface SingletonJobOptions extends Pick<
    * @see docs/migration/both-at-once.md
    */
   alsoLock?: ForeignLock;
+  /**
+   * Each instance waits for a random part of this time before it asks for a tick. So each of many instances gets its
+   * share of the ticks, and not all of them ask at the same moment. Of a cron job, at most half of the time to its next
+   * tick counts. Of an interval and a time-out, it is at most half of their time.
+   *
+   * @allowed 0 ms to 1 h
+   * @default 0
+   * @see docs/operations/jobs.md#which-instance-runs-a-tick
+   */
+  spreadMs?: number;
+  /**
+   * How many runs the history of the job keeps in Redis. 0 keeps none. On a quorum there is no history.
+   *
+   * @allowed 0 to 1,000
+   * @default 100
+   * @see docs/operations/jobs.md
+   */
+  historySize?: number;
+  /**
+   * Whether the history keeps the messages of errors, cut at 200 bytes. Without it, it keeps their names and codes only.
+   * A message may hold data of your users.
+   *
+   * @default false
+   */
+  historyMessages?: boolean;
 }
 
 /** The options of singleton jobs that `@SingletonCron` takes. */
@@ -99,6 +131,9 @@ export const JOB_OPTIONS = new OptionTable({
   maxHoldMs,
   attemptTimeoutMs,
   alsoLock,
+  spreadMs: SPREAD.default(0),
+  historySize: HISTORY_SIZE.default(100),
+  historyMessages: flag().default(false),
 } satisfies OptionsOf<SingletonJobOptions>);
 
 export const TICK_OPTIONS = new OptionTable({
@@ -148,6 +183,8 @@ export interface ResolvedJobOptions {
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
   readonly maxClockSkewMs: number;
+  readonly spreadMs: number;
+  readonly history: Pick<SingletonRunOptions, 'historySize' | 'historyMessages'>;
   readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
 }
 
@@ -168,9 +205,26 @@ export function resolveJobOptions(
   const { name, lockService, overlap = defaults.overlap } = options;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
-  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = options;
+  const { historySize = defaults.historySize, historyMessages = defaults.historyMessages } = options;
+  const history = { historySize, historyMessages };
+  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock, spreadMs = defaults.spreadMs } = options;
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock };
-  return { name, lockService, overlap, onCrash, maxClockSkewMs, lock };
+  return { name, lockService, overlap, onCrash, maxClockSkewMs, spreadMs, history, lock };
+}
+
+/**
+ * Checks that the claims of one interval or time-out do not meet those of the next.
+ *
+ * @param option what the time is called
+ * @throws InvalidLockOptionsError
+ */
+export function checkSpread({ spreadMs }: ResolvedJobOptions, option: string, ms: number): void {
+  if (spreadMs <= ms / 2) return;
+  throw new InvalidLockOptionsError(
+    `spreadMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${spreadMs}. The runs of two instances ` +
+      'could meet otherwise.',
+    'spreadMs',
+  );
 }
 
 function checkName(option: string, name: unknown): void {

@@ -2,6 +2,7 @@ import { Timeout } from '@nestjs/schedule';
 import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
+  checkSpread,
   JOB_OPTIONS,
   readTimedJob,
   resolveJobOptions,
@@ -52,7 +53,11 @@ export function SingletonTimeout<N extends string | number>(
   const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
   const schedule = options?.name === undefined ? Timeout(ms) : Timeout(options.name, ms);
   return singletonMethod(
-    (where) => resolveJobOptions(options, where, TIMEOUT_OPTIONS),
+    (where) => {
+      const resolved = resolveJobOptions(options, where, TIMEOUT_OPTIONS);
+      checkSpread(resolved, 'onceWithinMs', keepMs);
+      return resolved;
+    },
     schedule,
     () => () => ({ tick: 'timeout', keepMs }),
   );

@@ -1,0 +1,128 @@
+import type { CronOptions } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { checked, milliseconds, type OptionsOf, OptionTable, text, without } from '../../core/api/option-table.js';
+import { checkIsObject, describeValue } from '../../core/api/validation.js';
+import {
+  JOB_OPTIONS,
+  type SingletonJobOptions,
+  type SingletonTickOptions,
+  TICK_OPTIONS,
+} from '../schedule/singleton-options.js';
+import { INTERVAL_RANGE } from '../schedule/job-ticks.js';
+
+/** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */
+export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'lockService'> {
+  /**
+   * The name of the job. It must be the same on every instance, and different from the name of any other job. In the
+   * `SchedulerRegistry` it has the same name.
+   *
+   * @allowed 1 to 200 characters
+   */
+  name: string;
+  /**
+   * When its ticks are due.
+   *
+   * @allowed what `@Cron` takes: a cron expression, a Date, or a DateTime of luxon
+   */
+  cron: CronOptions extends { cronTime: infer T } ? T : string | Date;
+  /**
+   * The time zone of the expression.
+   *
+   * @allowed the name of a zone, such as `Europe/Vienna`
+   * @default that of the process
+   */
+  timeZone?: string;
+  /**
+   * The offset of the expression from UTC, in minutes, instead of a time zone.
+   *
+   * @allowed a whole number of minutes
+   * @default none
+   */
+  utcOffset?: number;
+  intervalMs?: never;
+  at?: never;
+}
+
+/** A job that runs once in an interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
+export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'lockService'> {
+  /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
+  name: string;
+  /** The time between two runs. @allowed 100 ms to 2147483647 ms */
+  intervalMs: number;
+  cron?: never;
+  at?: never;
+}
+
+/** A job that runs once, for `SingletonJobs.add`. After its run, it is removed. */
+export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'lockService'> {
+  /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
+  name: string;
+  /** When it runs. @allowed a Date that is not over, or a DateTime of luxon */
+  at: Date | { toMillis(): number };
+  cron?: never;
+  intervalMs?: never;
+}
+
+/** A job that is added while the application runs: with `cron`, `intervalMs` or `at`. */
+export type AddedJob = AddedCronJob | AddedIntervalJob | AddedDateJob;
+
+const KINDS = ['cron', 'intervalMs', 'at'] as const;
+/** The way in which the time of a job is stated. */
+export type AddedJobKind = (typeof KINDS)[number];
+
+const name = JOB_OPTIONS.options.name.required();
+
+export const ADDED_CRON_OPTIONS = new OptionTable({
+  ...without(TICK_OPTIONS.options, 'name', 'lockService'),
+  name,
+  cron: checked<AddedCronJob['cron']>(),
+  timeZone: text(/./su, 'the name of a time zone'),
+  utcOffset: checked<number>(),
+  intervalMs: checked<never>(),
+  at: checked<never>(),
+} satisfies OptionsOf<AddedCronJob>);
+
+export const ADDED_INTERVAL_OPTIONS = new OptionTable({
+  ...without(JOB_OPTIONS.options, 'name', 'lockService'),
+  name,
+  intervalMs: milliseconds(INTERVAL_RANGE[1], INTERVAL_RANGE[2]).required(),
+  cron: checked<never>(),
+  at: checked<never>(),
+} satisfies OptionsOf<AddedIntervalJob>);
+
+export const ADDED_DATE_OPTIONS = new OptionTable({
+  ...without(TICK_OPTIONS.options, 'name', 'lockService'),
+  name,
+  at: checked<AddedDateJob['at']>(),
+  cron: checked<never>(),
+  intervalMs: checked<never>(),
+} satisfies OptionsOf<AddedDateJob>);
+
+const TABLES = { cron: ADDED_CRON_OPTIONS, intervalMs: ADDED_INTERVAL_OPTIONS, at: ADDED_DATE_OPTIONS };
+const WHERE = 'SingletonJobs.add';
+
+/**
+ * Checks the options of a job that is added.
+ *
+ * @returns how its time is stated
+ * @throws InvalidLockOptionsError
+ */
+export function checkAddedJob(job: AddedJob): AddedJobKind {
+  checkIsObject(WHERE, job);
+  const stated = KINDS.filter((kind) => job[kind] !== undefined);
+  const [kind] = stated;
+  if (kind === undefined || stated.length > 1) {
+    const what = kind === undefined ? 'none of them' : stated.join(' and ');
+    throw new InvalidLockOptionsError(
+      `${WHERE} needs one of cron, intervalMs and at, and has ${what}: it says when the job ${describeValue(job.name)} runs.`,
+      stated[1] ?? 'cron',
+    );
+  }
+  TABLES[kind].check(WHERE, job);
+  return kind;
+}
+
+/** The options of the fleet, without those of the schedule. */
+export function fleetOptionsOf(job: AddedJob): SingletonTickOptions {
+  return without(job as AddedCronJob, 'cron', 'timeZone', 'utcOffset', 'intervalMs', 'at');
+}

@@ -1,0 +1,241 @@
+import { Logger } from '@nestjs/common';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { describeValue } from '../../core/api/validation.js';
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { quote } from '../../core/util/quoted.js';
+import { cronTickAt, intervalTick, jobTickOf, resolveIntervalOptions } from '../schedule/job-ticks.js';
+import type { CronTimeLike } from '../schedule/nominal-tick.js';
+import type { JobMethod, JobTick, JobToRun } from '../schedule/run-job.js';
+import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
+import {
+  ADDED_CRON_OPTIONS,
+  type AddedCronJob,
+  type AddedDateJob,
+  type AddedIntervalJob,
+  type AddedJob,
+  checkAddedJob,
+  fleetOptionsOf,
+} from './added-job-options.js';
+import type { CronJobClass, CronJobLike } from './cron-job-class.js';
+
+/** What the added jobs of an application need of it. */
+export interface Surroundings {
+  readonly registry: SchedulerRegistry;
+  readonly cronJobs: CronJobClass | undefined;
+  /** Runs a tick that fires now. */
+  readonly run: (job: JobToRun, tick: JobTick) => Promise<unknown>;
+}
+
+/** A job that was added, and where it stands in the scheduler's registry. */
+interface AddedEntry extends JobToRun {
+  readonly kind: 'cron' | 'interval';
+  /** The `CronJob`, or the timer of the interval. */
+  readonly scheduled: unknown;
+}
+
+/** The jobs that an application has added while it runs. They stand in the scheduler's registry under their names. */
+export class AddedJobs {
+  /** As `@nestjs/schedule` logs the errors of decorated jobs. */
+  readonly #logger = new Logger('Scheduler');
+  readonly #entries = new Map<string, AddedEntry>();
+
+  /** The added job of this name. One that was deleted in the scheduler's registry is none any more. */
+  find(registry: SchedulerRegistry, name: string): JobToRun | undefined {
+    return this.#entry(registry, name);
+  }
+
+  names(registry: SchedulerRegistry): string[] {
+    return [...this.#entries.keys()].filter((name) => this.#entry(registry, name));
+  }
+
+  /**
+   * @returns the job
+   * @throws InvalidLockOptionsError when an option is invalid or the name is taken; then nothing was changed
+   */
+  add(job: AddedJob, work: JobMethod, surroundings: Surroundings): JobToRun {
+    const kind = checkAddedJob(job);
+    const where = `SingletonJobs.add({ name: ${quote(job.name)} })`;
+    const { registry } = surroundings;
+    this.#checkName(registry, job.name);
+    if (kind === 'intervalMs') return this.#addInterval(job as AddedIntervalJob, work, where, surroundings);
+    const options = resolveJobOptions(fleetOptionsOf(job), where, ADDED_CRON_OPTIONS);
+    return kind === 'at'
+      ? this.#addDate(job as AddedDateJob, options, work, where, surroundings)
+      : this.#addCron(job as AddedCronJob, options, work, where, surroundings);
+  }
+
+  /** Ends the schedule of a job. A run goes on to its end. @returns whether there was such a job */
+  remove(registry: SchedulerRegistry, name: string): boolean {
+    const entry = this.#entry(registry, name);
+    if (!entry) return false;
+    if (entry.kind === 'cron') registry.deleteCronJob(name);
+    else registry.deleteInterval(name);
+    this.#entries.delete(name);
+    return true;
+  }
+
+  #entry(registry: SchedulerRegistry, name: string): AddedEntry | undefined {
+    const entry = this.#entries.get(name);
+    if (!entry) return undefined;
+    if (registry.doesExist(entry.kind, name)) {
+      const standing: unknown = entry.kind === 'cron' ? registry.getCronJob(name) : registry.getInterval(name);
+      if (standing === entry.scheduled) return entry;
+    }
+    this.#entries.delete(name);
+    return undefined;
+  }
+
+  #checkName(registry: SchedulerRegistry, name: string): void {
+    const kind = (['cron', 'interval', 'timeout'] as const).find((each) => registry.doesExist(each, name));
+    if (kind === undefined) return;
+    const what = this.#entry(registry, name) ? 'was added already' : `is in the SchedulerRegistry already, as ${kind}`;
+    throw new InvalidLockOptionsError(
+      `A job called ${quote(name)} ${what}. Remove it first, or give this one another name.`,
+      'name',
+    );
+  }
+
+  #addInterval(
+    { intervalMs, ...job }: AddedIntervalJob,
+    work: JobMethod,
+    where: string,
+    { registry, run }: Surroundings,
+  ): JobToRun {
+    const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...job }), intervalMs, where);
+    const { name } = job;
+    const toRun = { name, options, work };
+    const fire = (): void => void this.#logged(run(toRun, intervalTick(intervalMs)));
+    // Not in the context of the caller, which may be a request.
+    const timer = inRootContext(() => setInterval(fire, intervalMs));
+    registry.addInterval(name, timer);
+    this.#entries.set(name, { ...toRun, kind: 'interval', scheduled: timer });
+    return toRun;
+  }
+
+  #addCron(
+    { name, cron, timeZone, utcOffset }: AddedCronJob,
+    options: ResolvedJobOptions,
+    work: JobMethod,
+    where: string,
+    surroundings: Surroundings,
+  ): JobToRun {
+    const { run } = surroundings;
+    const toRun = { name, options, work };
+    const fire = (time: CronTimeLike) => this.#logged(run(toRun, jobTickOf(cronTickAt(time, Date.now()), options)));
+    this.#schedule(toRun, { cronTime: cron, timeZone, utcOffset }, fire, { where, option: 'cron' }, surroundings);
+    return toRun;
+  }
+
+  /** A job that runs once leaves no trace: many may be added, with new names. */
+  #addDate(
+    { name, at }: AddedDateJob,
+    options: ResolvedJobOptions,
+    work: JobMethod,
+    where: string,
+    surroundings: Surroundings,
+  ): JobToRun {
+    const due = dateOf(at, where);
+    const { registry, run } = surroundings;
+    const toRun = { name, options, work };
+    const fire = async (): Promise<void> => {
+      await this.#logged(run(toRun, jobTickOf({ at: due.getTime(), cronTime: undefined }, options)));
+      // Another job may have taken the name meanwhile.
+      if (this.#entry(registry, name)?.work === work) this.remove(registry, name);
+    };
+    this.#schedule(toRun, { cronTime: due }, fire, { where, option: 'at' }, surroundings);
+    return toRun;
+  }
+
+  #schedule(
+    toRun: JobToRun,
+    schedule: { cronTime: unknown; timeZone?: string | undefined; utcOffset?: number | undefined },
+    fire: (cronTime: CronTimeLike) => Promise<void>,
+    { where, option }: { where: string; option: string },
+    { registry, cronJobs }: Surroundings,
+  ): void {
+    const { name } = toRun;
+    const job = cronJobOf(cronJobs, where, option, { ...schedule, name, onTick: () => fire(job.cronTime) });
+    registry.addCronJob(name, job as never);
+    try {
+      inRootContext(() => job.start());
+    } catch (error) {
+      registry.deleteCronJob(name);
+      throw invalidSchedule(where, option, schedule.cronTime, error);
+    }
+    this.#entries.set(name, { ...toRun, kind: 'cron', scheduled: job });
+  }
+
+  async #logged(tick: Promise<unknown>): Promise<void> {
+    try {
+      await tick;
+    } catch (error) {
+      this.#logger.error(error);
+    }
+  }
+}
+
+/**
+ * Gives a cron job of the scheduler another time.
+ *
+ * @throws InvalidLockOptionsError when it cannot be right; then the job keeps its time
+ */
+export function setCronTime(
+  job: CronJobLike,
+  source: {
+    readonly cronTime: unknown;
+    readonly timeZone?: string | undefined;
+    readonly utcOffset?: number | undefined;
+  },
+  where: string,
+): void {
+  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => CronTimeLike;
+  const { timeZone = null, utcOffset = null } = source;
+  let cronTime: CronTimeLike;
+  try {
+    cronTime = new CronTime(source.cronTime, timeZone, utcOffset);
+    // An expression may have no tick at all, such as February 30.
+    if (!cronTime.realDate) (cronTime as CronTimeLike & { sendAt(): unknown }).sendAt();
+  } catch (error) {
+    throw invalidSchedule(where, 'cron', source.cronTime, error);
+  }
+  inRootContext(() => job.setTime(cronTime));
+}
+
+function cronJobOf(
+  cronJobs: CronJobClass | undefined,
+  where: string,
+  option: string,
+  source: Parameters<CronJobClass['from']>[0],
+): CronJobLike {
+  if (!cronJobs) {
+    throw new InvalidLockOptionsError(
+      `${where} finds no class for cron jobs in this version of @nestjs/schedule. Use intervalMs, or @SingletonCron.`,
+      option,
+    );
+  }
+  try {
+    return cronJobs.from(source);
+  } catch (error) {
+    throw invalidSchedule(where, option, source.cronTime, error);
+  }
+}
+
+function dateOf(at: AddedDateJob['at'], where: string): Date {
+  const ms = at instanceof Date ? at.getTime() : (at as { toMillis?: () => unknown } | null)?.toMillis?.();
+  if (typeof ms !== 'number' || Number.isNaN(ms)) {
+    throw new InvalidLockOptionsError(`at of ${where} must be a valid Date, not ${describeValue(at)}.`, 'at');
+  }
+  if (ms <= Date.now()) {
+    throw new InvalidLockOptionsError(`at of ${where} is over: ${new Date(ms).toISOString()}.`, 'at');
+  }
+  return new Date(ms);
+}
+
+/** The error for what the package `cron` refuses, with what it says of the field that is wrong. */
+function invalidSchedule(where: string, option: string, source: unknown, cause: unknown): InvalidLockOptionsError {
+  const given = typeof source === 'string' ? quote(source, 200) : describeValue(source);
+  const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n', 1);
+  const message = `${option} of ${where} cannot be scheduled: ${given}. The package cron says: ${quote(why, 200)}.`;
+  return new InvalidLockOptionsError(message, option, { cause });
+}

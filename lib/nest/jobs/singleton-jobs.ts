@@ -1,0 +1,219 @@
+import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { randomUUID } from 'node:crypto';
+import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
+import { JobNotFoundError } from '../../core/api/job-errors.js';
+import { type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { jobResource } from '../../core/api/resource.js';
+import { checkFunction } from '../../core/api/validation.js';
+import { quote } from '../../core/util/quoted.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { callManually, type JobMethod, runManually, runTick } from '../schedule/run-job.js';
+import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
+import type { AddedCronJob, AddedJob } from './added-job-options.js';
+import { AddedJobs, setCronTime, type Surroundings } from './added-jobs.js';
+import { cronJobClass, type CronJobLike } from './cron-job-class.js';
+
+/** What `SingletonJobs.runNow` takes. */
+export interface RunNowOptions {
+  /**
+   * Who asks for it. It stands in the history of the job.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+}
+
+export const BY = text(/^[^]{1,100}$/, '1 to 100 characters');
+export const RUN_NOW_OPTIONS = new OptionTable({ by: BY } satisfies OptionsOf<RunNowOptions>);
+
+/** What the jobs of an application are found with. */
+interface JobsDeps {
+  readonly service: RedisLockService;
+  readonly explorer: SingletonJobExplorer;
+  readonly discovery: DiscoveryService;
+  /** Told of the name of a job that is added. */
+  readonly onAdded: (name: string) => void;
+}
+
+/**
+ * The singleton jobs of this application: those of `@SingletonCron`, `@SingletonInterval` and `@SingletonTimeout`, and
+ * those that are added while it runs. One for each lock service.
+ *
+ * ```ts
+ * constructor(private readonly jobs: SingletonJobs) {}
+ * await this.jobs.runNow('nightly-report', { by: 'ann' });
+ * this.jobs.add({ name: `digest-${id}`, cron: '0 7 * * *', timeZone }, () => this.sendDigest(id));
+ * ```
+ */
+export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly #deps: JobsDeps;
+  readonly #added = new AddedJobs();
+  #state: 'starting' | 'running' | 'closed' = 'starting';
+  #registry: SchedulerRegistry | undefined;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Adds a job while the application runs. It is like a decorated one: each tick runs on one instance of those that have
+   * added it. It stands in the `SchedulerRegistry` of `@nestjs/schedule` under its name, so that its methods see it.
+   * An error of the work is logged, as that of a decorated job is. A job with `at` is removed after its run.
+   *
+   * @param work is called with its run
+   * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
+   *   started yet, or there is no `ScheduleModule`; then nothing was changed
+   * @throws LockShutdownError when the application shuts down
+   */
+  add(job: AddedJob, work: JobMethod): void {
+    this.#checkRuns('add');
+    checkFunction('work of SingletonJobs.add', work);
+    const surroundings = this.#surroundings();
+    const decorated = this.#deps.explorer.jobs.get(job?.name);
+    if (decorated) {
+      throw new InvalidLockOptionsError(
+        `A job called ${quote(job.name)} is declared by a decorator on ${decorated.where}. Give this one another name.`,
+        'name',
+      );
+    }
+    this.#deps.onAdded(this.#added.add(job, work, surroundings).name);
+  }
+
+  /**
+   * Removes a job that {@link add} has added on this instance: it fires no more. A run goes on to its end, and so does
+   * a tick that has fired.
+   *
+   * @throws JobNotFoundError when there is no such job on this instance
+   * @throws InvalidLockOptionsError when a decorator declares the job
+   */
+  remove(name: string): void {
+    this.#checkAdded('remove', name);
+    this.#added.remove(this.#scheduler(), name);
+  }
+
+  /**
+   * Gives a cron job another schedule on this instance, from its next tick on. Do so on every instance: each fires by
+   * its own. A decorated job needs a `name` for it. A run goes on to its end.
+   *
+   * @param cron a cron expression, in the time zone that the job has
+   * @throws JobNotFoundError when there is no such job on this instance
+   * @throws InvalidLockOptionsError when the expression is invalid, or the job has none; then it keeps its schedule
+   */
+  reschedule(name: string, cron: AddedCronJob['cron']): void {
+    this.#checkRuns('reschedule');
+    const registry = this.#scheduler();
+    const known = this.#added.find(registry, name) ?? this.#deps.explorer.jobs.get(name);
+    if (!known) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+    if (!registry.doesExist('cron', name)) {
+      throw new InvalidLockOptionsError(
+        `The job ${quote(name)} has no cron expression in the SchedulerRegistry. Remove it and add it again, or give ` +
+          `its @SingletonCron a name.`,
+        'name',
+      );
+    }
+    const job = registry.getCronJob(name) as unknown as CronJobLike;
+    const { timeZone, utcOffset } = job.cronTime;
+    const where = `SingletonJobs.reschedule(${quote(name)})`;
+    setCronTime(job, { cronTime: cron, timeZone, utcOffset }, where);
+  }
+
+  /**
+   * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has
+   * `manual: true`. Where an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it
+   * runs after that one, else it is refused. A pause does not stop it, and no instance runs it again after a crash.
+   *
+   * @returns what the job returned
+   * @throws LockBusyError when it is refused because an earlier run has not ended
+   * @throws JobNotFoundError when this instance has no such job; `instances` names those that have it
+   * @throws LockUnavailableError when Redis does not answer within `waitMs` of the job
+   * @throws LockShutdownError when the application shuts down
+   * @throws the error of the job
+   */
+  async runNow(name: string, options: RunNowOptions = {}): Promise<unknown> {
+    this.#checkRuns('runNow');
+    RUN_NOW_OPTIONS.check('runNow', options);
+    jobResource(name);
+    const tick = manualTick(options.by);
+    const added = this.#registry && this.#added.find(this.#registry, name);
+    if (added) return runManually(this.#deps.service, added, tick);
+    const decorated = this.#deps.explorer.jobs.get(name);
+    if (!decorated) throw await this.#notHere(name);
+    const { result, isTaken } = await callManually(name, tick, decorated.call);
+    if (isTaken) return result;
+    throw new InvalidLockOptionsError(
+      `${decorated.where} was called, but not as a job: another decorator has replaced the method. Put that one below.`,
+      'decorator',
+    );
+  }
+
+  /** Called by Nest. */
+  onModuleInit(): void {
+    const found = this.#deps.discovery.getProviders().find((provider) => provider.name === 'SchedulerRegistry');
+    this.#registry = found?.instance as SchedulerRegistry | undefined;
+  }
+
+  /** Called by Nest. From now on jobs can be added. */
+  onApplicationBootstrap(): void {
+    this.#state = 'running';
+  }
+
+  /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */
+  onModuleDestroy(): void {
+    this.#state = 'closed';
+  }
+
+  #surroundings(): Surroundings {
+    const { service, discovery } = this.#deps;
+    const registry = this.#scheduler();
+    return { registry, cronJobs: cronJobClass(registry, discovery), run: (job, tick) => runTick(service, job, tick) };
+  }
+
+  #scheduler(): SchedulerRegistry {
+    if (this.#registry) return this.#registry;
+    throw new InvalidLockOptionsError(
+      'SingletonJobs finds no SchedulerRegistry. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
+      'imports',
+    );
+  }
+
+  #checkRuns(method: string): void {
+    if (this.#state === 'closed') throw new LockShutdownError(`SingletonJobs.${method}`);
+    if (this.#state === 'running') return;
+    throw new InvalidLockOptionsError(
+      `SingletonJobs.${method} was called before the application has started. Call it in onApplicationBootstrap() or ` +
+        'later. In a test, call app.init() first.',
+      method,
+    );
+  }
+
+  #checkAdded(method: string, name: string): void {
+    this.#checkRuns(method);
+    if (this.#added.find(this.#scheduler(), name)) return;
+    const decorated = this.#deps.explorer.jobs.get(name);
+    if (!decorated) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+    throw new InvalidLockOptionsError(
+      `The job ${quote(name)} is declared by a decorator on ${decorated.where}, so it cannot be removed. Pause it ` +
+        'instead, or stop it in the SchedulerRegistry.',
+      'name',
+    );
+  }
+
+  /** The names of the jobs that this instance can run. */
+  #names(): string[] {
+    const added = this.#registry ? this.#added.names(this.#registry) : [];
+    return [...this.#deps.explorer.jobs.keys(), ...added];
+  }
+
+  async #notHere(name: string): Promise<JobNotFoundError> {
+    return JobNotFoundError.unknown(name, 'This instance', this.#names());
+  }
+}
+
+/** A tick of its own for a manual run. The text says when, and by whom. */
+function manualTick(by: string | undefined): string {
+  const id = `manual:${new Date().toISOString()}:${randomUUID().slice(0, 8)}`;
+  return by === undefined ? id : `${id} by ${by}`;
+}

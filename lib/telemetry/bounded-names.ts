@@ -1,8 +1,5 @@
-import { OTHER_GROUP } from '../core/events/groups.js';
+import { MAX_GROUPS, OTHER_GROUP } from '../core/events/groups.js';
 import { escapeText } from '../core/util/quoted.js';
-
-/** As many as there are groups of locks. */
-const MAX_NAMES = 200;
 
 /**
  * One value for each name. Names that come with calls get the places that the registered names leave. All further names
@@ -24,6 +21,6 @@ export class BoundedNames<T> {
 
   of(name: string): T {
     const known = this.#known.get(name) ?? this.#known.get(escapeText(name));
-    return known ?? this.register(this.#known.size < MAX_NAMES ? name : OTHER_GROUP);
+    return known ?? this.register(this.#known.size < MAX_GROUPS ? name : OTHER_GROUP);
   }
 }

@@ -1,4 +1,4 @@
-import { OTHER_GROUP } from '../events/groups.js';
+import { MAX_GROUPS, OTHER_GROUP } from '../events/groups.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted } from '../util/quoted.js';
@@ -6,9 +6,7 @@ import { plainOrQuoted } from '../util/quoted.js';
 /** The group of holders whose group is not known, for example because their leases have no label. */
 export const UNKNOWN_GROUP = '_unknown';
 
-/** How many groups are told apart: of those that wait, and of those that hold. */
-const MOST_GROUPS = 200;
-/** How many of the latter may come from labels. Another process writes those, so they must not take the place of ours. */
+/** How many groups of holders may come from labels. Another process writes those, so they must not take the place of ours. */
 const MOST_FOREIGN_GROUPS = 100;
 /** How many processes of unknown groups are told apart. */
 const MOST_INSTANCES = 200;
@@ -134,14 +132,14 @@ export class Blockers {
 
   #waiterGroup(group: string): string {
     if (this.#waiters.has(group)) return group;
-    if (this.#waiters.size >= MOST_GROUPS) return OTHER_GROUP;
+    if (this.#waiters.size >= MAX_GROUPS) return OTHER_GROUP;
     this.#waiters.add(group);
     return group;
   }
 
   #holderGroup({ group, isForeign }: HolderKey): string {
     if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
-    if (this.#holders.size >= MOST_GROUPS || (isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS)) {
+    if (this.#holders.size >= MAX_GROUPS || (isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS)) {
       return OTHER_GROUP;
     }
     this.#holders.add(group);

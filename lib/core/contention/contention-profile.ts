@@ -2,7 +2,7 @@ import { groupNamed, LEADER_PREFIX } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 import type { LockEventOf } from '../events/events.js';
-import { OTHER_GROUP } from '../events/groups.js';
+import { MAX_GROUPS, OTHER_GROUP } from '../events/groups.js';
 import type { LockObservers } from '../events/observers.js';
 import type { BlockedTime } from '../events/telemetry.js';
 import { callSiteOf } from '../util/call-site.js';
@@ -40,8 +40,6 @@ interface Group {
   waited: number;
 }
 
-/** How many groups are told apart. */
-const MOST_GROUPS = 200;
 const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'transferred', 'releaseFailed'] as const;
 
 /**
@@ -245,7 +243,7 @@ export class ContentionProfile {
   #group(name: string): Group {
     const known = this.#groups.get(name);
     if (known) return known;
-    if (this.#groups.size >= MOST_GROUPS && name !== OTHER_GROUP) return this.#group(OTHER_GROUP);
+    if (this.#groups.size >= MAX_GROUPS && name !== OTHER_GROUP) return this.#group(OTHER_GROUP);
     const group = { wait: new DurationHistogram(), hold: new DurationHistogram(), waited: 0 };
     this.#groups.set(name, group);
     return group;

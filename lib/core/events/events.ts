@@ -91,9 +91,9 @@ export type LockEvent =
   /** A lease has been held for longer than `warnAfterMs`, and is held on. There is one such event for each lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * This process stood still, and the renewal of this lease is late by more than a third of its length: by
-   * `stoodStillMs`. The process may have stood still for longer. `leftMs` is what is left of the lease, 0 if it is
-   * over. Of several leases, the one that ends first is named.
+   * This process stood still for longer than a quarter of the length of this lease, which it renews. `stoodStillMs` is
+   * how long at least. Each standstill of more than a third of a lease is told, except those of less than 70 ms.
+   * `leftMs` is what is left of the lease, 0 if it is over. Of several leases, the one that ends first is named.
    */
   | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
   /** A lease was transferred: the process that adopts it goes on with the same token. */

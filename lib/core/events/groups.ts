@@ -6,7 +6,10 @@ import { quote } from '../util/quoted.js';
 /** The group of everything that has no group of its own. */
 export const OTHER_GROUP = '_other';
 
-/** How many groups of names that come with calls a lock service has, the registered ones among them. */
+/**
+ * How many groups of names that come with calls a lock service has, the registered ones among them. Contention and
+ * metrics tell as many apart.
+ */
 export const MAX_GROUPS = 200;
 
 /** What the text before the first colon must look like. An e-mail address, for one, is no group. */

@@ -17,6 +17,18 @@ const STANDSTILL_MS = 50;
 /** How many standstills are remembered. */
 const STANDSTILLS = 8;
 
+/**
+ * Where an observer wants to know that the process stood still, the timer fires this often in the shortest lease. It is
+ * late by what is left of a standstill when it was due. So none that is longer than a third of a lease is missed where a
+ * quarter counts, at whatever time between two renewals it begins.
+ */
+const CHECKS_IN_A_LEASE = 12;
+const DANGEROUS_PART = 1 / 4;
+/** It fires no more often than this. */
+const SHORTEST_CHECK_MS = 10;
+/** How often it looks for the shortest lease, at most: those that have ended are not noticed at once. */
+const SCAN_EVERY_MS = 1_000;
+
 /** How many renewals are sent at once. More of them would delay every other command on the connection. */
 export const RENEWALS_AT_ONCE = 256;
 /** The pause before the next batch, in which replies and other commands get their turn. */
@@ -35,6 +47,11 @@ export class Watchdog {
   readonly #left = new WeakSet<Holder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
+  /** No lease that it renews is shorter. There may be none that is as short any more. */
+  #shortestMs = Infinity;
+  #scannedAt = -Infinity;
+  /** For the check of which shortest lease the timer was set. */
+  #checkedMs = Infinity;
   /** When a renewal failed last, by the clock of this process. */
   lastFailureAt: number | undefined;
   /** The latest times at which its timer was late, and by how much. */
@@ -108,11 +125,16 @@ export class Watchdog {
     const endsAt = holder.renewable ? Math.min(holder.storeLease.nextRenewalAt, holder.deadline) : holder.deadline;
     holder.dueAt = Math.min(endsAt, holder.warnAt);
     this.#queue.put(holder);
+    if (holder.renewable && holder.storeLease.leaseMs < this.#shortestMs) this.#shortestMs = holder.storeLease.leaseMs;
   }
 
   #arm(): void {
     const first = this.#queue.first();
-    const wakesAt = this.#late.size > 0 ? this.clock.now() + BATCH_PAUSE_MS : (first?.dueAt ?? Infinity);
+    let wakesAt = this.#late.size > 0 ? this.clock.now() + BATCH_PAUSE_MS : (first?.dueAt ?? Infinity);
+    if (this.#shortestMs < this.#checkedMs) {
+      this.#checkedMs = this.#shortestMs;
+      if (this.observers.wants('slowLoop')) wakesAt = Math.min(wakesAt, this.#checkAt());
+    }
     if (wakesAt >= this.#wakesAt) return;
     this.#timer?.cancel();
     this.#wakesAt = wakesAt;
@@ -120,25 +142,37 @@ export class Watchdog {
     this.#timer = this.clock.setTimer(() => this.#renewDue(), wakesAt - this.clock.now(), { background: true });
   }
 
+  #checkAt(): number {
+    return this.clock.now() + Math.max(SHORTEST_CHECK_MS, this.#shortestMs / CHECKS_IN_A_LEASE);
+  }
+
+  #findShortest(now: number): void {
+    if (this.size > 0 && now < this.#scannedAt + SCAN_EVERY_MS) return;
+    this.#scannedAt = now;
+    this.#shortestMs = Infinity;
+    for (const queue of [this.#queue, this.#late]) {
+      for (const { renewable, storeLease } of queue) {
+        if (renewable && storeLease.leaseMs < this.#shortestMs) this.#shortestMs = storeLease.leaseMs;
+      }
+    }
+  }
+
   #renewDue(): void {
     this.#timer = undefined;
     const now = this.clock.now();
-    const lateMs = now - this.#wakesAt;
+    const dueAt = this.#wakesAt;
+    const lateMs = now - dueAt;
     if (lateMs > STANDSTILL_MS && this.#standstills.push({ endedAt: now, lateMs }) > STANDSTILLS) {
       this.#standstills.shift();
     }
-    this.#wakesAt = Infinity;
-    let inDanger: Holder | undefined;
+    this.#wakesAt = this.#checkedMs = Infinity;
+    // What is told before the renewals would delay them.
+    const danger = this.#findDanger(dueAt, now);
     for (let holder = this.#queue.first(); holder && holder.dueAt <= now; holder = this.#queue.first()) {
       this.#queue.remove(holder);
-      if (lateMs > STANDSTILL_MS && isInDanger(holder, now) && !(inDanger && inDanger.deadline <= holder.deadline)) {
-        inDanger = holder;
-      }
       holder.dueAt = holder.deadline;
       this.#late.put(holder);
     }
-    // What is told before the renewals would delay them.
-    const danger = inDanger && this.#describeDanger(inDanger, lateMs, now);
     let heldLong: Holder[] | undefined;
     let renewals = 0;
     for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
@@ -155,6 +189,7 @@ export class Watchdog {
       }
       this.#schedule(holder);
     }
+    this.#findShortest(now);
     this.#arm();
     if (danger) this.observers.emit(danger);
     for (const holder of heldLong ?? []) this.#tellOfLongHold(holder, now);
@@ -166,9 +201,21 @@ export class Watchdog {
     this.observers.emit({ type: 'heldLong', ...this.observers.describe(holder), heldMs });
   }
 
-  /** As it was before a loss is told, which may change it. */
-  #describeDanger(holder: Holder, stoodStillMs: number, now: number): LockEventOf<'slowLoop'> | undefined {
+  /** The lease that was in danger, as it was before a loss is told, which may change it. */
+  #findDanger(dueAt: number, now: number): LockEventOf<'slowLoop'> | undefined {
+    const stoodStillMs = now - dueAt;
+    const longestMs = stoodStillMs / DANGEROUS_PART;
+    if (stoodStillMs <= STANDSTILL_MS || longestMs <= this.#shortestMs) return undefined;
     if (!this.observers.wants('slowLoop')) return undefined;
+    let holder: Holder | undefined;
+    for (const queue of [this.#queue, this.#late]) {
+      for (const each of queue) {
+        // One that was granted since has lost no time.
+        const isInDanger = each.renewable && each.storeLease.leaseMs < longestMs && each.acquiredAt <= dueAt;
+        if (isInDanger && !(holder && holder.deadline <= each.deadline)) holder = each;
+      }
+    }
+    if (holder === undefined) return undefined;
     const { leaseMs } = holder.storeLease;
     const leftMs = Math.max(0, holder.deadline - now);
     return { type: 'slowLoop', ...this.observers.describe(holder), stoodStillMs, leaseMs, leftMs };
@@ -250,9 +297,4 @@ export class Watchdog {
     const failedForMs = this.clock.now() - since;
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(holder), failures, failedForMs });
   }
-}
-
-/** Whether its renewal is late by more than a third of the lease. */
-function isInDanger({ renewable, storeLease, deadline }: Holder, now: number): boolean {
-  return renewable && now - Math.min(storeLease.nextRenewalAt, deadline) > storeLease.leaseMs / 3;
 }

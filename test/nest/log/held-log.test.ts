@@ -62,7 +62,7 @@ describe('the log of leases', () => {
     world.clock.standStill(1_900);
     await world.clock.advance(1);
     expect(log.at('warn')).toEqual([
-      'This process stood still for at least 1.4 s. The lease of "order:7" (leaseMs: 3000) was not renewed meanwhile, ' +
+      'This process stood still for at least 1.6 s. The lease of "order:7" (leaseMs: 3000) was not renewed meanwhile, ' +
         'and has 568 ms left. Keep synchronous work short, give the process more CPU, or raise leaseMs. ' +
         'See docs/operations/logs.md#the-process-stands-still.',
     ]);

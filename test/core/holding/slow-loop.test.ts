@@ -1,0 +1,140 @@
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+
+const LEASE_MS = 12_000;
+/** How often the watchdog looks. */
+const CHECK_MS = LEASE_MS / 12;
+
+describe('a process that stands still', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  const told = () => eventsOf(a, 'slowLoop');
+
+  /** What is told of a standstill that begins so long after the grant. */
+  async function standStill(atMs: number, forMs: number) {
+    world = new LockWorld();
+    a = world.instance('a');
+    const lease = await a.locks.acquire('order:7', { leaseMs: LEASE_MS });
+    await world.clock.advance(atMs);
+    world.clock.standStill(forMs);
+    await world.clock.advance(1);
+    expect(told().length).toBeLessThan(2);
+    return { lease, event: told()[0] };
+  }
+
+  it('for longer than a third of a lease is told, whenever it begins', async () => {
+    // Three renewals, in steps that meet no timer.
+    for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
+      const { lease, event } = await standStill(atMs, LEASE_MS / 3 + 1);
+      const leftMs = Math.max(0, lease.remainingMs());
+      expect({ atMs, lost: !lease.isHeld() }).toEqual({ atMs, lost: false });
+      expect({ atMs, event }).toMatchObject({ atMs, event: { resource: 'order:7', leaseMs: LEASE_MS } });
+      // Never more than it was, and what is missing is less than a check. The renewal has moved the deadline since.
+      expect(event!.stoodStillMs).toBeLessThanOrEqual(LEASE_MS / 3 + 1);
+      expect(event!.stoodStillMs).toBeGreaterThan(LEASE_MS / 3 - CHECK_MS);
+      expect(event!.leftMs).toBeGreaterThan(0);
+      expect(event!.leftMs).toBeLessThanOrEqual(leftMs);
+    }
+  });
+
+  it('for less than a quarter of each lease is not told, whenever it begins', async () => {
+    for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
+      const { event } = await standStill(atMs, LEASE_MS / 4);
+      expect({ atMs, event }).toEqual({ atMs, event: undefined });
+    }
+  });
+
+  it('is told once, with the lease that ends first', async () => {
+    for (const [resource, leaseMs] of [
+      ['slow', 30_000],
+      ['fast', 3_000],
+      ['faster', 2_900],
+    ] as const) {
+      await a.locks.acquire(resource, { leaseMs });
+    }
+    await world.clock.advance(900);
+    world.clock.standStill(1_200);
+    await world.clock.advance(1);
+    expect(told()).toMatchObject([{ resource: 'faster', group: '_other', mode: 'exclusive', leaseMs: 2_900 }]);
+    expect(told()[0]!.leftMs).toBeCloseTo(2_900 * 0.99 - 2 - 2_100, -1);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+  });
+
+  it('is told with nothing left where the lease is lost by it', async () => {
+    await a.locks.acquire('fast', { leaseMs: 3_000 });
+    world.clock.standStill(5_000);
+    await world.clock.advance(1);
+    expect(told()).toMatchObject([{ resource: 'fast', stoodStillMs: 4_750, leftMs: 0 }]);
+    expect(eventsOf(a, 'lost')).toHaveLength(1);
+  });
+
+  it('is not told where no lease is in danger', async () => {
+    await a.locks.acquire('slow', { leaseMs: 60_000 });
+    await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
+    await world.clock.advance(9_000);
+    world.clock.standStill(9_000);
+    await world.clock.advance(60_000);
+    expect(told()).toEqual([]);
+  });
+
+  it('does not name a lease that was granted since', async () => {
+    const fast = await a.locks.acquire('fast', { leaseMs: 1_000 });
+    await fast.release();
+    world.clock.standStill(5_000);
+    await a.locks.acquire('fast', { leaseMs: 1_000 });
+    await world.clock.advance(10);
+    expect(told()).toEqual([]);
+  });
+
+  it('is told of a lease that became the shortest, by a later call or by extend()', async () => {
+    const lease = await a.locks.acquire('order:7', { leaseMs: 60_000 });
+    await world.clock.advance(1_000);
+    await lease.extend(LEASE_MS);
+    world.clock.standStill(LEASE_MS / 3 + 1);
+    await world.clock.advance(1);
+    const later = await a.locks.acquire('order:8', { leaseMs: 3_000 });
+    world.clock.standStill(1_001);
+    await world.clock.advance(1);
+    expect(told()).toMatchObject([{ resource: 'order:7' }, { resource: 'order:8' }]);
+    await later.release();
+  });
+
+  it('is noticed by the one timer of the watchdog, which ends with the leases', async () => {
+    const leases = [await a.locks.acquire('slow'), await a.locks.acquire('fast', { leaseMs: 600 })];
+    await world.clock.advance(2_000);
+    expect(world.clock.timers).toBe(1);
+    await leases[1]!.release();
+    await world.clock.advance(5_000);
+    // One for each check, and one for each renewal that comes before one.
+    expect(await wakeUps(30_000)).toBeLessThanOrEqual(12 + 3);
+    await leases[0]!.release();
+    await world.clock.advance(5_000);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('needs no more timers than renewals where no observer wants to know', async () => {
+    a = world.instance('a', { observers: [] });
+    await a.locks.acquire('slow');
+    await world.clock.advance(1_000);
+    expect(await wakeUps(30_000)).toBe(3);
+    a.locks.observers.add((event) => a.events.push(event));
+    await world.clock.advance(30_000);
+    world.clock.standStill(10_001);
+    await world.clock.advance(1);
+    expect(told()).toHaveLength(1);
+  });
+
+  /** How many timers fire in this time. */
+  async function wakeUps(ms: number): Promise<number> {
+    let count = 0;
+    world.clock.onStep = () => count++;
+    await world.clock.advance(ms);
+    world.clock.onStep = () => {};
+    return count;
+  }
+});

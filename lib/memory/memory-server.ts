@@ -3,6 +3,7 @@ import { ExpiringMap } from '../core/util/expiring-map.js';
 import { fencingTickAt, mintedAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { readLabel } from '../core/api/label.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
+import { MemoryJobs } from './memory-jobs.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
 import type {
@@ -44,7 +45,9 @@ export class MemoryServer {
   readonly locks: MemoryLocks;
   /** The claim of each tick of each job, as in Redis; see the script claim-tick. */
   readonly claims: ExpiringMap<string>;
-  /** The last tick that was claimed, by the lock of its job: its time. */
+  /** What is remembered of jobs. */
+  readonly jobs: MemoryJobs;
+  /** The last accounted tick, by the lock of its job: its time. */
   readonly lastTicks: ExpiringMap<number>;
   readonly latches: ExpiringMap<MemoryLatch>;
   /** By latch: for each waiting client, when its place expires. */
@@ -60,6 +63,7 @@ export class MemoryServer {
     this.locks = new MemoryLocks(clock);
     this.claims = new ExpiringMap(clock);
     this.lastTicks = new ExpiringMap(clock);
+    this.jobs = new MemoryJobs(clock);
     this.latches = new ExpiringMap(clock);
     this.latchWaiters = new ExpiringMap(clock);
     this.queues = new MemoryQueues(clock);

@@ -1,5 +1,8 @@
 import { MemoryServer } from './memory-server.js';
+import { catchUpOf, type JobNote, type MissedSpan } from '../core/store/job-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
+import { instanceOf } from '../core/store/owner-id.js';
+import { addRuns, dropOpenRun, type MemoryJob } from './memory-jobs.js';
 import {
   type ClaimChange,
   claimText,
@@ -29,11 +32,12 @@ export class MemoryTickStore implements TickStore, TickNode {
 
   async claim(
     tick: Tick,
-    { owner: { id: owner }, leaseMs, keepMs, overlap, takeOver, due }: TickClaim,
+    { owner: { id: owner }, leaseMs, keepMs, overlap, takeOver, due, note }: TickClaim,
   ): Promise<TickReply> {
-    const { claims, locks } = this.server;
+    const { claims, locks, jobs, clock } = this.server;
     const { resource } = tick;
     const key = claimKey(tick);
+    if (note) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
     const { claimant, state } = readClaim(claim);
@@ -43,7 +47,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (lock && member) {
       // The command was sent again.
       lock.lengthen(member, leaseMs);
-      return { status: 'granted', fencingToken: member.fencingToken, rerun };
+      return { status: 'granted', fencingToken: member.fencingToken, rerun, ...this.#missed(tick, note) };
     }
     const ttlMs = locks.ttlMs(resource);
     if (claim !== undefined && claimant !== owner && claimant !== RETURNED) {
@@ -54,10 +58,30 @@ export class MemoryTickStore implements TickStore, TickNode {
         return { status: 'taken', ttlMs, isBegun };
       }
     }
-    if (due) {
-      const refusal = claim === undefined ? this.#judge(tick, due) : undefined;
+    const job = note && jobs.keep(resource, note.next);
+    if (due && claim === undefined) {
+      const refusal = this.#judge(tick, due) ?? (note && job && this.#gap(tick, due, note, job));
       if (refusal) return refusal;
-      this.#note(tick, due);
+    }
+    if (note?.kind === 'catchUp' && claim === undefined && jobs.owedOf(job)?.last !== catchUpOf(tick.tick)) {
+      return { status: 'finished' };
+    }
+    const pause = note && note.kind !== 'manual' ? jobs.pauses.get(resource) : undefined;
+    if (pause) {
+      // It is over for all instances, also for those that ask after a resume.
+      if (due) this.#note(tick, due);
+      if (note!.kind === 'tick') claims.set(key, FINISHED, keepMs);
+      const { by, until } = pause;
+      return { status: 'paused', ...(by !== undefined && { by }), ...(until !== undefined && { until }) };
+    }
+    if (lock && note?.kind === 'catchUp' && overlap === 'skip') return { status: 'overlap' };
+    if (due) this.#note(tick, due);
+    if (note && job) {
+      job.due = note.next ?? job.due;
+      if (note.schedule !== undefined && note.schedule !== job.schedule) {
+        job.schedule = note.schedule;
+        job.owed = undefined;
+      }
     }
     if (lock && overlap === 'skip') {
       claims.set(key, FINISHED, keepMs);
@@ -71,7 +95,35 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     claims.set(key, granted, keepMs);
     const run: LockOwner = { resource, id: owner, mode: 'exclusive' };
-    return { status: 'granted', fencingToken: this.server.take(run, leaseMs), rerun };
+    const fencingToken = this.server.take(run, leaseMs);
+    if (!note || !job) return { status: 'granted', fencingToken, rerun };
+    if (note.kind === 'catchUp') job.owed = undefined;
+    // The answer to an earlier grant of this owner came too late: that run never began.
+    if (claimant === owner && state !== '') dropOpenRun(job, tick.tick);
+    const marks = { rerun, manual: note.kind === 'manual', catchUp: note.kind === 'catchUp' };
+    const begun = { tick: tick.tick, startedAt: clock.wallNow(), instance: instanceOf(owner), ...marks, fencingToken };
+    addRuns(job, note.historySize, begun);
+    return { status: 'granted', fencingToken, rerun, ...this.#missed(tick, note) };
+  }
+
+  /** What a catch-up is for. */
+  #missed({ resource }: Tick, note: JobNote | undefined): { missed?: MissedSpan } {
+    const span = note?.kind === 'catchUp' ? this.server.jobs.get(resource)?.span : undefined;
+    return span ? { missed: { count: span.count, first: span.first, last: span.last } } : {};
+  }
+
+  /** Whether ticks before this one were missed. With this one accounted, none of them could be claimed. */
+  #gap(
+    { resource }: Tick,
+    { earlyMs }: TickDue,
+    { schedule, previous }: JobNote,
+    job: MemoryJob,
+  ): TickReply | undefined {
+    const { lastTicks, clock } = this.server;
+    const last = lastTicks.get(resource);
+    if (schedule === undefined || previous === undefined || job.schedule !== schedule) return undefined;
+    if (last === undefined || last > clock.wallNow() + earlyMs || last >= previous) return undefined;
+    return { status: 'gap', last };
   }
 
   async finish(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
@@ -84,7 +136,14 @@ export class MemoryTickStore implements TickStore, TickNode {
     const { claims } = this.server;
     const key = claimKey(tick);
     const claim = claims.get(key);
-    if (claim !== undefined && readClaim(claim).claimant === owner) claims.set(key, returnedFrom(claim), keepMs);
+    if (claim === undefined || readClaim(claim).claimant !== owner) return;
+    claims.set(key, returnedFrom(claim), keepMs);
+    if (readClaim(claim).state === '') return;
+    // It was granted, and did not begin.
+    const job = this.server.jobs.get(tick.resource);
+    dropOpenRun(job, tick.tick);
+    const owed = catchUpOf(tick.tick);
+    if (job && job.owed === undefined && job.span?.last === owed) job.owed = owed;
   }
 
   async exchange(tick: Tick, { to, from, force, drop, keepMs, due, isJudged }: ClaimChange): Promise<string | null> {
@@ -114,7 +173,8 @@ export class MemoryTickStore implements TickStore, TickNode {
   #note({ resource }: Tick, { at, earlyMs }: TickDue): void {
     const { lastTicks, clock } = this.server;
     const last = lastTicks.get(resource) ?? 0;
-    if (at > last || last > clock.wallNow() + earlyMs) lastTicks.set(resource, at, LAST_TICK_KEEP_MS);
+    const keepMs = Math.max(LAST_TICK_KEEP_MS, this.server.jobs.leftMs(resource));
+    if (at > last || last > clock.wallNow() + earlyMs) lastTicks.set(resource, at, keepMs);
   }
 }
 

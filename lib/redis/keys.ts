@@ -53,9 +53,34 @@ export class Keys {
     return `${this.lock(resource)}:tick:${encodeResource(tick)}`;
   }
 
-  /** The last claimed tick of a singleton job: its time, in milliseconds since the Unix epoch. */
+  /** The last accounted tick of a singleton job: its time, in milliseconds since the Unix epoch. */
   lastTick(resource: string): string {
     return `${this.lock(resource)}:last-tick`;
+  }
+
+  /** The history of a singleton job. */
+  jobRuns(resource: string): string {
+    return `${this.lock(resource)}:runs`;
+  }
+
+  /** The record of a singleton job. */
+  jobRecord(resource: string): string {
+    return `${this.lock(resource)}:job`;
+  }
+
+  /** The pause of a singleton job. */
+  jobPause(resource: string): string {
+    return `${this.lock(resource)}:paused`;
+  }
+
+  /** The instances that have a singleton job. */
+  jobInstances(resource: string): string {
+    return `${this.lock(resource)}:instances`;
+  }
+
+  /** The names of all singleton jobs. On a cluster it is in a slot of its own. */
+  jobIndex(): string {
+    return `${this.prefix}:jobs`;
   }
 
   /** A latch: a hash of its count and of the ids that were counted. */

@@ -162,6 +162,11 @@ export class RedisLockStore implements LockStore {
     return this.#keys;
   }
 
+  /** Whether the keys of one script have to be in one slot. */
+  get isCluster(): boolean {
+    return this.#connection.isCluster;
+  }
+
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, id } = owner;
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
@@ -196,6 +201,18 @@ export class RedisLockStore implements LockStore {
   retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
     const keys = this.#lockKeys(resource);
     return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
+  }
+
+  /** Releases by a script that does more. Its first keys and its reply are those of a release. */
+  endRun(
+    script: FlaggedScript<boolean>,
+    resource: string,
+    more: readonly string[],
+    args: readonly (string | number)[],
+    lazily?: boolean,
+  ): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(script, [...keys, ...more], args, (reply) => this.#passedOn(keys, reply), lazily);
   }
 
   label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {

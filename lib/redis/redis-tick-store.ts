@@ -1,3 +1,4 @@
+import { catchUpOf, JOB_KEEP_MS, type JobNote } from '../core/store/job-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import {
   type ClaimChange,
@@ -9,6 +10,8 @@ import {
   type TickStore,
   type TickReply,
 } from '../core/store/tick-store.js';
+import { encodeField, readSpan } from './job-entries.js';
+import type { Keys } from './keys.js';
 import { sealOfOwner } from './grant-seal.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { CLAIM_TICK, type ClaimReply, EXCHANGE_CLAIM, FINISH_TICK } from './script/scripts.js';
@@ -21,16 +24,18 @@ export class RedisTickStore implements TickStore, TickNode {
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { owner, leaseMs, keepMs, overlap, takeOver, due } = claim;
+    const { owner, leaseMs, keepMs, overlap, takeOver, due, note } = claim;
     const lock = keys.lock(resource);
+    const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
+    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)];
     const [status, value, flag, text] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
-      [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)],
-      [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)],
+      note ? [...known, ...jobKeys(keys, resource)] : known,
+      note ? [...args, ...noteArgs(note, tick)] : args,
     );
     switch (status) {
       case 'granted':
-        return { status, fencingToken: value, rerun: flag === 1 };
+        return { status, fencingToken: value, rerun: flag === 1, ...(text && { missed: readSpan(text) }) };
       case 'claimed':
         return { status, ttlMs: value };
       case 'taken':
@@ -47,12 +52,14 @@ export class RedisTickStore implements TickStore, TickNode {
     }
   }
 
-  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, owner, keepMs, 'finished');
+  async finish({ resource, tick }: Tick, { id }: LockOwner, keepMs: number): Promise<void> {
+    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [id, keepMs, 'finished']);
   }
 
-  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, owner, keepMs, 'returned');
+  async giveBack({ resource, tick }: Tick, { id }: LockOwner, keepMs: number): Promise<void> {
+    const { keys } = this.store;
+    const own = [keys.tick(resource, tick), keys.jobRuns(resource), keys.jobRecord(resource)];
+    await this.store.run(FINISH_TICK, own, [id, keepMs, 'returned', encodeField(tick), catchUpOf(tick) ?? '']);
   }
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
@@ -66,12 +73,17 @@ export class RedisTickStore implements TickStore, TickNode {
     const seal = sealOfOwner(owner);
     return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
   }
-
-  async #end({ resource, tick }: Tick, { id }: LockOwner, keepMs: number, state: string): Promise<void> {
-    await this.store.run(FINISH_TICK, [this.store.keys.tick(resource, tick)], [id, keepMs, state]);
-  }
 }
 
 function dueArgs(due: TickDue | undefined): readonly (string | number)[] {
   return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
+}
+
+function jobKeys(keys: Keys, resource: string): string[] {
+  return [keys.jobRuns(resource), keys.jobRecord(resource), keys.jobPause(resource), keys.jobInstances(resource)];
+}
+
+function noteArgs({ kind, historySize, schedule, previous, next }: JobNote, tick: string): (string | number)[] {
+  const before = kind === 'catchUp' ? catchUpOf(tick) : schedule === undefined ? undefined : previous;
+  return [kind, historySize, schedule ?? '', before ?? '', next ?? '', JOB_KEEP_MS, encodeField(tick)];
 }

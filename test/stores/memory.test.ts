@@ -1,3 +1,4 @@
+import { MemoryJobStore } from '../../lib/memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
@@ -21,6 +22,7 @@ import { describeSemaphore } from './contract/semaphore.contract.js';
 import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
 import { newOwner, enqueue, type Subject, take } from './subjects/subject.js';
+import { describeJobStore } from './other-ports/job-store.contract.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWatch } from './other-ports/watch.contract.js';
@@ -35,7 +37,12 @@ async function inMemory(): Promise<Subject> {
     async open(instanceId) {
       const store = new MemoryLockStore({ instanceId, server });
       stores.push(store);
-      return { store, tickStore: new MemoryTickStore(server), latches: new MemoryLatchStore(store) };
+      return {
+        store,
+        tickStore: new MemoryTickStore(server),
+        latches: new MemoryLatchStore(store),
+        jobs: new MemoryJobStore(store),
+      };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
@@ -95,6 +102,8 @@ describe('the in-memory lock store', () => {
 });
 
 describe('the in-memory tick store', () => describeTickStore(inMemory));
+
+describe('the in-memory job store', () => describeJobStore(inMemory));
 
 describe('the in-memory latch store', () => {
   describeLatchStore(inMemory);

@@ -16,5 +16,5 @@ export function releaseInStore(
   const retention = storeLease.retention();
   if (!retention && !releasedBy) return store.release(owner, lazily);
   orphanReleases.retain(owner, storeLease);
-  return releasedBy ? releasedBy.release(retention, lazily) : store.retain(owner, retention!, lazily);
+  return releasedBy ? releasedBy.release(lazily) : store.retain(owner, retention!, lazily);
 }

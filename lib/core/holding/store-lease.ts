@@ -65,14 +65,13 @@ export interface Holder extends Due {
   lose(reason: LeaseLossReason): void;
 }
 
-/** Another command that releases a store lease, and tells the store more. */
+/** Another command that releases a store lease, and tells the store more. Such a lease has no minimum. */
 export interface StoreRelease {
   /**
-   * @param retention the resource stays taken until this is over
    * @param lazily no caller waits for the answer
    * @returns whether it was still held
    */
-  release(retention: Retention | undefined, lazily?: boolean): Promise<boolean>;
+  release(lazily?: boolean): Promise<boolean>;
 }
 
 /** What decides whether one lease may follow another in the same store lease. */

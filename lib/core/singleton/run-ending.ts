@@ -1,6 +1,6 @@
 import type { StoreRelease } from '../holding/store-lease.js';
 import type { JobStore, RunEnd } from '../store/job-store.js';
-import type { LockOwner, Retention } from '../store/lock-store.js';
+import type { LockOwner } from '../store/lock-store.js';
 import { escapeLines } from '../util/quoted.js';
 
 const MOST_BYTES = { name: 100, code: 100, message: 200 };
@@ -32,9 +32,9 @@ export class RunEnding implements StoreRelease {
     this.#outcome = outcome;
   }
 
-  release(retention: Retention | undefined, lazily?: boolean): Promise<boolean> {
+  release(lazily?: boolean): Promise<boolean> {
     const { owner, fencingToken } = this;
-    return this.jobs.end({ owner, fencingToken, outcome: this.#outcome, ...this.#error, retention }, lazily);
+    return this.jobs.end({ owner, fencingToken, outcome: this.#outcome, ...this.#error }, lazily);
   }
 }
 

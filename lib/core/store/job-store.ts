@@ -1,4 +1,4 @@
-import { type LockOwner, LockStoreError, type Retention } from './lock-store.js';
+import { type LockOwner, LockStoreError } from './lock-store.js';
 
 /** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
 export type RunKind = 'tick' | 'manual' | 'catchUp';
@@ -48,6 +48,12 @@ export interface MissedSpan {
 /** The text of the catch-up for missed ticks, as `tick` of its claim. @param last when the last of them was due */
 export function catchUpTick(last: number): string {
   return `catch-up:${new Date(last).toISOString()}`;
+}
+
+/** When the last of the missed ticks was due whose catch-up has this text; `undefined` for other ticks. */
+export function catchUpOf(tick: string): number | undefined {
+  const [, time] = /^catch-up:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/.exec(tick) ?? [];
+  return time === undefined ? undefined : Date.parse(time);
 }
 
 /** A catch-up that no instance has begun. */
@@ -102,8 +108,6 @@ export interface RunEnd {
   readonly errorName?: string | undefined;
   readonly errorCode?: string | undefined;
   readonly errorMessage?: string | undefined;
-  /** The lock stays taken until this is over; see `LockStore.retain`. */
-  readonly retention?: Retention | undefined;
 }
 
 /** A job as an instance registers it. */
@@ -225,6 +229,28 @@ export interface JobStore {
   register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
   /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */
   list(): Promise<string[]>;
+}
+
+/** A run as a store keeps it: nothing tells that its process died. */
+export type StoredRun = Omit<RunRecord, 'outcome'> & { readonly outcome?: Exclude<RunOutcome, 'crashed'> };
+
+/**
+ * The history as it is read. A run without an end holds the lock of the job, or it crashed.
+ *
+ * @param stored the newest first
+ * @param token the fencing token of the lock's holder, if there is one
+ */
+export function readHistory(
+  stored: readonly StoredRun[],
+  token: number | undefined,
+  limit: number,
+): { runs: RunRecord[]; running?: RunRecord } {
+  const runs = stored.map((run): RunRecord => {
+    const isOpen = run.outcome === undefined && run.fencingToken !== token;
+    return isOpen ? { ...run, outcome: 'crashed' } : run;
+  });
+  const running = runs.find(({ outcome }) => outcome === undefined);
+  return { runs: runs.slice(0, limit), ...(running && { running }) };
 }
 
 /** Where no jobs are remembered. */

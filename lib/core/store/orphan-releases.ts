@@ -17,7 +17,7 @@ type Before = () => Promise<unknown>;
 export interface Retained {
   retention(): Retention | undefined;
   /** Another command that releases it. Only set where that is not the plain one. */
-  readonly releasedBy?: { release(retention: Retention | undefined): Promise<boolean> };
+  readonly releasedBy?: { release(): Promise<boolean> };
 }
 
 /**
@@ -148,8 +148,8 @@ export class OrphanReleases {
 
   #release(owner: LockOwner): Promise<boolean> {
     const retained = this.#retained.get(owner);
+    if (retained?.releasedBy) return retained.releasedBy.release();
     const retention = retained?.retention();
-    if (retained?.releasedBy) return retained.releasedBy.release(retention);
     return retention ? this.store.retain(owner, retention) : this.store.release(owner);
   }
 }

@@ -1,9 +1,11 @@
 import { LockClient } from '../../core/lock-client.js';
 import type { LatchStore } from '../../core/store/latch-store.js';
 import type { LockStore } from '../../core/store/lock-store.js';
+import { type JobStore, RefusedJobStore } from '../../core/store/job-store.js';
 import type { TickStore } from '../../core/store/tick-store.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { SystemRandom } from '../../core/util/random.js';
+import { MemoryJobStore } from '../../memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import { MemoryServer } from '../../memory/memory-server.js';
@@ -11,6 +13,7 @@ import { MemoryTickStore } from '../../memory/memory-tick-store.js';
 import { RefusedLatchStore } from '../../quorum/no-latches.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
+import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -31,11 +34,17 @@ const NO_LATCHES =
   'a quorum keeps no latches: no single node could say which process was the last to count down. ' +
   'Keep latches on one Redis: register the module a second time, with a connection and a name of its own';
 
+const NO_JOBS =
+  'a quorum keeps no records of jobs: no single node could say what was claimed last. Its ticks run as without them. ' +
+  'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
+  'and a name of its own';
+
 /** Where one registration of the module keeps its locks, ticks and latches. */
 interface Stores {
   readonly store: LockStore;
   readonly tickStore: TickStore;
   readonly latches: LatchStore;
+  readonly jobs: JobStore;
   /**
    * Called when the application has started: from then on, the connections keep the process alive. Not before, because
    * Nest does not report a start that fails, and such a process must be able to exit.
@@ -75,7 +84,7 @@ export async function createLockService(
     campaigns.started();
     if (!isInMemory) hintAtShutdownHooks(logger, defaults.leaseMs, client.closing);
   };
-  const singletonRuns = client.singletonRuns(stores.tickStore);
+  const singletonRuns = client.singletonRuns(stores.tickStore, stores.jobs);
   const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
   if (transactions) setTransactionHooks(service, transactions);
   setGroups(service, client.observers.groups);
@@ -91,7 +100,12 @@ function createInMemory({ instanceId }: ResolvedModuleOptions, log: StartLog): S
   if (process.env['NODE_ENV'] === 'production') log.inMemory();
   const server = new MemoryServer();
   const store = new MemoryLockStore({ instanceId, server });
-  return { store, tickStore: new MemoryTickStore(server), latches: new MemoryLatchStore(store) };
+  return {
+    store,
+    tickStore: new MemoryTickStore(server),
+    latches: new MemoryLatchStore(store),
+    jobs: new MemoryJobStore(store),
+  };
 }
 
 async function createOnRedis(options: ResolvedModuleOptions, log: StartLog): Promise<Stores> {
@@ -112,7 +126,8 @@ async function createOnRedis(options: ResolvedModuleOptions, log: StartLog): Pro
     logWhenConnected([store], log);
   }
   const keepAlive = () => store.keepAlive();
-  return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store), keepAlive };
+  const latches = new RedisLatchStore(store);
+  return { store, tickStore: new RedisTickStore(store), latches, jobs: new RedisJobStore(store), keepAlive };
 }
 
 /** Begins to connect to all nodes, and waits a moment for them. */
@@ -138,7 +153,8 @@ async function createOnQuorum(
   }
   const tickStore = new QuorumTickStore(store, tickNodes, clock, random);
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
-  return { store, tickStore, latches: new RefusedLatchStore(NO_LATCHES), keepAlive };
+  const latches = new RefusedLatchStore(NO_LATCHES);
+  return { store, tickStore, latches, jobs: new RefusedJobStore(NO_JOBS), keepAlive };
 }
 
 /**

@@ -9,7 +9,11 @@
 -- KEYS   1  lock
 --        2  claim
 --        3  fence
---        4  the last claimed tick of the job
+--        4  the last accounted tick of the job: claimed, paused, or told as missed
+--        5  the history, where the claim carries a note
+--        6  the record
+--        7  the pause
+--        8  the instances
 -- ARGV   1  owner
 --        2  lease in milliseconds
 --        3  how long Redis keeps the claim, in milliseconds
@@ -18,14 +22,23 @@
 --        6  when the tick is due, in milliseconds since 1970; '' for a tick that is not a time
 --        7  how much earlier it may be claimed, in milliseconds
 --        8  how much later it may be claimed, in milliseconds
---        9  how long Redis keeps the last claimed tick, in milliseconds
+--        9  how long Redis keeps the last accounted tick, in milliseconds
+--        10  the kind of the run: 'tick', 'manual' or 'catchUp'. This and all that follow are the note, see JobNote
+--        11  how many runs the history keeps
+--        12  the schedule, or ''
+--        13  when the tick before was due, or ''. Of a catch-up: when the last of its ticks was due
+--        14  when the next tick is due, or ''
+--        15  how long the record outlives the next tick, in milliseconds
+--        16  the tick, encoded for the history
 -- Reply  { status, number, flag }, see TickReply
---          granted       the fencing token; 1 for a rerun
+--          granted       the fencing token; 1 for a rerun; of a catch-up: "count first last until" of its ticks
 --          claimed       TTL of the lock in milliseconds; 0
 --          taken         TTL of the lock in milliseconds; 1 if the run was granted
 --          overlap       TTL of the lock in milliseconds; 0
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0
+--          paused        when the pause ends, 0 for never; 0; who asked for it
+--          gap           the last accounted tick; 0
 
 -- @include clock
 -- @include fence
@@ -35,8 +48,13 @@
 -- @include any-lock
 -- @include take
 -- @include tick-due
+-- @include job-record
+-- @include job-instances
+-- @include job-pause
+-- @include job-runs
 
-local owner, takeOver, due = ARGV[1], ARGV[5], ARGV[6]
+local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
+if kind then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
@@ -45,7 +63,7 @@ local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
 if holder and holder.owner == owner and holder.token then
   lengthen(KEYS[1], ARGV[2])
-  return { 'granted', tonumber(holder.token), rerun }
+  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0
 if claim and not isMine and claimant ~= 'returned' then
@@ -56,12 +74,44 @@ if claim and not isMine and claimant ~= 'returned' then
     return { 'taken', ttl, isBegun and 1 or 0 }
   end
 end
-if due ~= '' then
-  if not claim then
-    local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
-    if refusal then return { refusal, lateMs, 0 } end
+local record = kind and readRecord(KEYS[6])
+if due ~= '' and not claim then
+  local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+  if refusal then return { refusal, lateMs, 0 } end
+  -- With this tick accounted, no other could be claimed that was due before.
+  if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
+    local last = tonumber(redis.call('GET', KEYS[4]) or '')
+    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, 0 } end
   end
-  noteTick(KEYS[4], due, ARGV[7], ARGV[9])
+end
+if kind == 'catchUp' then
+  local till = string.match(record.span or '', '(%d+)$')
+  if not claim and (record.owed ~= ARGV[13] or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
+end
+local lastKeep, jobKeep = ARGV[9], nil
+if kind then
+  jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
+  lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
+end
+if kind and kind ~= 'manual' then
+  local at, till, by = readPause(KEYS[7])
+  if at and kind == 'tick' then
+    -- It is over for all instances, also for those that ask after a resume.
+    if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+    redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+  end
+  if at then return { 'paused', till, 0, by } end
+end
+if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
+if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+if kind then
+  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
+    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
+    redis.pcall('HDEL', KEYS[6], 'owed')
+  end
+  if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end
 if holder and ARGV[4] == 'skip' then
   redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
@@ -74,4 +124,13 @@ if holder then
   return { 'claimed', ttl, 0 }
 end
 redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-return { 'granted', takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2]), rerun }
+local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2])
+if not kind then return { 'granted', token, rerun } end
+if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
+local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
+local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
+-- The answer to an earlier grant of this owner came too late: that run never began.
+if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
+addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
+keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+return { 'granted', token, rerun, kind == 'catchUp' and record.span or nil }

@@ -31,9 +31,10 @@ local arguments = {
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
-  hset = isSafe and {key, '', ''}, incr = isSafe and {key},
+  hset = isSafe and {key, '', ''}, incr = isSafe and {key}, lpush = isSafe and {key, ''},
 }
 local function try(command)
   local form = arguments[command]

@@ -642,9 +642,81 @@ local function noteTick(lastKey, at, earlyMs, keepMs)
 end
 `;
 
+// include/job-record.lua
+const jobRecord = `
+local function readRecord(recordKey)
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed')
+  if fields.err then fields = {} end
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5] }
+end
+
+-- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
+local function keepFor(recordKey, next, keepMs)
+  local ahead = math.max(0, (tonumber(next) or 0) - now)
+  return string.format('%.0f', math.max(redis.call('PTTL', recordKey), ahead + keepMs))
+end
+
+-- Keeps the record, the history and the instances.
+local function keepJob(recordKey, runsKey, instancesKey, ttl)
+  redis.pcall('PEXPIRE', recordKey, ttl)
+  redis.pcall('PEXPIRE', runsKey, ttl)
+  redis.pcall('PEXPIRE', instancesKey, ttl)
+end
+`;
+
+// include/job-instances.lua
+const jobInstances = `
+local function noteInstance(instancesKey, owner, keepMs)
+  local instance = string.match(owner, '^[^/]*')
+  local seen = redis.pcall('ZSCORE', instancesKey, instance)
+  if type(seen) == 'table' or (seen and tonumber(seen) > now - 60000) then return end
+  redis.pcall('ZADD', instancesKey, now, instance)
+  -- Each start of a process has a name of its own.
+  local oldest = redis.pcall('ZRANGE', instancesKey, 0, 0, 'WITHSCORES')
+  if oldest[1] and oldest[1] ~= instance and (tonumber(oldest[2]) < now - keepMs or redis.call('ZCARD', instancesKey) > 1000) then
+    redis.call('ZREM', instancesKey, oldest[1])
+  end
+  redis.pcall('PEXPIRE', instancesKey, string.format('%.0f', math.max(keepMs, redis.call('PTTL', instancesKey))))
+end
+`;
+
+// include/job-pause.lua
+const jobPause = `
+local function readPause(pausedKey)
+  local at, till, by = string.match(redis.call('GET', pausedKey) or '', '^(%d+) (%d+) (.*)$')
+  return tonumber(at), tonumber(till), by
+end
+`;
+
+// include/job-runs.lua
+const jobRuns = `
+-- So many entries are looked at for one that has not ended: only those of missed ticks come between.
+local function recentRuns(runsKey)
+  local entries = redis.pcall('LRANGE', runsKey, 0, 63)
+  return entries.err and {} or entries
+end
+
+local function addRuns(runsKey, historySize, ...)
+  if tonumber(historySize) < 1 then return redis.pcall('DEL', runsKey) end
+  redis.pcall('LPUSH', runsKey, ...)
+  redis.pcall('LTRIM', runsKey, 0, historySize - 1)
+end
+
+-- Deletes the newest run of a tick, if it has not ended.
+local function dropOpenRun(runsKey, tick)
+  for _, run in ipairs(recentRuns(runsKey)) do
+    if string.sub(run, 1, #tick + 1) == tick .. ' ' then
+      if string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then redis.pcall('LREM', runsKey, 1, run) end
+      return
+    end
+  end
+end
+`;
+
 // claim-tick.lua
 const claimTickScript = `
-local owner, takeOver, due = ARGV[1], ARGV[5], ARGV[6]
+local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
+if kind then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
@@ -653,7 +725,7 @@ local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
 if holder and holder.owner == owner and holder.token then
   lengthen(KEYS[1], ARGV[2])
-  return { 'granted', tonumber(holder.token), rerun }
+  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0
 if claim and not isMine and claimant ~= 'returned' then
@@ -664,12 +736,44 @@ if claim and not isMine and claimant ~= 'returned' then
     return { 'taken', ttl, isBegun and 1 or 0 }
   end
 end
-if due ~= '' then
-  if not claim then
-    local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
-    if refusal then return { refusal, lateMs, 0 } end
+local record = kind and readRecord(KEYS[6])
+if due ~= '' and not claim then
+  local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+  if refusal then return { refusal, lateMs, 0 } end
+  -- With this tick accounted, no other could be claimed that was due before.
+  if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
+    local last = tonumber(redis.call('GET', KEYS[4]) or '')
+    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, 0 } end
   end
-  noteTick(KEYS[4], due, ARGV[7], ARGV[9])
+end
+if kind == 'catchUp' then
+  local till = string.match(record.span or '', '(%d+)$')
+  if not claim and (record.owed ~= ARGV[13] or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
+end
+local lastKeep, jobKeep = ARGV[9], nil
+if kind then
+  jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
+  lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
+end
+if kind and kind ~= 'manual' then
+  local at, till, by = readPause(KEYS[7])
+  if at and kind == 'tick' then
+    -- It is over for all instances, also for those that ask after a resume.
+    if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+    redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+  end
+  if at then return { 'paused', till, 0, by } end
+end
+if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
+if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+if kind then
+  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
+    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
+    redis.pcall('HDEL', KEYS[6], 'owed')
+  end
+  if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end
 if holder and ARGV[4] == 'skip' then
   redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
@@ -682,7 +786,16 @@ if holder then
   return { 'claimed', ttl, 0 }
 end
 redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-return { 'granted', takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2]), rerun }
+local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2])
+if not kind then return { 'granted', token, rerun } end
+if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
+local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
+local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
+-- The answer to an earlier grant of this owner came too late: that run never began.
+if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
+addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
+keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+return { 'granted', token, rerun, kind == 'catchUp' and record.span or nil }
 `;
 
 // include/latch.lua
@@ -767,6 +880,47 @@ grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
 `;
 
+// include/releasing.lua
+const releasing = `
+local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
+  local holder, _, _, fields = readHolder(lockKey, text)
+  -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
+  local isQueue, number = pcall(findPlace, queueKey, owner)
+  if isQueue and number then leaveQueue(queueKey, number, owner) end
+  -- Another owner's, or somebody else's key.
+  if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
+  local released, lock = 0, nil
+  -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
+  if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
+  if not isQueue then return released, true, lock end
+  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- heartbeats.
+  local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
+  return released, isGranted, isGranted and after or nil
+end
+`;
+
+// end-run.lua
+const endRunScript = `
+-- First: without memory to spare, Redis lets a script begin with a deletion only.
+local done = passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])))
+local open = ' ' .. ARGV[2]
+local function findRun(entries)
+  for index, run in ipairs(entries) do
+    -- One that has ended has a message at its end.
+    if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return index - 1, run end
+  end
+end
+local index, run = findRun(recentRuns(KEYS[4]))
+if index and ARGV[3] == 'none' then
+  redis.pcall('LREM', KEYS[4], 1, run)
+elseif index then
+  redis.pcall('LSET', KEYS[4], index, run .. ' ' .. now .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
+end
+if ARGV[3] == 'ok' and redis.call('EXISTS', KEYS[5]) == 1 then redis.pcall('HSET', KEYS[5], 'ok', now) end
+return done
+`;
+
 // exchange-claim.lua
 const exchangeClaimScript = `
 local function sealed(claim)
@@ -809,6 +963,14 @@ if claimant ~= ARGV[1] then return 0 end
 -- A run that another owner may have begun stays one.
 local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
 redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
+if ARGV[4] and state ~= '' then
+  -- It was granted, and did not begin.
+  dropOpenRun(KEYS[2], ARGV[4])
+  local record = ARGV[5] ~= '' and redis.pcall('HMGET', KEYS[3], 'owed', 'span') or {}
+  if not record[1] and record[2] and string.match(record[2], '^%d+ %d+ (%d+)') == ARGV[5] then
+    redis.pcall('HSET', KEYS[3], 'owed', ARGV[5])
+  end
+end
 return 1
 `;
 
@@ -873,6 +1035,24 @@ for layout in string.gmatch(ARGV[3], '%a+') do
   replies[#replies + 1] = reply
 end
 return replies
+`;
+
+// index-jobs.lua
+const indexJobsScript = `
+if ARGV[1] == 'list' then return { now, redis.call('ZRANGE', KEYS[1], 0, -1) } end
+for index = 3, #ARGV do
+  if ARGV[1] == 'add' then
+    redis.call('ZADD', KEYS[1], now, ARGV[index])
+  else
+    local score = redis.call('ZSCORE', KEYS[1], ARGV[index])
+    -- It may have been registered since it was looked at.
+    if score and tonumber(score) < tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[index]) end
+  end
+end
+if ARGV[1] == 'add' then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[1]))))
+end
+return 1
 `;
 
 // inspect.lua
@@ -952,6 +1132,30 @@ end
 return 1
 `;
 
+// look-jobs.lua
+const lookJobsScript = `
+local function listOf(reply)
+  return type(reply) == 'table' and not reply.err and reply or {}
+end
+
+local jobs = { now }
+for base = 0, #KEYS - 1, 6 do
+  local _, token = readHolder(KEYS[base + 1])
+  -- The run that goes on may stand behind ticks that were missed.
+  local runs = ARGV[1] == '' and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, math.max(tonumber(ARGV[1]), token and 8 or 0) - 1))
+  if ARGV[1] == '0' and not token then runs = {} end
+  jobs[#jobs + 1] = {
+    redis.call('GET', KEYS[base + 2]) or '',
+    token or '',
+    listOf(redis.pcall('HGETALL', KEYS[base + 4])),
+    redis.call('GET', KEYS[base + 5]) or '',
+    runs,
+    ARGV[1] == '' and {} or listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
+  }
+end
+return jobs
+`;
+
 // lower-permits.lua
 const lowerPermitsScript = `
 local lock = readLock(KEYS[1])
@@ -968,6 +1172,84 @@ if freed > 0 then
 end
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
+`;
+
+// note-missed.lua
+const noteMissedScript = `
+local record = readRecord(KEYS[3])
+local function owedNow()
+  local till = string.match(record.span or '', '(%d+)$')
+  return record.owed and tonumber(till or 0) >= now and record.span or ''
+end
+local last = redis.call('GET', KEYS[1])
+if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
+  return { 'stale', 0, 0, 0, owedNow(), {} }
+end
+
+local pausedAt, pausedTill = readPause(KEYS[4])
+local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
+local function isPaused(tick)
+  if pausedAt and tick >= pausedAt and (pausedTill == 0 or tick <= pausedTill) then return true end
+  return from and tick >= tonumber(from) and tick <= tonumber(till)
+end
+
+local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
+if count > 0 and isPaused(first) then count, first = 0, nil end
+local instance = string.match(ARGV[8], '^[^/]*')
+for index = 11, #ARGV do
+  local tick = tonumber(ARGV[index])
+  if not isPaused(tick) then
+    ticks[#ticks + 1] = tick
+    first = first or tick
+    entries[#entries + 1] = ARGV[index] .. ' ' .. now .. ' x ' .. instance
+  end
+end
+count = count + #ticks
+local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
+redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
+if #ticks == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
+
+local newest = ticks[#ticks]
+redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count))
+addRuns(KEYS[2], ARGV[3], unpack(entries))
+if ARGV[4] ~= '' and newest + ARGV[4] >= now then
+  local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')
+  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + ARGV[4])
+  redis.pcall('HSET', KEYS[3], 'owed', string.format('%.0f', newest), 'span', span)
+  record.owed, record.span = newest, span
+end
+keepJob(KEYS[3], KEYS[2], KEYS[5], ttl)
+return { 'noted', count, first, newest, owedNow(), ticks }
+`;
+
+// pause-job.lua
+const pauseJobScript = `
+local standing = redis.call('GET', KEYS[1]) or ''
+if ARGV[1] == 'resume' then
+  if standing == '' then return '' end
+  redis.call('DEL', KEYS[1])
+  local record = readRecord(KEYS[2])
+  if record.schedule then
+    -- What was due during the pause was not missed.
+    local last = tonumber(redis.call('GET', KEYS[3]) or '') or 0
+    local ttl = keepFor(KEYS[2], '', ARGV[4])
+    if last < now then redis.call('SET', KEYS[3], string.format('%.0f', now), 'PX', ttl) end
+  end
+  redis.pcall('HDEL', KEYS[2], 'pause')
+  return standing
+end
+local at = readPause(KEYS[1]) or now
+local text = string.format('%.0f ', at) .. ARGV[2] .. ' ' .. ARGV[3]
+if ARGV[2] == '0' then
+  redis.call('SET', KEYS[1], text)
+else
+  local left = math.max(1, ARGV[2] - now)
+  redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', left))
+  -- Known after its end as well: what was due during the pause was not missed.
+  redis.pcall('HSET', KEYS[2], 'pause', string.format('%.0f ', at) .. ARGV[2])
+  redis.pcall('PEXPIRE', KEYS[2], keepFor(KEYS[2], ARGV[2], ARGV[4]))
+end
+return standing
 `;
 
 // probe.lua
@@ -994,9 +1276,10 @@ local arguments = {
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
-  hset = isSafe and {key, '', ''}, incr = isSafe and {key},
+  hset = isSafe and {key, '', ''}, incr = isSafe and {key}, lpush = isSafe and {key, ''},
 }
 local function try(command)
   local form = arguments[command]
@@ -1064,6 +1347,23 @@ if not count then return { tonumber(ARGV[1]), tonumber(ARGV[1]), 0 } end
 return latchReply(KEYS[1], count, remaining)
 `;
 
+// register-job.lua
+const registerJobScript = `
+local record = readRecord(KEYS[1])
+local ttl = keepFor(KEYS[1], ARGV[3], ARGV[4])
+local last = tonumber(redis.call('GET', KEYS[2]) or '')
+if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
+  if not last or last < now then redis.call('SET', KEYS[2], string.format('%.0f', now), 'PX', ttl) end
+  redis.call('HDEL', KEYS[1], 'owed')
+end
+redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3])
+if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end
+redis.pcall('ZREM', KEYS[3], string.match(ARGV[1], '^[^/]*'))
+noteInstance(KEYS[3], ARGV[1], ARGV[4])
+keepJob(KEYS[1], KEYS[4], KEYS[3], ttl)
+return 1
+`;
+
 // release.lua
 const releaseScript = `
 -- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
@@ -1088,26 +1388,6 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
     redis.call('HSET', KEYS[1], 'used', left)
     return 1
   end
-end
-`;
-
-// include/releasing.lua
-const releasing = `
-local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
-  local holder, _, _, fields = readHolder(lockKey, text)
-  -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
-  local isQueue, number = pcall(findPlace, queueKey, owner)
-  if isQueue and number then leaveQueue(queueKey, number, owner) end
-  -- Another owner's, or somebody else's key.
-  if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
-  local released, lock = 0, nil
-  -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
-  if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
-  if not isQueue then return released, true, lock end
-  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
-  -- heartbeats.
-  local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
-  return released, isGranted, isGranted and after or nil
 end
 `;
 
@@ -1368,20 +1648,26 @@ return { ttl, seen }
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
-  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, claimTickScript].join('\n'),
+  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, claimTickScript].join('\n'),
   countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
+  endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
   exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
-  finishTick: [finishTickScript].join('\n'),
+  finishTick: [jobRuns, finishTickScript].join('\n'),
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
+  indexJobs: [clock, indexJobsScript].join('\n'),
   inspect: [clock, holder, admission, inspectScript].join('\n'),
   label: [clock, holder, member, labelScript].join('\n'),
+  lookJobs: [clock, holder, lookJobsScript].join('\n'),
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
+  noteMissed: [clock, jobRecord, jobPause, jobRuns, noteMissedScript].join('\n'),
+  pauseJob: [clock, jobRecord, jobPause, pauseJobScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),
   readLatch: [latch, readLatchScript].join('\n'),
+  registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
   renew: [renewScript, clock, holder, lease, members, member, renewal, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),

@@ -60,6 +60,15 @@ export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {
 /** A tick that has run must not run again. */
 export const FINISH_TICK = defineScript<unknown>('finishTick', { durable: { isNeeded: () => true } });
 
+/** What it tells is for people to read, and the lock is released as by {@link RELEASE}. */
+export const END_RUN = defineScript('endRun');
+export const INDEX_JOBS = defineScript('indexJobs');
+export const LOOK_JOBS = defineScript('lookJobs');
+export const REGISTER_JOB = defineScript('registerJob');
+/** Ticks that are told as missed must not run, and a pause that was answered must hold. */
+export const NOTE_MISSED = defineScript<unknown>('noteMissed', { durable: { isNeeded: () => true } });
+export const PAUSE_JOB = defineScript<unknown>('pauseJob', { durable: { isNeeded: () => true } });
+
 export const EXCHANGE_CLAIM = defineScript('exchangeClaim');
 
 export const COUNT_DOWN = defineScript('countDown');

@@ -11,7 +11,8 @@ const { password, rules } = documentedUser();
 const RIGHTS = rules.filter((rule) => /^[+~&]/.test(rule));
 /** What is needed outside of the scripts, and is noticed there. */
 const ELSEWHERE = ['+subscribe', '+client|setname', '+scan'];
-const HELPFUL = ['&lock:*', '+hrandfield', '+publish', '+pubsub|numsub', '+unlink'];
+const HISTORY = ['+lpush', '+lrange', '+lrem', '+lset', '+ltrim'];
+const HELPFUL = ['&lock:*', '+hrandfield', ...HISTORY, '+publish', '+pubsub|numsub', '+unlink'];
 const PROBED = RIGHTS.filter((right) => !ELSEWHERE.includes(right));
 
 describe('the probe for missing rights', () => {

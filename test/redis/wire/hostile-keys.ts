@@ -7,10 +7,15 @@ const QUEUE = `${LOCK}:waiters`;
 const FENCE = 'lock:fence';
 const CLAIM = `${LOCK}:tick:1`;
 const LAST = `${LOCK}:last-tick`;
+const RUNS = `${LOCK}:runs`;
+const RECORD = `${LOCK}:job`;
+const PAUSE = `${LOCK}:paused`;
+const INSTANCES = `${LOCK}:instances`;
+const JOBS = 'lock:jobs';
 const LATCH = `${LOCK}:latch`;
 const LATCH_WAITERS = `${LATCH}:waiters`;
 /** All of them; the queue, which has the most parts, twice. */
-const KEYS = [LOCK, QUEUE, QUEUE, FENCE, CLAIM, LAST, LATCH, LATCH_WAITERS];
+const KEYS = [LOCK, QUEUE, QUEUE, FENCE, CLAIM, LAST, RUNS, RECORD, PAUSE, INSTANCES, JOBS, LATCH, LATCH_WAITERS];
 export const QUEUE_AND_FENCE = [QUEUE, QUEUE, FENCE];
 
 export const OWNERS = ['a/1/x', 'b/2/y', 'c/3/z'] as const;
@@ -271,8 +276,46 @@ export class HostileKeys {
           500,
           1_000,
         ];
-        return [[LOCK, CLAIM, FENCE, LAST], args];
+        if (this.#chance(0.5)) return [[LOCK, CLAIM, FENCE, LAST], args];
+        const kind = this.any(['tick', 'manual', 'catchUp']);
+        const note = [
+          kind,
+          this.any([0, 2]),
+          this.any(['', 'x']),
+          this.any(['', 1]),
+          this.any(['', Date.now()]),
+          1_000,
+          '1',
+        ];
+        return [
+          [LOCK, CLAIM, FENCE, LAST, RUNS, RECORD, PAUSE, INSTANCES],
+          [...args, ...note],
+        ];
       }
+      case 'END_RUN':
+        return [
+          [...lock, RUNS, RECORD],
+          [owner, this.any([32, 64]), this.any(['ok', 'error', 'lost', 'none']), '- - -'],
+        ];
+      case 'NOTE_MISSED':
+        return [
+          [LAST, RUNS, RECORD, PAUSE, INSTANCES],
+          ['x', 1, this.any([0, 2]), this.any(['', 1_000]), '', 1_000, 1_000, owner, 0, '', Date.now() - 1, Date.now()],
+        ];
+      case 'PAUSE_JOB':
+        return [
+          [PAUSE, RECORD, LAST],
+          [this.any(['pause', 'resume']), this.any([0, Date.now() + 1_000]), 'x', 1_000],
+        ];
+      case 'REGISTER_JOB':
+        return [
+          [RECORD, LAST, INSTANCES, RUNS],
+          [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000],
+        ];
+      case 'LOOK_JOBS':
+        return [[LOCK, LAST, RUNS, RECORD, PAUSE, INSTANCES], [this.any(['', 0, 2])]];
+      case 'INDEX_JOBS':
+        return [[JOBS], [this.any(['add', 'drop', 'list']), 1_000, 'x']];
       case 'EXCHANGE_CLAIM':
         return [
           [CLAIM, LAST],
@@ -290,7 +333,11 @@ export class HostileKeys {
           ],
         ];
       case 'FINISH_TICK':
-        return [[CLAIM], [owner, 1_000, this.any(['finished', 'returned'])]];
+        if (this.#chance(0.5)) return [[CLAIM], [owner, 1_000, this.any(['finished', 'returned'])]];
+        return [
+          [CLAIM, RUNS, RECORD],
+          [owner, 1_000, 'returned', '1', this.any(['', 1])],
+        ];
       case 'COUNT_DOWN':
         return [
           [LATCH, LATCH_WAITERS],

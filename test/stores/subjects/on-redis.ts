@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durability.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
@@ -22,6 +23,7 @@ import { describeSemaphore } from '../contract/semaphore.contract.js';
 import { describeSemaphoreSize } from '../contract/semaphore-size.contract.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
 import { LONG_MS, type Subject } from './subject.js';
+import { describeJobStore } from '../other-ports/job-store.contract.js';
 import { describeTickStore } from '../other-ports/tick-store.contract.js';
 import { describeTransfer } from '../contract/transfer.contract.js';
 import { describeWatch } from '../other-ports/watch.contract.js';
@@ -68,7 +70,12 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
         const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: LONG_MS, durability });
         stores.push(store);
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
-        return { store, tickStore: new RedisTickStore(store), latches: new RedisLatchStore(store) };
+        return {
+          store,
+          tickStore: new RedisTickStore(store),
+          latches: new RedisLatchStore(store),
+          jobs: new RedisJobStore(store),
+        };
       },
       async kill(instanceId) {
         const victim = stores.find((store) => store.instanceId === instanceId)!;
@@ -139,6 +146,7 @@ export function describeOnRedis(
   });
 
   describe('the Redis tick store', () => describeTickStore(onRedis));
+  describe('the Redis job store', () => describeJobStore(onRedis));
 
   if (part === 'locks') return;
   describe('the Redis latch store', () => {

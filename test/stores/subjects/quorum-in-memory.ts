@@ -1,3 +1,4 @@
+import { RefusedJobStore } from '../../../lib/core/store/job-store.js';
 import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
 import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
@@ -33,7 +34,12 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       stores.push(store);
       const claims = servers.map((server) => new MemoryTickStore(server));
       const tickStore = new QuorumTickStore(store, claims, new SystemClock(), random);
-      return { store, tickStore, latches: new MemoryLatchStore(members[0]!.store) };
+      return {
+        store,
+        tickStore,
+        latches: new MemoryLatchStore(members[0]!.store),
+        jobs: new RefusedJobStore('no jobs'),
+      };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();

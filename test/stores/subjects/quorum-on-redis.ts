@@ -1,3 +1,4 @@
+import { RefusedJobStore } from '../../../lib/core/store/job-store.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../../lib/core/util/clock.js';
@@ -43,7 +44,12 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
         opened.push({ quorum, stores });
         const claims = stores.map((store) => new RedisTickStore(store));
         const tickStore = new QuorumTickStore(quorum, claims, deps.clock, deps.random);
-        return { store: quorum, tickStore, latches: new RedisLatchStore(stores[0]!) };
+        return {
+          store: quorum,
+          tickStore,
+          latches: new RedisLatchStore(stores[0]!),
+          jobs: new RefusedJobStore('no jobs'),
+        };
       },
       async kill(instanceId) {
         const { quorum, stores } = opened.find(({ quorum: { instanceId: id } }) => id === instanceId)!;

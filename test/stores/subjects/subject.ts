@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { JobStore } from '../../../lib/core/store/job-store.js';
 import type { LatchStore } from '../../../lib/core/store/latch-store.js';
 import type { LockStore, LockOwner, Queueing } from '../../../lib/core/store/lock-store.js';
 import type { TickStore } from '../../../lib/core/store/tick-store.js';
@@ -6,7 +7,7 @@ import type { TickStore } from '../../../lib/core/store/tick-store.js';
 /** A place that keeps locks, and a way to let its time pass. Fresh for every test. */
 export interface Subject {
   /** One more instance on the same server. */
-  open(instanceId: string): Promise<{ store: LockStore; tickStore: TickStore; latches: LatchStore }>;
+  open(instanceId: string): Promise<{ store: LockStore; tickStore: TickStore; latches: LatchStore; jobs: JobStore }>;
   /** The instance dies, and the server has noticed. */
   kill(instanceId: string): Promise<void>;
   /** The wall clock of the server, in milliseconds since the Unix epoch. */

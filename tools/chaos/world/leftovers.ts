@@ -7,11 +7,13 @@ const LOOKS = 10;
 
 /** One for the whole prefix, or, on a cluster, one for each slot in use. */
 const FENCE = /:fence$/;
+/** What is known of singleton jobs. */
+const JOB = /:tick:|\}:(last-tick|runs|job|instances)$|[^}]:jobs$/;
 
 type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 
 /**
- * What the workers have left in Redis, but for the fence and the claims of ticks, which end by themselves. The locks of those
+ * What the workers have left in Redis, but for the fence and what is known of jobs, which ends by itself. The locks of those
  * that were killed end with their leases: waits so long for them.
  */
 export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, waitMs: number): Promise<Left> {
@@ -40,7 +42,7 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
   for (const key of all) {
     if (FENCE.test(key)) continue;
     // A replica has it, too, and answers that its primary should be asked.
-    if (key.includes(':tick:') && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
+    if (JOB.test(key) && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
     keys.push(key);
   }
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };

@@ -2,8 +2,11 @@ import type { History } from '../../history/history.js';
 import { Findings, ms } from '../findings.js';
 import type { Verdict } from '../violation.js';
 
-/** The fence stays for ever; and the ticks of jobs that have run are kept until no clock can come too late for them. */
-const STAYS = /(^|:)fence$|:tick:[^:]*$/;
+/**
+ * The fence stays for ever. The ticks of jobs that have run are kept until no clock can come too late for them, and what is
+ * known of the jobs for a week more.
+ */
+const STAYS = /(^|:)fence$|:tick:[^:]*$|\}:(last-tick|runs|job|instances)$|(^|:)jobs$/;
 
 /** When everybody has closed, nothing is left in Redis but the fence, and nothing in the processes; and everybody has closed. */
 export function leftovers(history: History): Verdict {

@@ -1,0 +1,173 @@
+import {
+  catchUpTick,
+  type JobPause,
+  type JobRegistration,
+  type JobState,
+  type JobStore,
+  type MissedReply,
+  type MissedTicks,
+  readHistory,
+  type RunEnd,
+  type StoredRun,
+} from '../core/store/job-store.js';
+import { LAST_TICK_KEEP_MS } from '../core/store/tick-store.js';
+import { addRuns, type MemoryJob } from './memory-jobs.js';
+import type { MemoryLockStore } from './memory-lock-store.js';
+import type { MemoryServer } from './memory-server.js';
+
+/** What is remembered of jobs, in the memory of **one process**, for tests without Redis. */
+export class MemoryJobStore implements JobStore {
+  constructor(private readonly store: MemoryLockStore) {}
+
+  async end(run: RunEnd): Promise<boolean> {
+    const { owner, fencingToken, outcome, errorName, errorCode, errorMessage } = run;
+    const { jobs, clock } = this.#server;
+    const released = await this.store.release(owner);
+    const job = jobs.get(owner.resource);
+    const index = job?.runs.findIndex((each) => each.fencingToken === fencingToken) ?? -1;
+    const stored = job?.runs[index];
+    const endedAt = clock.wallNow();
+    if (stored && stored.outcome === undefined) {
+      if (outcome === 'none') job!.runs.splice(index, 1);
+      else {
+        job!.runs[index] = {
+          ...stored,
+          endedAt,
+          outcome,
+          ...(errorName && { errorName }),
+          ...(errorCode && { errorCode }),
+          ...(errorMessage && { errorMessage }),
+        };
+      }
+    }
+    if (outcome === 'ok' && job) job.lastSuccessAt = endedAt;
+    return released;
+  }
+
+  async noteMissed(missed: MissedTicks): Promise<MissedReply> {
+    const { resource, schedule, after, historySize, runWithinMs, next } = missed;
+    const { jobs, lastTicks, clock } = this.#server;
+    const now = clock.wallNow();
+    const known = jobs.get(resource);
+    if (known?.schedule !== schedule || lastTicks.get(resource) !== after) {
+      return { status: 'stale', ...this.#owed(known) };
+    }
+    const isPaused = this.#pausesOf(resource, known);
+    const ticks = missed.ticks.filter((tick) => !isPaused(tick));
+    const earlier = missed.earlier && !isPaused(missed.earlier.first) ? missed.earlier : undefined;
+    const job = jobs.keep(resource, next);
+    lastTicks.set(resource, missed.ticks.at(-1)!, Math.max(jobs.leftMs(resource), LAST_TICK_KEEP_MS));
+    const last = ticks.at(-1);
+    if (last === undefined) return { status: 'noted', ...this.#owed(job) };
+    const count = ticks.length + (earlier?.count ?? 0);
+    const first = earlier?.first ?? ticks[0]!;
+    job.missed += count;
+    const { instanceId } = this.store;
+    addRuns(job, historySize, ...ticks.map((tick) => missedRun(tick, now, instanceId)));
+    if (runWithinMs !== undefined && last + runWithinMs >= now) {
+      const owed = jobs.owedOf(job);
+      job.span = { count: count + (owed?.count ?? 0), first: owed?.first ?? first, last, until: last + runWithinMs };
+      job.owed = last;
+    }
+    return { status: 'noted', missed: { count, first, last, ticks }, ...this.#owed(job) };
+  }
+
+  async look(resources: readonly string[], limit: number): Promise<JobState[]> {
+    return resources.map((resource) => this.#stateOf(resource, limit));
+  }
+
+  async pause(resource: string, { by, until }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+    const { jobs, clock } = this.#server;
+    const now = clock.wallNow();
+    const standing = jobs.pauses.get(resource);
+    const at = standing?.at ?? now;
+    const pause = { at, ...(by && { by }), ...(until !== undefined && { until }) };
+    if (until === undefined) {
+      jobs.pauses.set(resource, pause, Infinity);
+    } else {
+      jobs.pauses.set(resource, pause, Math.max(1, until - now));
+      jobs.keep(resource, until).pause = { from: at, until };
+    }
+    return standing;
+  }
+
+  async resume(resource: string): Promise<JobPause | undefined> {
+    const { jobs, lastTicks, clock } = this.#server;
+    const standing = jobs.pauses.get(resource);
+    if (!standing) return undefined;
+    jobs.pauses.delete(resource);
+    const job = jobs.get(resource);
+    const now = clock.wallNow();
+    if (job?.schedule !== undefined && (lastTicks.get(resource) ?? 0) < now) {
+      lastTicks.set(resource, now, Math.max(jobs.leftMs(resource), jobs.keepMs(undefined)));
+    }
+    if (job) job.pause = undefined;
+    return standing;
+  }
+
+  async register(registrations: readonly JobRegistration[]): Promise<JobState[]> {
+    return registrations.map(({ resource, schedule, next }) => {
+      const { jobs, lastTicks, clock } = this.#server;
+      const now = clock.wallNow();
+      const job = jobs.keep(resource, next);
+      const last = lastTicks.get(resource);
+      if (schedule !== undefined && (job.schedule !== schedule || last === undefined)) {
+        if ((last ?? 0) < now) lastTicks.set(resource, now, jobs.leftMs(resource));
+        job.owed = undefined;
+      }
+      job.schedule = schedule;
+      job.due = next;
+      job.instances.delete(this.store.instanceId);
+      jobs.noteInstance(job, this.store.instanceId);
+      return this.#stateOf(resource, 0);
+    });
+  }
+
+  async list(): Promise<string[]> {
+    return this.#server.jobs.resources;
+  }
+
+  get #server(): MemoryServer {
+    return this.store.connected();
+  }
+
+  #owed(job: MemoryJob | undefined): Pick<JobState, 'owed'> {
+    const span = this.#server.jobs.owedOf(job);
+    return span ? { owed: { ...span, tick: catchUpTick(span.last) } } : {};
+  }
+
+  /** Whether a tick was due during a pause. */
+  #pausesOf(resource: string, job: MemoryJob): (tick: number) => boolean {
+    const pause = this.#server.jobs.pauses.get(resource);
+    return (tick) =>
+      (pause !== undefined && tick >= pause.at && tick <= (pause.until ?? Infinity)) ||
+      (job.pause !== undefined && tick >= job.pause.from && tick <= job.pause.until);
+  }
+
+  #stateOf(resource: string, limit: number): JobState {
+    const { jobs, lastTicks, locks, clock } = this.#server;
+    const job = jobs.get(resource);
+    const pause = jobs.pauses.get(resource);
+    const last = lastTicks.get(resource);
+    const token = locks.get(resource)?.members()[0]?.fencingToken;
+    return {
+      resource,
+      isKnown: job !== undefined || pause !== undefined,
+      now: clock.wallNow(),
+      ...(job?.schedule !== undefined && { schedule: job.schedule }),
+      ...(job?.due !== undefined && { next: job.due }),
+      ...(last !== undefined && { last }),
+      missed: job?.missed ?? 0,
+      ...(job?.lastSuccessAt !== undefined && { lastSuccessAt: job.lastSuccessAt }),
+      ...this.#owed(job),
+      ...(pause && { pause }),
+      ...readHistory(job?.runs ?? [], token, limit),
+      instances: [...(job?.instances ?? [])].reverse().map(([instance, seenAt]) => ({ instance, seenAt })),
+    };
+  }
+}
+
+function missedRun(tick: number, startedAt: number, instance: string): StoredRun {
+  const marks = { rerun: false, manual: false, catchUp: false };
+  return { tick: new Date(tick).toISOString(), startedAt, instance, ...marks, outcome: 'missed' };
+}

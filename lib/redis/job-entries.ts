@@ -1,0 +1,65 @@
+import { catchUpTick, type JobPause, type MissedSpan, type OwedRun, type StoredRun } from '../core/store/job-store.js';
+
+// How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
+
+/** For a field of the history: without spaces, and never empty. */
+export function encodeField(text: string | undefined): string {
+  if (text === undefined || text === '') return '-';
+  if (text === '-') return '%2D';
+  return text.replace(/[%\u0000-\u0020\u007f]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
+  });
+}
+
+function decodeField(field: string | undefined): string | undefined {
+  if (field === undefined || field === '-') return undefined;
+  return field.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+}
+
+const ENTRY = /^(\S+) (\d+) ([-xrmc]+) (\S+)(?: (\d+))?(?: (\d+) (ok|error|lost) (\S+) (\S+) (\S+))?$/;
+
+/** One entry of the history; `undefined` for one that another program has written. */
+export function readRun(entry: string): StoredRun | undefined {
+  const [, tick, startedAt, flags = '', instance, token, endedAt, outcome, ...texts] = ENTRY.exec(entry) ?? [];
+  if (tick === undefined) return undefined;
+  const marks = { rerun: flags.includes('r'), manual: flags.includes('m'), catchUp: flags.includes('c') };
+  const begun = { startedAt: Number(startedAt), instance: instance!, ...marks };
+  if (flags === 'x') return readMissed(tick, begun);
+  const run = { tick: decodeField(tick) ?? '', ...begun, fencingToken: Number(token) };
+  if (endedAt === undefined) return run;
+  const [errorName, errorCode, errorMessage] = texts.map(decodeField);
+  return {
+    ...run,
+    endedAt: Number(endedAt),
+    outcome: outcome as 'ok' | 'error' | 'lost',
+    ...(errorName !== undefined && { errorName }),
+    ...(errorCode !== undefined && { errorCode }),
+    ...(errorMessage !== undefined && { errorMessage }),
+  };
+}
+
+/** A missed tick has the time at which it was due in the place of its text. */
+function readMissed(due: string, begun: Omit<StoredRun, 'tick'>): StoredRun | undefined {
+  const time = new Date(Number(due));
+  return Number.isNaN(time.getTime()) ? undefined : { tick: time.toISOString(), ...begun, outcome: 'missed' };
+}
+
+/** @param text "count first last until" */
+export function readSpan(text: string): MissedSpan {
+  const [count, first, last] = text.split(' ').map(Number) as [number, number, number];
+  return { count, first, last };
+}
+
+/** @param text "count first last until", or '' */
+export function readOwed(text: string): OwedRun | undefined {
+  if (!/^\d+ \d+ \d+ \d+$/.test(text)) return undefined;
+  const span = readSpan(text);
+  return { ...span, tick: catchUpTick(span.last), until: Number(text.split(' ')[3]) };
+}
+
+/** @param text "at until by", or '' */
+export function readPause(text: string): JobPause | undefined {
+  const [, at, until, by] = /^(\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  if (at === undefined) return undefined;
+  return { at: Number(at), ...(by && { by }), ...(until !== '0' && { until: Number(until) }) };
+}

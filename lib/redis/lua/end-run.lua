@@ -1,0 +1,37 @@
+-- Releases the lock of a singleton job like release.lua, and notes in the history how its run ended. The end is noted
+-- also where the lease was lost before.
+--
+-- KEYS   1  lock
+--        2  queue
+--        3  fence
+--        4  history
+--        5  record
+-- ARGV   1  owner
+--        2  fencing token of the run
+--        3  'ok', 'error' or 'lost'; 'none' for a run that never began: its entry is deleted
+--        4  name, code and message of the error, encoded for the history, with a space between them
+-- Reply  as release.lua
+
+-- @include clock
+-- @include granting
+-- @include releasing
+-- @include passed-on
+-- @include job-runs
+
+-- First: without memory to spare, Redis lets a script begin with a deletion only.
+local done = passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])))
+local open = ' ' .. ARGV[2]
+local function findRun(entries)
+  for index, run in ipairs(entries) do
+    -- One that has ended has a message at its end.
+    if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return index - 1, run end
+  end
+end
+local index, run = findRun(recentRuns(KEYS[4]))
+if index and ARGV[3] == 'none' then
+  redis.pcall('LREM', KEYS[4], 1, run)
+elseif index then
+  redis.pcall('LSET', KEYS[4], index, run .. ' ' .. now .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
+end
+if ARGV[3] == 'ok' and redis.call('EXISTS', KEYS[5]) == 1 then redis.pcall('HSET', KEYS[5], 'ok', now) end
+return done

@@ -1,0 +1,32 @@
+-- readRecord(recordKey) and keepRecord(keys, next, keepMs): the record of a job. A hash with these fields, all of them
+-- optional:
+--   schedule  the cron text and its time zone
+--   due       when the next tick is due, in milliseconds since 1970
+--   missed    how many ticks were missed
+--   ok        when the last run that succeeded ended
+--   owed      the catch-up that no instance has begun: when the last of its ticks was due
+--   span      "count first last until" of the last catch-up
+--   pause     "from until" of the last pause that ends by itself
+-- Beside it: the history, a list of runs, the newest first; the instances that have the job, a sorted set with the time
+-- at which each was last seen; and the pause, a string "at until by", with 0 for one that does not end by itself.
+--
+-- Needs clock.lua. A record that another program has written is none.
+
+local function readRecord(recordKey)
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed')
+  if fields.err then fields = {} end
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5] }
+end
+
+-- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
+local function keepFor(recordKey, next, keepMs)
+  local ahead = math.max(0, (tonumber(next) or 0) - now)
+  return string.format('%.0f', math.max(redis.call('PTTL', recordKey), ahead + keepMs))
+end
+
+-- Keeps the record, the history and the instances.
+local function keepJob(recordKey, runsKey, instancesKey, ttl)
+  redis.pcall('PEXPIRE', recordKey, ttl)
+  redis.pcall('PEXPIRE', runsKey, ttl)
+  redis.pcall('PEXPIRE', instancesKey, ttl)
+end

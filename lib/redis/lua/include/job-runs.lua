@@ -1,0 +1,25 @@
+-- The history of a job: a list of texts, the newest first. Each is "tick startedAt flags instance token", and once the
+-- run has ended also " endedAt outcome name code message". A tick that was missed is "due noticedAt x instance".
+-- Fields are encoded, and "-" is an empty one. Where a command of these fails, only the history lacks something.
+
+-- So many entries are looked at for one that has not ended: only those of missed ticks come between.
+local function recentRuns(runsKey)
+  local entries = redis.pcall('LRANGE', runsKey, 0, 63)
+  return entries.err and {} or entries
+end
+
+local function addRuns(runsKey, historySize, ...)
+  if tonumber(historySize) < 1 then return redis.pcall('DEL', runsKey) end
+  redis.pcall('LPUSH', runsKey, ...)
+  redis.pcall('LTRIM', runsKey, 0, historySize - 1)
+end
+
+-- Deletes the newest run of a tick, if it has not ended.
+local function dropOpenRun(runsKey, tick)
+  for _, run in ipairs(recentRuns(runsKey)) do
+    if string.sub(run, 1, #tick + 1) == tick .. ' ' then
+      if string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then redis.pcall('LREM', runsKey, 1, run) end
+      return
+    end
+  end
+end

@@ -1,0 +1,74 @@
+-- Accounts ticks that no instance claimed: counts them, writes them into the history, and notes that a catch-up is owed.
+-- Of all instances that tell the same ticks, one is answered that they are noted.
+--
+-- KEYS   1  the last accounted tick of the job
+--        2  history
+--        3  record
+--        4  pause
+--        5  instances
+-- ARGV   1  the schedule that the ticks are of
+--        2  the accounted tick that they follow
+--        3  how many runs the history keeps
+--        4  a catch-up is owed if the last of them was due within so many milliseconds; '' if none is
+--        5  when the next tick is due, or ''
+--        6  how long the record outlives the next tick, in milliseconds
+--        7  how long Redis keeps the last accounted tick at least, in milliseconds
+--        8  the instance that tells, as an owner id
+--        9  how many ticks are before those that follow, and
+--        10  when the first of these was due, or ''
+--        then when the ticks were due, in milliseconds since 1970, the oldest first
+-- Reply  { status, count, first, last, owed, ticks }
+--          status  'noted' or 'stale': then nothing was changed
+--          count   how many of them count: not those that were due during a pause
+--          owed    "count first last until" of the catch-up that is owed, or ''
+--          ticks   the last of those that count
+
+-- @include clock
+-- @include job-record
+-- @include job-pause
+-- @include job-runs
+
+local record = readRecord(KEYS[3])
+local function owedNow()
+  local till = string.match(record.span or '', '(%d+)$')
+  return record.owed and tonumber(till or 0) >= now and record.span or ''
+end
+local last = redis.call('GET', KEYS[1])
+if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
+  return { 'stale', 0, 0, 0, owedNow(), {} }
+end
+
+local pausedAt, pausedTill = readPause(KEYS[4])
+local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
+local function isPaused(tick)
+  if pausedAt and tick >= pausedAt and (pausedTill == 0 or tick <= pausedTill) then return true end
+  return from and tick >= tonumber(from) and tick <= tonumber(till)
+end
+
+local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
+if count > 0 and isPaused(first) then count, first = 0, nil end
+local instance = string.match(ARGV[8], '^[^/]*')
+for index = 11, #ARGV do
+  local tick = tonumber(ARGV[index])
+  if not isPaused(tick) then
+    ticks[#ticks + 1] = tick
+    first = first or tick
+    entries[#entries + 1] = ARGV[index] .. ' ' .. now .. ' x ' .. instance
+  end
+end
+count = count + #ticks
+local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
+redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
+if #ticks == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
+
+local newest = ticks[#ticks]
+redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count))
+addRuns(KEYS[2], ARGV[3], unpack(entries))
+if ARGV[4] ~= '' and newest + ARGV[4] >= now then
+  local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')
+  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + ARGV[4])
+  redis.pcall('HSET', KEYS[3], 'owed', string.format('%.0f', newest), 'span', span)
+  record.owed, record.span = newest, span
+end
+keepJob(KEYS[3], KEYS[2], KEYS[5], ttl)
+return { 'noted', count, first, newest, owedNow(), ticks }

@@ -1,0 +1,195 @@
+import {
+  JOB_KEEP_MS,
+  type JobPause,
+  type JobRegistration,
+  type JobState,
+  type JobStore,
+  type MissedReply,
+  type MissedTicks,
+  readHistory,
+  type RunEnd,
+  type StoredRun,
+} from '../core/store/job-store.js';
+import { LAST_TICK_KEEP_MS } from '../core/store/tick-store.js';
+import { encodeField, readOwed, readPause, readRun } from './job-entries.js';
+import type { RedisLockStore } from './redis-lock-store.js';
+import { END_RUN, INDEX_JOBS, LOOK_JOBS, NOTE_MISSED, PAUSE_JOB, REGISTER_JOB } from './script/scripts.js';
+
+/** How long the index of all jobs outlives the last registration. */
+const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
+/** So many jobs one script reads, where they can be in one. */
+const JOBS_PER_SCRIPT = 50;
+/** So many names are added to the index, or dropped from it, by one script. */
+const NAMES_PER_SCRIPT = 1_000;
+const MOST_INSTANCES = 1_000;
+
+type LookReply = [
+  last: string,
+  token: string,
+  record: string[],
+  pause: string,
+  runs: string[],
+  instances: readonly string[],
+];
+
+/** What Redis remembers of jobs: a few keys beside the lock of each, and an index of all. */
+export class RedisJobStore implements JobStore {
+  constructor(private readonly store: RedisLockStore) {}
+
+  end(run: RunEnd, lazily?: boolean): Promise<boolean> {
+    const { keys } = this.store;
+    const { owner, fencingToken, outcome, errorName, errorCode, errorMessage } = run;
+    const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
+    return this.store.endRun(
+      END_RUN,
+      owner.resource,
+      [keys.jobRuns(owner.resource), keys.jobRecord(owner.resource)],
+      [owner.id, fencingToken, outcome, texts],
+      lazily,
+    );
+  }
+
+  async noteMissed(missed: MissedTicks): Promise<MissedReply> {
+    const { keys, clientId } = this.store;
+    const { resource, schedule, after, ticks, earlier, historySize, runWithinMs = '', next = '' } = missed;
+    const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];
+    const reply = await this.store.run<unknown>(
+      NOTE_MISSED,
+      [
+        keys.lastTick(resource),
+        keys.jobRuns(resource),
+        keys.jobRecord(resource),
+        keys.jobPause(resource),
+        keys.jobInstances(resource),
+      ],
+      [...terms, earlier?.count ?? 0, earlier?.first ?? '', ...ticks],
+    );
+    const [status, count, first, last, text, counted] = reply as [string, number, number, number, string, number[]];
+    const owed = readOwed(text);
+    if (status === 'stale') return { status, ...(owed && { owed }) };
+    return {
+      status: 'noted',
+      ...(count > 0 && { missed: { count, first, last, ticks: counted } }),
+      ...(owed && { owed }),
+    };
+  }
+
+  async look(resources: readonly string[], limit: number): Promise<JobState[]> {
+    return this.#look(resources, limit);
+  }
+
+  /** @param limit '' for no runs and no instances */
+  async #look(resources: readonly string[], limit: number | ''): Promise<JobState[]> {
+    const { keys } = this.store;
+    const size = this.store.isCluster ? 1 : JOBS_PER_SCRIPT;
+    const states = chunks(resources, size).map(async (some) => {
+      const all = some.flatMap((resource) => [
+        keys.lock(resource),
+        keys.lastTick(resource),
+        keys.jobRuns(resource),
+        keys.jobRecord(resource),
+        keys.jobPause(resource),
+        keys.jobInstances(resource),
+      ]);
+      const [now, ...found] = (await this.store.run<unknown>(LOOK_JOBS, all, [limit])) as [number, ...LookReply[]];
+      return found.map((reply, index) => readState(some[index]!, now, reply, limit || 0));
+    });
+    return (await Promise.all(states)).flat();
+  }
+
+  async pause(resource: string, { by = '', until = 0 }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+    return this.#pause(resource, 'pause', until, by);
+  }
+
+  resume(resource: string): Promise<JobPause | undefined> {
+    return this.#pause(resource, 'resume', 0, '');
+  }
+
+  async #pause(resource: string, what: string, until: number, by: string): Promise<JobPause | undefined> {
+    const { keys } = this.store;
+    const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
+    if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
+    return readPause((await this.store.run(PAUSE_JOB, own, [what, until, by, JOB_KEEP_MS])) as string);
+  }
+
+  async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {
+    const { keys, clientId } = this.store;
+    const names = jobs.map(({ resource }) => resource);
+    await Promise.all([
+      this.#index('add', INDEX_KEEP_MS, names),
+      ...jobs.map(({ resource, schedule = '', next = '' }) => {
+        const own = [
+          keys.jobRecord(resource),
+          keys.lastTick(resource),
+          keys.jobInstances(resource),
+          keys.jobRuns(resource),
+        ];
+        return this.store.run(REGISTER_JOB, own, [clientId, schedule, next, JOB_KEEP_MS]);
+      }),
+    ]);
+    return this.#look(names, 0);
+  }
+
+  async list(): Promise<string[]> {
+    const reply = await this.store.run(INDEX_JOBS, [this.store.keys.jobIndex()], ['list']);
+    const [now, names] = reply as [number, string[]];
+    const states = await this.#look(names, '');
+    const forgotten = states.filter(({ isKnown }) => !isKnown).map(({ resource }) => resource);
+    await this.#index('drop', now, forgotten);
+    return states.filter(({ isKnown }) => isKnown).map(({ resource }) => resource);
+  }
+
+  async #index(what: 'add' | 'drop', number: number, names: readonly string[]): Promise<void> {
+    const index = this.store.keys.jobIndex();
+    const sent = chunks(names, NAMES_PER_SCRIPT).map((some) =>
+      this.store.run(INDEX_JOBS, [index], [what, number, ...some]),
+    );
+    await Promise.all(sent);
+  }
+}
+
+function readState(resource: string, now: number, reply: LookReply, limit: number): JobState {
+  const [lastText, token, fields, pauseText, entries, seen] = reply;
+  const record = new Map<string, string>();
+  for (let index = 0; index < fields.length; index += 2) record.set(fields[index]!, fields[index + 1]!);
+  const numberAt = (field: string): number | undefined => finite(record.get(field));
+  const next = numberAt('due');
+  const lastSuccessAt = numberAt('ok');
+  const last = finite(lastText);
+  const span = record.has('owed') ? readOwed(record.get('span') ?? '') : undefined;
+  const pause = readPause(pauseText);
+  const stored = entries.map(readRun).filter((run): run is StoredRun => run !== undefined);
+  const schedule = record.get('schedule');
+  return {
+    resource,
+    isKnown: record.size > 0 || pause !== undefined || stored.length > 0,
+    now,
+    ...(schedule && { schedule }),
+    ...(next !== undefined && { next }),
+    ...(last !== undefined && { last }),
+    missed: numberAt('missed') ?? 0,
+    ...(lastSuccessAt !== undefined && { lastSuccessAt }),
+    ...(span && span.until >= now && { owed: span }),
+    ...(pause && { pause }),
+    ...readHistory(stored, finite(token), limit),
+    instances: readInstances(seen),
+  };
+}
+
+function readInstances(seen: readonly string[]): JobState['instances'] {
+  const instances = [];
+  for (let index = 0; index < seen.length && instances.length < MOST_INSTANCES; index += 2) {
+    instances.push({ instance: seen[index]!, seenAt: Number(seen[index + 1]) });
+  }
+  return instances;
+}
+
+function finite(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  const parts: T[][] = [];
+  for (let index = 0; index < items.length; index += size) parts.push(items.slice(index, index + size));
+  return parts;
+}

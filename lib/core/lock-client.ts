@@ -39,6 +39,7 @@ import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './store/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';
+import { JobRecords } from './jobs/job-records.js';
 import { MissedTicks } from './jobs/missed-ticks.js';
 import type { JobStore } from './store/job-store.js';
 import type { TickStore } from './store/tick-store.js';
@@ -163,6 +164,11 @@ export class LockClient {
   /** The singleton runs of this process whose ticks are in this store. @param jobs remembers them */
   singletonRuns(tickStore: TickStore, jobs?: JobStore): SingletonRuns {
     return new SingletonRuns(this.#deps, this.#leases, tickStore, jobs);
+  }
+
+  /** What operators see of jobs, and change. @param jobs remembers them */
+  jobRecords(jobs: JobStore): JobRecords {
+    return new JobRecords(this.#deps, jobs);
   }
 
   /** What finds missed ticks of the jobs of this process. @param jobs remembers them */

@@ -115,4 +115,10 @@ export async function atRunTime(jobs: SingletonJobs): Promise<void> {
   jobs.add({ name: 'text', intervalMs: 1_000 }, (text: string) => console.log(text));
   const result: unknown = await jobs.runNow('cron', { by: 'ann' });
   console.log(result);
+  const { pause, lastRun } = await jobs.get('cron');
+  console.log(pause?.by, lastRun?.by, (await jobs.list())[0]?.instances[0]?.seenAt);
+  await jobs.pause('cron', { until: new Date() });
+  await jobs.pause('cron', { until: Date.now(), by: 'ann' });
+  // @ts-expect-error: a text is no time
+  await jobs.pause('cron', { until: 'tomorrow' });
 }

@@ -4,9 +4,11 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
 import { JobNotFoundError } from '../../core/api/job-errors.js';
-import { type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkFunction } from '../../core/api/validation.js';
+import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
+import type { JobPause } from '../../core/store/job-store.js';
+import { checkFunction, describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { callManually, type JobMethod, runManually, runTick } from '../schedule/run-job.js';
@@ -14,6 +16,7 @@ import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
 import { AddedJobs, setCronTime, type Surroundings } from './added-jobs.js';
 import { cronJobClass, type CronJobLike } from './cron-job-class.js';
+import { jobRecordsOf } from './job-records-of.js';
 
 /** What `SingletonJobs.runNow` takes. */
 export interface RunNowOptions {
@@ -26,7 +29,43 @@ export interface RunNowOptions {
   by?: string;
 }
 
-export const BY = text(/^[^]{1,100}$/, '1 to 100 characters');
+/** What `SingletonJobs.history` takes. */
+export interface HistoryOptions {
+  /**
+   * How many runs to return at most, the newest first.
+   *
+   * @allowed 1 to 1,000
+   * @default 100
+   */
+  limit?: number;
+}
+
+/** What `SingletonJobs.pause` takes. */
+export interface PauseOptions {
+  /**
+   * Who asks for it. `list` and `get` show it, and the event `tickSkipped`.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * When the pause ends by itself. Without it, the pause lasts until `resume`, however long that is.
+   *
+   * @allowed a Date that is not over, or its milliseconds since 1970
+   * @default none
+   */
+  until?: Date | number;
+}
+
+const BY = text(/^[^]{1,100}$/, '1 to 100 characters');
+export const HISTORY_OPTIONS = new OptionTable({
+  limit: integer(1, 1_000, 'runs').default(100),
+} satisfies OptionsOf<HistoryOptions>);
+export const PAUSE_OPTIONS = new OptionTable({
+  by: BY,
+  until: checked<Date | number>(checkUntil),
+} satisfies OptionsOf<PauseOptions>);
 export const RUN_NOW_OPTIONS = new OptionTable({ by: BY } satisfies OptionsOf<RunNowOptions>);
 
 /** What the jobs of an application are found with. */
@@ -140,13 +179,77 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const added = this.#registry && this.#added.find(this.#registry, name);
     if (added) return runManually(this.#deps.service, added, tick);
     const decorated = this.#deps.explorer.jobs.get(name);
-    if (!decorated) throw await this.#notHere(name);
+    if (!decorated) throw await jobRecordsOf(this.#deps.service).notHere(name, new Set(this.#names()));
     const { result, isTaken } = await callManually(name, tick, decorated.call);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
       `${decorated.where} was called, but not as a job: another decorator has replaced the method. Put that one below.`,
       'decorator',
     );
+  }
+
+  /**
+   * Returns all jobs with the `keyPrefix` of this lock service, by name: those of this application, and those of others
+   * that Redis knows.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
+   */
+  async list(): Promise<JobInfo[]> {
+    return jobRecordsOf(this.#deps.service).list(new Set(this.#names()));
+  }
+
+  /**
+   * Returns what the fleet knows of a job.
+   *
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async get(name: string): Promise<JobInfo> {
+    jobResource(name);
+    return jobRecordsOf(this.#deps.service).get(name, new Set(this.#names()));
+  }
+
+  /**
+   * Returns the newest runs of a job, the newest first, and the ticks that were missed. A run whose process died shows
+   * as `crashed` once its lease is over. Redis keeps `historySize` of them.
+   *
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async history(name: string, options: HistoryOptions = {}): Promise<JobRun[]> {
+    HISTORY_OPTIONS.check('history', options);
+    jobResource(name);
+    const { limit = HISTORY_OPTIONS.defaults.limit } = options;
+    return jobRecordsOf(this.#deps.service).history(name, new Set(this.#names()), limit);
+  }
+
+  /**
+   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run goes on to
+   * its end, and {@link runNow} still runs it. A tick that is due meanwhile is skipped with the reason `paused`; it is
+   * not missed. A pause of a paused job takes the place of the earlier one.
+   *
+   * @returns the pause that stood before, if there was one
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
+    PAUSE_OPTIONS.check('pause', options);
+    jobResource(name);
+    const { by, until } = options;
+    const pause = { ...(by !== undefined && { by }), ...(until !== undefined && { until: Number(until) }) };
+    return jobRecordsOf(this.#deps.service).pause(name, new Set(this.#names()), pause);
+  }
+
+  /**
+   * Ends a pause: the ticks that are due from now on run. Those that were due during the pause do not.
+   *
+   * @returns the pause that stood, or `undefined` where the job was not paused
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async resume(name: string): Promise<JobPause | undefined> {
+    jobResource(name);
+    return jobRecordsOf(this.#deps.service).resume(name, new Set(this.#names()));
   }
 
   /** Called by Nest. */
@@ -206,14 +309,19 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const added = this.#registry ? this.#added.names(this.#registry) : [];
     return [...this.#deps.explorer.jobs.keys(), ...added];
   }
-
-  async #notHere(name: string): Promise<JobNotFoundError> {
-    return JobNotFoundError.unknown(name, 'This instance', this.#names());
-  }
 }
 
 /** A tick of its own for a manual run. The text says when, and by whom. */
 function manualTick(by: string | undefined): string {
   const id = `manual:${new Date().toISOString()}:${randomUUID().slice(0, 8)}`;
   return by === undefined ? id : `${id} by ${by}`;
+}
+
+function checkUntil(option: string, until: unknown): void {
+  const ms = until instanceof Date ? until.getTime() : until;
+  if (typeof ms === 'number' && Number.isSafeInteger(ms) && ms > Date.now()) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a Date that is not over, or its milliseconds, not ${describeValue(until)}.`,
+    option,
+  );
 }

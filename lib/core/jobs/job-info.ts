@@ -1,0 +1,32 @@
+import type { JobInstance, JobPause, RunRecord } from '../store/job-store.js';
+
+/** One run in the history of a job, or one tick that was missed. */
+export interface JobRun extends RunRecord {
+  /** Of a manual run: who asked for it, as `runNow` was told. */
+  readonly by?: string;
+}
+
+/** A singleton job, as the fleet knows it. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
+export interface JobInfo {
+  readonly name: string;
+  /** Whether this instance has the job, so that `runNow` can run it. */
+  readonly isHere: boolean;
+  /** The cron expression. Not set for intervals, time-outs and single dates. */
+  readonly cron?: string;
+  /** The time zone of the expression. Not set where it is that of the process. */
+  readonly timeZone?: string;
+  /** When the next tick is due. Not set for jobs without a cron expression, and where no instance has the job now. */
+  readonly nextDueAt?: number;
+  /** The run that has not ended yet, and its `instance`. */
+  readonly running?: JobRun;
+  /** The newest entry of the history: it may run still, or be a tick that was missed. */
+  readonly lastRun?: JobRun;
+  /** When the last run that succeeded ended. */
+  readonly lastSuccessAt?: number;
+  /** Set where the job is paused for the whole fleet. */
+  readonly pause?: JobPause;
+  /** How many ticks were missed since the record of the job began. */
+  readonly missed: number;
+  /** The instances that have the job and were seen lately, the last seen first. At most 1,000. */
+  readonly instances: readonly JobInstance[];
+}

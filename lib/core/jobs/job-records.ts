@@ -1,0 +1,150 @@
+import { JobNotFoundError } from '../api/job-errors.js';
+import { JOB_PREFIX, jobResource } from '../api/resource.js';
+import { ask } from '../store/ask.js';
+import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
+import type { Runtime } from '../store/runtime.js';
+import type { JobInfo, JobRun } from './job-info.js';
+
+/** How many jobs one command looks at: about a millisecond of Redis. */
+const JOBS_AT_ONCE = 100;
+const BY = /^manual:\S+ by ([^]+)$/;
+
+/** What the store knows of the jobs of all applications with the same prefix. */
+export class JobRecords {
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly store: JobStore,
+  ) {}
+
+  /**
+   * All jobs that are known, by name.
+   *
+   * @param own the names of the jobs of this instance, which may not be known yet
+   * @throws LockUnavailableError
+   */
+  async list(own: ReadonlySet<string>): Promise<JobInfo[]> {
+    const names = [...new Set([...own, ...(await this.#names('list'))])].sort();
+    const states: JobState[] = [];
+    for (let from = 0; from < names.length; from += JOBS_AT_ONCE) {
+      states.push(...(await this.#look(names.slice(from, from + JOBS_AT_ONCE), 1, 'list jobs')));
+    }
+    return states.flatMap((state, index) => {
+      const name = names[index]!;
+      // The index remembers jobs for longer than their records last.
+      return state.isKnown || own.has(name) ? [infoOf(name, state, own.has(name))] : [];
+    });
+  }
+
+  /**
+   * @throws JobNotFoundError when it is not known
+   * @throws LockUnavailableError
+   */
+  async get(name: string, own: ReadonlySet<string>): Promise<JobInfo> {
+    return infoOf(name, await this.#known(name, own, 1, 'get the job'), own.has(name));
+  }
+
+  /**
+   * The newest runs of a job, the newest first.
+   *
+   * @throws JobNotFoundError when it is not known
+   * @throws LockUnavailableError
+   */
+  async history(name: string, own: ReadonlySet<string>, limit: number): Promise<JobRun[]> {
+    const { runs } = await this.#known(name, own, limit, 'read the history of');
+    return runs.map(runOf);
+  }
+
+  /**
+   * @returns the pause that stood before
+   * @throws JobNotFoundError when it is not known
+   * @throws LockUnavailableError
+   */
+  async pause(name: string, own: ReadonlySet<string>, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+    const { resource } = await this.#known(name, own, 1, 'pause');
+    return this.#ask(() => this.store.pause(resource, pause), 'pause', resource);
+  }
+
+  /**
+   * @returns the pause that stood
+   * @throws JobNotFoundError when it is not known
+   * @throws LockUnavailableError
+   */
+  async resume(name: string, own: ReadonlySet<string>): Promise<JobPause | undefined> {
+    const { resource } = await this.#known(name, own, 1, 'resume');
+    return this.#ask(() => this.store.resume(resource), 'resume', resource);
+  }
+
+  /**
+   * The error for a job whose code is not on this instance. Where the store cannot be asked, it counts as unknown.
+   *
+   * @param own the names of the jobs of this instance
+   */
+  async notHere(name: string, own: ReadonlySet<string>): Promise<JobNotFoundError> {
+    try {
+      const [state] = await this.#look([name], 1, 'find the job');
+      if (state?.isKnown) {
+        return JobNotFoundError.elsewhere(
+          name,
+          state.instances.map(({ instance }) => instance),
+        );
+      }
+    } catch {
+      // The message is about this instance, in any case.
+    }
+    return JobNotFoundError.unknown(name, 'This instance', [...own]);
+  }
+
+  async #known(name: string, own: ReadonlySet<string>, limit: number, operation: string): Promise<JobState> {
+    const [state] = await this.#look([name], limit, operation);
+    if (state!.isKnown || own.has(name)) return state!;
+    const names = await this.#names(operation).catch(() => []);
+    throw JobNotFoundError.unknown(name, 'The fleet', [...new Set([...own, ...names])]);
+  }
+
+  #look(names: readonly string[], limit: number, operation: string): Promise<JobState[]> {
+    const resources = names.map(jobResource);
+    return this.#ask(() => this.store.look(resources, limit), operation, resources.length === 1 ? resources[0]! : '');
+  }
+
+  async #names(operation: string): Promise<string[]> {
+    const resources = await this.#ask(() => this.store.list(), operation, '');
+    return resources.flatMap((resource) =>
+      resource.startsWith(JOB_PREFIX) ? [resource.slice(JOB_PREFIX.length)] : [],
+    );
+  }
+
+  #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
+    const { alarms, defaults } = this.runtime;
+    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource);
+  }
+}
+
+function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
+  const { schedule, next, missed, lastSuccessAt, pause, running, instances } = state;
+  const [last] = state.runs;
+  return {
+    name,
+    isHere,
+    missed,
+    instances,
+    ...(schedule !== undefined && scheduleOf(schedule)),
+    // An instance told it, which may be gone since.
+    ...(next !== undefined && next > state.now && { nextDueAt: next }),
+    ...(running && { running: runOf(running) }),
+    ...(last && { lastRun: runOf(last) }),
+    ...(lastSuccessAt !== undefined && { lastSuccessAt }),
+    ...(pause && { pause }),
+  };
+}
+
+/** The text of a schedule is its expression and its zone. */
+function scheduleOf(text: string): Pick<JobInfo, 'cron' | 'timeZone'> {
+  const end = text.lastIndexOf(' ');
+  const timeZone = text.slice(end + 1);
+  return { cron: text.slice(0, end), ...(timeZone !== '' && { timeZone }) };
+}
+
+function runOf(run: RunRecord): JobRun {
+  const by = run.manual ? BY.exec(run.tick)?.[1] : undefined;
+  return by === undefined ? run : { ...run, by };
+}

@@ -75,11 +75,6 @@ export class RedisJobStore implements JobStore {
   }
 
   async look(resources: readonly string[], limit: number): Promise<JobState[]> {
-    return this.#look(resources, limit);
-  }
-
-  /** @param limit '' for no runs and no instances */
-  async #look(resources: readonly string[], limit: number | ''): Promise<JobState[]> {
     const { keys } = this.store;
     const size = this.store.isCluster ? 1 : JOBS_PER_SCRIPT;
     const states = chunks(resources, size).map(async (some) => {
@@ -92,7 +87,9 @@ export class RedisJobStore implements JobStore {
         keys.jobInstances(resource),
       ]);
       const [now, ...found] = (await this.store.run<unknown>(LOOK_JOBS, all, [limit])) as [number, ...LookReply[]];
-      return found.map((reply, index) => readState(some[index]!, now, reply, limit || 0));
+      const looked = found.map((reply, index) => readState(some[index]!, now, reply, limit));
+      this.#forget(looked.filter(({ isKnown }) => !isKnown));
+      return looked;
     });
     return (await Promise.all(states)).flat();
   }
@@ -127,16 +124,18 @@ export class RedisJobStore implements JobStore {
         return this.store.run(REGISTER_JOB, own, [clientId, schedule, next, JOB_KEEP_MS]);
       }),
     ]);
-    return this.#look(names, 0);
+    return this.look(names, 0);
   }
 
   async list(): Promise<string[]> {
-    const reply = await this.store.run(INDEX_JOBS, [this.store.keys.jobIndex()], ['list']);
-    const [now, names] = reply as [number, string[]];
-    const states = await this.#look(names, '');
-    const forgotten = states.filter(({ isKnown }) => !isKnown).map(({ resource }) => resource);
-    await this.#index('drop', now, forgotten);
-    return states.filter(({ isKnown }) => isKnown).map(({ resource }) => resource);
+    return (await this.store.run(INDEX_JOBS, [this.store.keys.jobIndex()], ['list'])) as string[];
+  }
+
+  /** Drops names from the index of which nothing is left. No caller waits for it. */
+  #forget(states: readonly JobState[]): void {
+    if (states.length === 0) return;
+    const names = states.map(({ resource }) => resource);
+    this.#index('drop', states[0]!.now, names).catch(() => {});
   }
 
   async #index(what: 'add' | 'drop', number: number, names: readonly string[]): Promise<void> {

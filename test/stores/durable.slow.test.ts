@@ -5,6 +5,7 @@ import { describeLockStore } from './contract/lock-store.contract.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
 import { describeReadWrite } from './contract/read-write.contract.js';
+import { describeJobStore } from './other-ports/job-store.contract.js';
 import { describeTickStore } from './other-ports/tick-store.contract.js';
 import { describeTransfer } from './contract/transfer.contract.js';
 import { describeWriter } from './contract/writer.contract.js';
@@ -35,4 +36,5 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
   describe('downgrade', () => describeDowngrade(onRedis));
   describe('transfer', () => describeTransfer(onRedis));
   describe('the tick store', () => describeTickStore(onRedis));
+  describe('the job store', () => describeJobStore(onRedis));
 });

@@ -54,7 +54,7 @@ function read(property: () => unknown, bytes: number): string | undefined {
     const value = property();
     if (typeof value !== 'string' && typeof value !== 'number') return undefined;
     const text = String(value);
-    return text === '' ? undefined : cutToBytes(escapeLines(text.slice(0, bytes)).replaceAll('\n', '\\n'), bytes);
+    return text === '' ? undefined : cutToBytes(escapeLines(text.slice(0, 2 * bytes)).replaceAll('\n', '\\n'), bytes);
   } catch {
     // A getter that throws.
     return undefined;

@@ -8,7 +8,7 @@
 
 -- @include clock
 
-if ARGV[1] == 'list' then return { now, redis.call('ZRANGE', KEYS[1], 0, -1) } end
+if ARGV[1] == 'list' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
 for index = 3, #ARGV do
   if ARGV[1] == 'add' then
     redis.call('ZADD', KEYS[1], now, ARGV[index])

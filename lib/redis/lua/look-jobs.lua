@@ -1,7 +1,7 @@
 -- Reads what is known of jobs at one moment. Changes nothing.
 --
 -- KEYS   of each job, one job after another: lock, last accounted tick, history, record, pause, instances
--- ARGV   1  how many runs to read of each; '' for none, and no instances either
+-- ARGV   1  how many runs to read of each
 -- Reply  now, in milliseconds since 1970, and then for each job { last, token, record, pause, runs, instances }
 --          last       '' if none is known
 --          token      of the lock's holder, '' if it is free
@@ -18,18 +18,18 @@ local function listOf(reply)
 end
 
 local jobs = { now }
-for base = 0, #KEYS - 1, 6 do
+-- A cluster adds a key at the end.
+for base = 0, #KEYS - 6, 6 do
   local _, token = readHolder(KEYS[base + 1])
   -- The run that goes on may stand behind ticks that were missed.
-  local runs = ARGV[1] == '' and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, math.max(tonumber(ARGV[1]), token and 8 or 0) - 1))
-  if ARGV[1] == '0' and not token then runs = {} end
+  local most = math.max(ARGV[1], token and 8 or 0)
   jobs[#jobs + 1] = {
     redis.call('GET', KEYS[base + 2]) or '',
     token or '',
     listOf(redis.pcall('HGETALL', KEYS[base + 4])),
     redis.call('GET', KEYS[base + 5]) or '',
-    runs,
-    ARGV[1] == '' and {} or listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
+    most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {},
+    listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
   }
 end
 return jobs

@@ -1039,7 +1039,7 @@ return replies
 
 // index-jobs.lua
 const indexJobsScript = `
-if ARGV[1] == 'list' then return { now, redis.call('ZRANGE', KEYS[1], 0, -1) } end
+if ARGV[1] == 'list' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
 for index = 3, #ARGV do
   if ARGV[1] == 'add' then
     redis.call('ZADD', KEYS[1], now, ARGV[index])
@@ -1139,18 +1139,18 @@ local function listOf(reply)
 end
 
 local jobs = { now }
-for base = 0, #KEYS - 1, 6 do
+-- A cluster adds a key at the end.
+for base = 0, #KEYS - 6, 6 do
   local _, token = readHolder(KEYS[base + 1])
   -- The run that goes on may stand behind ticks that were missed.
-  local runs = ARGV[1] == '' and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, math.max(tonumber(ARGV[1]), token and 8 or 0) - 1))
-  if ARGV[1] == '0' and not token then runs = {} end
+  local most = math.max(ARGV[1], token and 8 or 0)
   jobs[#jobs + 1] = {
     redis.call('GET', KEYS[base + 2]) or '',
     token or '',
     listOf(redis.pcall('HGETALL', KEYS[base + 4])),
     redis.call('GET', KEYS[base + 5]) or '',
-    runs,
-    ARGV[1] == '' and {} or listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
+    most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {},
+    listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
   }
 end
 return jobs

@@ -313,7 +313,7 @@ export class HostileKeys {
           [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000],
         ];
       case 'LOOK_JOBS':
-        return [[LOCK, LAST, RUNS, RECORD, PAUSE, INSTANCES], [this.any(['', 0, 2])]];
+        return [[LOCK, LAST, RUNS, RECORD, PAUSE, INSTANCES], [this.any([0, 2])]];
       case 'INDEX_JOBS':
         return [[JOBS], [this.any(['add', 'drop', 'list']), 1_000, 'x']];
       case 'EXCHANGE_CLAIM':

@@ -1,0 +1,203 @@
+import { LockClient } from '../../../lib/core/lock-client.js';
+import type { SingletonRunOptions, SingletonWork } from '../../../lib/core/singleton/singleton-run-options.js';
+import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
+import { catchUpTick, type JobStore, RefusedJobStore, type RunRecord } from '../../../lib/core/store/job-store.js';
+import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import type { LockEvent } from '../../../lib/core/events/events.js';
+import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+
+const JOB = 'cron:report';
+const LEASE_MS = 9_000;
+const MINUTE_MS = 60_000;
+const SCHEDULE = '* * * * * UTC';
+
+describe('the history of a job', () => {
+  let clock: FakeClock;
+  let server: MemoryServer;
+  let runs: SingletonRuns;
+  let jobs: JobStore;
+  let locks: LockClient;
+  const events: LockEvent[] = [];
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    server = new MemoryServer(clock);
+    events.length = 0;
+    ({ runs, jobs, locks } = instance('anna'));
+  });
+
+  function instance(instanceId: string, change = (store: JobStore): JobStore => store) {
+    const store = new MemoryLockStore({ instanceId, server });
+    const client = new LockClient({ store, clock, observers: [(event) => void events.push(event)] });
+    const jobStore = change(new MemoryJobStore(store));
+    return {
+      locks: client,
+      jobs: jobStore,
+      runs: client.singletonRuns(new MemoryTickStore(server), jobStore),
+    };
+  }
+
+  function optionsOf(changes: Partial<SingletonRunOptions> = {}): SingletonRunOptions {
+    const lock = { leaseMs: LEASE_MS, waitMs: 3_000 };
+    return { job: 'report', tick: 'now', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
+  }
+
+  async function run(work: SingletonWork<unknown>, changes: Partial<SingletonRunOptions> = {}): Promise<RunRecord> {
+    await runs.run(optionsOf(changes), work).catch(() => undefined);
+    const [last] = await history();
+    return last!;
+  }
+
+  async function history(): Promise<readonly RunRecord[]> {
+    return (await jobs.look([JOB], 100))[0]!.runs;
+  }
+
+  it('has how a run ended, and when, by the clock of the store', async () => {
+    const startedAt = clock.wallNow();
+    const ended = await run(async () => {
+      await clock.advance(1_500);
+    });
+    expect(ended).toMatchObject({
+      tick: 'now',
+      outcome: 'ok',
+      startedAt,
+      endedAt: startedAt + 1_500,
+      instance: 'anna',
+    });
+    expect(server.locks.get(JOB)).toBeUndefined();
+  });
+
+  it('names an error and its code, and tells its message only if asked to', async () => {
+    const fail = () => Promise.reject(Object.assign(new TypeError('the password is 123'), { code: 'EACCES' }));
+    const quiet = await run(fail);
+    expect(quiet).toMatchObject({ outcome: 'error', errorName: 'TypeError', errorCode: 'EACCES' });
+    expect(quiet.errorMessage).toBeUndefined();
+    const told = await run(fail, { tick: 'next', historyMessages: true });
+    expect(told).toMatchObject({ errorName: 'TypeError', errorMessage: 'the password is 123' });
+  });
+
+  it.each<[string, unknown, Partial<RunRecord>]>([
+    ['a long message, cut at a character', new Error('ü'.repeat(300)), { errorMessage: 'ü'.repeat(100) }],
+    ['half of an emoji', new Error(`${'x'.repeat(199)}😀`), { errorMessage: 'x'.repeat(199) }],
+    ['control characters', new Error('a\u001b[31m\nb'), { errorMessage: 'a\\u001b[31m\\nb' }],
+    ['a long name', Object.assign(new Error('x'), { name: 'N'.repeat(1_000) }), { errorName: 'N'.repeat(100) }],
+    ['a code that is a number', Object.assign(new Error('x'), { code: 42 }), { errorCode: '42' }],
+    ['a code that is an object', Object.assign(new Error('x'), { code: {} }), { errorName: 'Error' }],
+    ['a text', 'just a text', { errorName: 'string', errorMessage: 'just a text' }],
+    ['nothing', undefined, { errorName: 'undefined' }],
+    [
+      'an error whose properties throw',
+      Object.defineProperty(new Error('x'), 'name', {
+        get() {
+          throw new Error('hostile');
+        },
+      }),
+      { errorMessage: 'x' },
+    ],
+  ])('bears what a user throws: %s', async (_what, thrown, expected) => {
+    const ended = await run(() => Promise.reject(thrown), { historyMessages: true });
+    expect(ended).toMatchObject({ outcome: 'error', ...expected });
+    for (const text of [ended.errorName, ended.errorCode, ended.errorMessage]) {
+      expect(Buffer.byteLength(text ?? '')).toBeLessThanOrEqual(200);
+    }
+  });
+
+  it('tells a run as lost whose lease ended before it', async () => {
+    const ended = await run(
+      async () => {
+        const [state] = await jobs.look([JOB], 1);
+        await locks.operators.forceRelease(JOB, { fencingToken: state!.running!.fencingToken! });
+        await clock.advance(LEASE_MS);
+      },
+      { lock: { leaseMs: LEASE_MS, waitMs: 3_000 } },
+    );
+    expect(ended.outcome).toBe('lost');
+  });
+
+  it('tells the end although the first commands for it fail', async () => {
+    let failures = 2;
+    const shaky = instance('ben', (inner) => {
+      const end: JobStore['end'] = (...args) =>
+        failures-- > 0 ? Promise.reject(new LockStoreError('unknown', 'no answer')) : inner.end(...args);
+      return Object.assign(Object.create(inner) as JobStore, { end });
+    });
+    await shaky.runs.run(optionsOf(), () => undefined);
+    await clock.advance(1_000);
+    expect(await history()).toMatchObject([{ instance: 'ben', outcome: 'ok' }]);
+    expect(server.locks.get(JOB)).toBeUndefined();
+  });
+
+  it('has no more runs than the option says', async () => {
+    for (const tick of ['1', '2', '3']) await run(() => undefined, { tick, historySize: 2 });
+    expect((await history()).map(({ tick }) => tick)).toEqual(['3', '2']);
+  });
+
+  it('has manual runs', async () => {
+    expect(await run(() => undefined, { manual: true })).toMatchObject({ manual: true, outcome: 'ok' });
+  });
+
+  it('is kept nowhere on a store that refuses it, and the ticks run', async () => {
+    const { runs: plain } = instance('ben', () => new RefusedJobStore('none here'));
+    expect(await plain.run(optionsOf(), () => 'ran')).toBe('ran');
+    expect(await history()).toEqual([]);
+  });
+
+  it('a paused job is skipped with what its caller said', async () => {
+    await jobs.pause(JOB, { by: 'Ada' });
+    expect(await runs.run(optionsOf(), () => 'ran')).toBeUndefined();
+    expect(events).toContainEqual(expect.objectContaining({ type: 'tickSkipped', reason: 'paused', by: 'Ada' }));
+  });
+
+  describe('where ticks were missed before a tick', () => {
+    const at = (minutes: number): number => Math.floor(clock.wallNow() / MINUTE_MS) * MINUTE_MS + minutes * MINUTE_MS;
+    const planOf = (time: number) => ({ schedule: SCHEDULE, previous: time - MINUTE_MS, next: time + MINUTE_MS });
+    const tickOf = (time: number) =>
+      optionsOf({ tick: new Date(time).toISOString(), due: { at: time, maxClockSkewMs: 60 * MINUTE_MS } });
+
+    beforeEach(() => runs.run(tickOf(at(-5)), () => undefined, planOf(at(-5))));
+
+    it('they are accounted first, and then the tick runs', async () => {
+      const gaps: number[] = [];
+      const onGap = (after: number) => {
+        gaps.push(after);
+        const missed = { resource: JOB, schedule: SCHEDULE, after, ticks: [at(-1)], historySize: 10, runWithinMs: 1e9 };
+        return jobs.noteMissed(missed);
+      };
+      expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
+      expect(gaps).toEqual([at(-5)]);
+      expect(await history()).toMatchObject([{ outcome: 'ok' }, { outcome: 'missed' }, { outcome: 'ok' }]);
+    });
+
+    it('the tick runs although they cannot be accounted', async () => {
+      let asked = 0;
+      const onGap = () => {
+        asked++;
+        return Promise.reject(new Error('no'));
+      };
+      expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
+      expect(asked).toBe(3);
+    });
+
+    it('a catch-up is told which ones it is for', async () => {
+      const ticks = [at(-3), at(-2)];
+      await jobs.noteMissed({
+        resource: JOB,
+        schedule: SCHEDULE,
+        after: at(-5),
+        ticks,
+        historySize: 10,
+        runWithinMs: 1e9,
+      });
+      const tick = catchUpTick(at(-2));
+      const work: SingletonWork<unknown> = (_lease, { missed }) => missed;
+      const span = { count: 2, first: at(-3), last: at(-2) };
+      expect(await runs.run(optionsOf({ tick }), work, { kind: 'catchUp' })).toEqual(span);
+      expect(await runs.run(optionsOf({ tick }), work, { kind: 'catchUp' })).toBeUndefined();
+      expect((await history())[0]).toMatchObject({ tick, catchUp: true, outcome: 'ok' });
+    });
+  });
+});

@@ -41,6 +41,13 @@ import {
   readSemaphorePlan,
   SEMAPHORE_DECORATOR_OPTIONS,
 } from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import {
+  ADDED_CRON_OPTIONS,
+  ADDED_DATE_OPTIONS,
+  ADDED_INTERVAL_OPTIONS,
+  checkAddedJob,
+} from '../../lib/nest/jobs/added-job-options.js';
+import { HISTORY_OPTIONS, PAUSE_OPTIONS, RUN_NOW_OPTIONS } from '../../lib/nest/jobs/singleton-jobs.js';
 import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
@@ -65,6 +72,9 @@ const SEMAPHORE = "Pick<DistributedSemaphoreOptions, 'key' | 'permits' | 'count'
 const LOCK_DECORATORS = 'Omit<DistributedLockOptions, keyof LockOptions>';
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
+const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";
+const ADDED_INTERVAL = "Pick<AddedIntervalJob, 'intervalMs'>";
+const ADDED_DATE = "Pick<AddedDateJob, 'at'>";
 
 /** The table that checks the options of each type, and has their defaults. */
 const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unknown>> }>([
@@ -94,6 +104,12 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   [TICK, TICK_OPTIONS],
   [TIMEOUT, TIMEOUT_OPTIONS],
   ['SingletonRunOptions', SINGLETON_RUN_OPTIONS],
+  [ADDED_CRON, ADDED_CRON_OPTIONS],
+  [ADDED_INTERVAL, ADDED_INTERVAL_OPTIONS],
+  [ADDED_DATE, ADDED_DATE_OPTIONS],
+  ['RunNowOptions', RUN_NOW_OPTIONS],
+  ['PauseOptions', PAUSE_OPTIONS],
+  ['HistoryOptions', HISTORY_OPTIONS],
   ['RedlockOptions', CLIENTS_AND_KEY],
   ['RedissonOptions', REDISSON_OPTIONS],
   ['MurlockOptions', MURLOCK_OPTIONS],
@@ -110,6 +126,9 @@ const SHARED: Record<string, readonly string[]> = {
   [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],
   [TICK]: ['SingletonJobOptions'],
   [TIMEOUT]: ['SingletonJobOptions'],
+  [ADDED_CRON]: ['SingletonJobOptions', TICK],
+  [ADDED_INTERVAL]: ['SingletonJobOptions'],
+  [ADDED_DATE]: ['SingletonJobOptions', TICK],
 };
 
 /** A default that is a value, not words. */
@@ -147,8 +166,9 @@ describe('the options of the reference', () => {
     expect(resolveModuleOptions({ connection: 'redis://localhost' }).drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
     const drain = { shutdown: { drainMs: 70 } };
     expect(resolveModuleOptions({ connection: 'memory:', ...drain }).drainMs).toBe(70);
-    const job = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
-    expect(resolveJobOptions({}, 'x', TICK_OPTIONS)).toMatchObject(job);
+    const jobDefaults = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
+    const { history, ...job } = resolveJobOptions({}, 'x', TICK_OPTIONS);
+    expect({ ...job, ...history }).toMatchObject(jobDefaults);
     const { permits, onBusy, onLost } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');
     expect(permits).toEqual({ count: PERMIT_OPTIONS.defaults.count, total: 3 });
     expect({ onBusy, onLost }).toEqual(DECORATOR_OPTIONS.defaults);
@@ -199,6 +219,8 @@ describe('the options of the reference', () => {
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
+    [ADDED_INTERVAL]: (option, value) => checkAddedJob({ name: 'x', [option]: value } as never),
+    HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),
     SetNxOptions: (option, value) => setNx({ client: 'redis://localhost', key: 'x', [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(

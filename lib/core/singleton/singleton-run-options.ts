@@ -162,10 +162,10 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   due: checked<TickTime>((option, value) =>
     DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`),
   ),
-  historySize: HISTORY_SIZE,
-  historyMessages: flag(),
-  spreadMs: SPREAD,
-  manual: flag(),
+  historySize: HISTORY_SIZE.default(100),
+  historyMessages: flag().default(false),
+  spreadMs: SPREAD.default(0),
+  manual: flag().default(false),
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 

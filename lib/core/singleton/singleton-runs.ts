@@ -22,6 +22,7 @@ import {
   type ResolvedSingletonRun,
   resolveSingletonRun,
   type RunPlan,
+  SINGLETON_RUN_OPTIONS,
   type SingletonRunOptions,
   type SingletonWork,
 } from './singleton-run-options.js';
@@ -33,7 +34,6 @@ const OVERLAP_PAUSE_MS = 250;
 
 /** So often the missed ticks before a tick are accounted. After that, it is claimed all the same. */
 const MOST_GAPS = 3;
-const DEFAULT_HISTORY_SIZE = 100;
 
 /** The attempt of this instance to run one tick. */
 interface TickAttempt extends ResolvedSingletonRun {
@@ -95,7 +95,7 @@ export class SingletonRuns {
 
   #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
     if (this.jobs === undefined || this.jobs.refusal !== undefined) return undefined;
-    const { historySize = DEFAULT_HISTORY_SIZE, manual = false } = options;
+    const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');
     return { kind, historySize, schedule, previous, next };
   }

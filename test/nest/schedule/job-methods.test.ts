@@ -116,7 +116,9 @@ describe('the method of a singleton job', () => {
     const { app } = await start({ imports: [inMemory()], providers: [Jobs] });
     // By hand, as the scheduler would call it: without an argument.
     await (app.get(Jobs) as unknown as { report(): Promise<void> }).report();
-    expect(runs).toEqual([{ job: 'report', tick: dueAt.toISOString(), rerun: false, lease: expect.anything() }]);
+    expect(runs).toEqual([
+      { job: 'report', tick: dueAt.toISOString(), rerun: false, manual: false, lease: expect.anything() },
+    ]);
     expect(runs[0]!.lease.resource).toBe('cron:report');
   });
 

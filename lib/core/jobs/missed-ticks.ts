@@ -16,7 +16,10 @@ import type { TickSchedule } from './tick-schedule.js';
 export interface WatchedJob {
   readonly job: string;
   readonly historySize: number;
-  /** A tick that was due this long ago, and that no instance has claimed, was missed. */
+  /**
+   * A tick that was due this long ago, and that no instance has claimed, was missed. `Infinity` for a job whose ticks
+   * have no order.
+   */
   readonly graceMs: number;
   readonly onMissed: 'skip' | 'runOnce';
   /** A run for missed ticks is owed if the newest of them was due within this time. */
@@ -34,6 +37,8 @@ interface Watched {
   /** The schedule that the store knows, as far as this process knows. */
   text: string | undefined;
   isRegistered: boolean;
+  /** How often it had no schedule yet. */
+  unscheduled: number;
   /** The last tick that is accounted, as far as this process knows, and the one after it. */
   last: number;
   next: number | undefined;
@@ -44,6 +49,8 @@ interface Watched {
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;
+/** The scheduler of an application that starts slowly comes later. After so many looks, a job is one that is disabled. */
+const MOST_UNSCHEDULED = 30;
 /** While Redis does not answer, the pauses between two tries. */
 const RETRY_MS = { first: 1_000, longest: 30_000 };
 /** How often a job that runs for missed ticks asks whether a run is owed. */
@@ -77,7 +84,14 @@ export class MissedTicks {
 
   /** Begins to watch a job. */
   add(job: WatchedJob): void {
-    const watched = { job, resource: jobResource(job.job), text: undefined, isRegistered: false, last: 0 };
+    const watched = {
+      job,
+      resource: jobResource(job.job),
+      text: undefined,
+      isRegistered: false,
+      unscheduled: 0,
+      last: 0,
+    };
     this.#jobs.set(job.job, { ...watched, next: undefined, askAgainAt: 0, isRunningOwed: false });
     if (this.#isStarted) this.#lookIn(0);
   }
@@ -144,9 +158,9 @@ export class MissedTicks {
   #pauseMs(): number {
     const retryMs = Math.min(RETRY_MS.first * 2 ** (this.#failures - 1), RETRY_MS.longest);
     let pauseMs = this.#failures > 0 ? retryMs : Infinity;
-    for (const { job, isRegistered } of this.#jobs.values()) {
-      if (this.#failures === 0 && !isRegistered) pauseMs = Math.min(pauseMs, FIRST_LOOK_MS);
-      if (job.schedule()) pauseMs = Math.min(pauseMs, job.graceMs);
+    for (const { job, isRegistered, unscheduled } of this.#jobs.values()) {
+      const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MOST_UNSCHEDULED;
+      pauseMs = Math.min(pauseMs, isSoon ? FIRST_LOOK_MS : job.graceMs);
     }
     return pauseMs;
   }
@@ -154,7 +168,13 @@ export class MissedTicks {
   async #lookAtAll(): Promise<void> {
     const { clock } = this.runtime;
     const jobs = [...this.#jobs.values()];
-    const unknown = jobs.filter((watched) => !watched.isRegistered || isChanged(watched));
+    const unknown = jobs.filter((watched) => {
+      if (watched.isRegistered && !isChanged(watched)) return false;
+      // Registered without its schedule, the record would begin anew with it.
+      const isReady = watched.job.graceMs === Infinity || watched.job.schedule() !== undefined;
+      if (!isReady) watched.unscheduled++;
+      return isReady;
+    });
     await this.#askFor(unknown, (some) => this.#register(some));
     const wallNow = clock.wallNow();
     const due = jobs.filter((watched) => !unknown.includes(watched) && isDue(watched, clock.now(), wallNow));

@@ -4,7 +4,13 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
-import { cronTickAt, intervalTick, jobTickOf, resolveIntervalOptions } from '../schedule/job-ticks.js';
+import {
+  checkMissedOfDate,
+  cronTickAt,
+  intervalTick,
+  jobTickOf,
+  resolveIntervalOptions,
+} from '../schedule/job-ticks.js';
 import type { CronTimeLike } from '../schedule/nominal-tick.js';
 import type { JobMethod, JobTick, JobToRun } from '../schedule/run-job.js';
 import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
@@ -60,6 +66,7 @@ export class AddedJobs {
     this.#checkName(registry, job.name);
     if (kind === 'intervalMs') return this.#addInterval(job as AddedIntervalJob, work, where, surroundings);
     const options = resolveJobOptions(fleetOptionsOf(job), where, ADDED_CRON_OPTIONS);
+    if (kind === 'at' || typeof job.cron !== 'string') checkMissedOfDate(options, where);
     return kind === 'at'
       ? this.#addDate(job as AddedDateJob, options, work, where, surroundings)
       : this.#addCron(job as AddedCronJob, options, work, where, surroundings);

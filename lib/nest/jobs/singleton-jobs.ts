@@ -2,16 +2,27 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
 import { JobNotFoundError } from '../../core/api/job-errors.js';
 import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
-import type { JobPause } from '../../core/store/job-store.js';
+import type { JobPause, OwedRun } from '../../core/store/job-store.js';
 import { checkFunction, describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { callManually, type JobMethod, runManually, runTick } from '../schedule/run-job.js';
+import { scheduleOf } from '../schedule/cron-ticks.js';
+import { checkMissedIsKept, jobWatchOf, watchJob } from '../schedule/job-watch.js';
+import {
+  callManually,
+  type JobMethod,
+  type JobToRun,
+  runForMissed,
+  runManually,
+  runTick,
+} from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
 import { AddedJobs, setCronTime, type Surroundings } from './added-jobs.js';
@@ -118,7 +129,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
         'name',
       );
     }
-    this.#deps.onAdded(this.#added.add(job, work, surroundings).name);
+    checkMissedIsKept(
+      jobWatchOf(this.#deps.service),
+      (job as Partial<AddedCronJob> | undefined)?.onMissed,
+      `The job ${quote(String(job?.name))}`,
+    );
+    const added = this.#added.add(job, work, surroundings);
+    this.#deps.onAdded(added.name);
+    this.#watch(added, job, surroundings.registry);
   }
 
   /**
@@ -131,6 +149,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   remove(name: string): void {
     this.#checkAdded('remove', name);
     this.#added.remove(this.#scheduler(), name);
+    jobWatchOf(this.#deps.service)?.missed.remove(name);
   }
 
   /**
@@ -266,6 +285,18 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */
   onModuleDestroy(): void {
     this.#state = 'closed';
+  }
+
+  /** A job on a single date misses no tick, and leaves no trace. */
+  #watch(added: JobToRun, { cron, intervalMs }: AddedJob, registry: SchedulerRegistry): void {
+    const { service } = this.#deps;
+    const watch = jobWatchOf(service);
+    if (!watch || (typeof cron !== 'string' && intervalMs === undefined)) return;
+    const { name, options } = added;
+    const schedule = (): TickSchedule | undefined =>
+      this.#added.find(registry, name) && scheduleOf(registry.getCronJob(name) as unknown as CronJobLike);
+    const runOwed = ({ tick }: OwedRun) => runForMissed(service, added, { tick, schedule: schedule() });
+    watchJob(watch, { name, options, schedule: intervalMs === undefined ? schedule : undefined, runOwed });
   }
 
   #surroundings(): Surroundings {

@@ -24,6 +24,7 @@ import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
 import { StartLog } from '../log/start-log.js';
+import { setJobWatch } from '../schedule/job-watch.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { setTransactionHooks } from '../transactions/transaction-order.js';
@@ -90,6 +91,7 @@ export async function createLockService(
   if (transactions) setTransactionHooks(service, transactions);
   setGroups(service, client.observers.groups);
   setJobRecords(service, client.jobRecords(stores.jobs));
+  setJobWatch(service, { runs: singletonRuns, missed: client.missedTicks(stores.jobs), refusal: stores.jobs.refusal });
   return service;
 }
 

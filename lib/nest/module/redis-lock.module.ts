@@ -23,6 +23,7 @@ import { otherServiceClasses } from '../service-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
+import { WatchedJobsExplorer } from '../schedule/watched-jobs.explorer.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken, getSingletonJobsToken } from '../tokens.js';
 
 /** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
@@ -118,6 +119,12 @@ function createModule(
     useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
       new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
   };
+  const watchedJobs: Provider = {
+    provide: WatchedJobsExplorer,
+    inject: [SingletonJobExplorer, token],
+    useFactory: (explorer: SingletonJobExplorer, service: RedisLockService) =>
+      new WatchedJobsExplorer(explorer, service),
+  };
   const jobsToken = getSingletonJobsToken(name);
   const jobs = {
     inject: [DiscoveryService, token, SingletonJobExplorer],
@@ -144,6 +151,7 @@ function createModule(
         ...aliases,
         groupExplorer,
         jobExplorer,
+        watchedJobs,
         ...jobProviders,
         leaderExplorer,
         handlerExplorer,

@@ -1,6 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { type CronTick, cronTickAt } from './job-ticks.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import { type CronTick, cronTickAt, cronTicksOf } from './job-ticks.js';
 import type { CronTimeLike } from './nominal-tick.js';
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
@@ -10,31 +11,61 @@ export interface CronSchedule {
   readonly name: string | undefined;
   readonly timeZone: string | undefined;
   readonly utcOffset: number | undefined;
+  readonly disabled: boolean | undefined;
+}
+
+/** The ticks of a `@Cron` method. */
+export interface DeclaredTicks {
+  /** The tick that fires now on an instance of the class. */
+  now(instance: object): CronTick;
+  /**
+   * When ticks are due, as the job of an instance is scheduled at the moment; `undefined` while it is disabled or
+   * stopped. Not set for a job on a single date.
+   */
+  readonly schedule: ((instance: object) => TickSchedule | undefined) | undefined;
 }
 
 const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() in your root module)');
 
-/**
- * Declares the scheduler's registry as an injected property of the class.
- *
- * @returns a function that finds the tick that fires now on an instance of the class
- */
-export function declareCronTicks(prototype: object, schedule: CronSchedule): (instance: object) => CronTick {
+/** Declares the scheduler's registry as an injected property of the class. */
+export function declareCronTicks(prototype: object, schedule: CronSchedule): DeclaredTicks {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
   // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
   let computed: CronTimeLike | undefined;
+  const registryOf = (instance: object) => (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
+  const once = oneShotTime(schedule.cronTime);
+  const { name } = schedule;
 
-  return (instance) => {
-    const now = Date.now();
-    const registry = (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
-    const current = currentCronTime(registry, schedule.name);
-    if (current) return cronTickAt(current, now);
-    const once = oneShotTime(schedule.cronTime);
+  const now = (instance: object): CronTick => {
+    const wallNow = Date.now();
+    const registry = registryOf(instance);
+    const current = currentJob(registry, name)?.cronTime;
+    if (current) return cronTickAt(current, wallNow);
     if (once !== undefined) return { at: once, cronTime: undefined };
     computed ??= parse(registry, schedule);
-    return computed ? cronTickAt(computed, now) : { at: Math.floor(now / 1000) * 1000, cronTime: undefined };
+    return computed ? cronTickAt(computed, wallNow) : { at: Math.floor(wallNow / 1000) * 1000, cronTime: undefined };
   };
+  const scheduled = (instance: object): TickSchedule | undefined => {
+    const registry = registryOf(instance);
+    if (name !== undefined) return scheduleOf(currentJob(registry, name));
+    if (schedule.disabled) return undefined;
+    computed ??= parse(registry, schedule);
+    return computed && cronTicksOf(computed);
+  };
+  return { now, schedule: once === undefined ? scheduled : undefined };
+}
+
+/** The part of `CronJob` that says whether it is started. */
+interface CronJobLike {
+  readonly cronTime: CronTimeLike;
+  readonly isActive?: boolean;
+}
+
+/** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */
+export function scheduleOf(job: CronJobLike | undefined): TickSchedule | undefined {
+  if (!job || job.isActive === false || job.cronTime.realDate) return undefined;
+  return cronTicksOf(job.cronTime);
 }
 
 /** Returns the time of a job that is scheduled by a Date, or by a DateTime of luxon. */
@@ -44,10 +75,10 @@ function oneShotTime(cronTime: unknown): number | undefined {
   return typeof toMillis === 'function' ? toMillis.call(cronTime) : undefined;
 }
 
-/** Returns the current schedule of a job with a name: the application may have changed it in the registry. */
-function currentCronTime(registry: SchedulerRegistry | undefined, name: string | undefined): CronTimeLike | undefined {
+/** Returns a job with a name, with its current schedule: the application may have changed it in the registry. */
+function currentJob(registry: SchedulerRegistry | undefined, name: string | undefined): CronJobLike | undefined {
   if (name === undefined || !registry?.doesExist('cron', name)) return undefined;
-  return registry.getCronJob(name).cronTime as unknown as CronTimeLike;
+  return registry.getCronJob(name) as unknown as CronJobLike;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { CronTicks } from './due-ticks.js';
 import { type CronTimeLike, nominalTick } from './nominal-tick.js';
 import type { JobTick } from './run-job.js';
@@ -24,10 +25,35 @@ export function cronTickAt(cronTime: CronTimeLike, now: number): CronTick {
 
 /** What the fleet is asked for, for a tick of a cron job. */
 export function jobTickOf({ at, cronTime }: CronTick, { maxClockSkewMs, spreadMs }: ResolvedJobOptions): JobTick {
-  const tick = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
-  const next = spreadMs > 0 && cronTime ? new CronTicks(cronTime).after(at) : undefined;
+  const schedule = cronTime && cronTicksOf(cronTime);
+  const of = schedule && { schedule, around: schedule.around(at) };
+  const tick = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs }, of };
+  const next = spreadMs > 0 ? of?.around.after : undefined;
   // The claim of the next tick makes this one late, so it must not come first.
   return next === undefined ? tick : { ...tick, spreadMs: Math.min(spreadMs, Math.floor((next - at) / 2)) };
+}
+
+const cronTicks = new WeakMap<CronTimeLike, CronTicks>();
+
+/** The ticks of a schedule that is no date. What was found out of them is kept. */
+export function cronTicksOf(cronTime: CronTimeLike): CronTicks {
+  let ticks = cronTicks.get(cronTime);
+  if (ticks === undefined) cronTicks.set(cronTime, (ticks = new CronTicks(cronTime)));
+  return ticks;
+}
+
+/**
+ * Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that is over.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkMissedOfDate({ missed }: ResolvedJobOptions, where: string): void {
+  if (missed.onMissed === 'skip') return;
+  throw new InvalidLockOptionsError(
+    `onMissed: 'runOnce' in the schedule of ${where} needs a cron expression. A job on a single date misses no tick: ` +
+      'the scheduler refuses a date that is over. Leave onMissed out.',
+    'onMissed',
+  );
 }
 
 /** What the time of an interval is called in a message, the shortest and the longest one. */
@@ -44,5 +70,6 @@ export function resolveIntervalOptions(options: SingletonJobOptions, ms: number,
 
 /** The tick of an interval whose timer fires. @param ms the interval */
 export function intervalTick(ms: number): JobTick {
-  return { tick: 'interval', keepMs: Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share)) };
+  const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
+  return { tick: 'interval', keepMs, next: Date.now() + ms };
 }

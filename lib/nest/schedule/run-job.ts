@@ -1,13 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { SingletonRun, SingletonRunOptions } from '../../core/singleton/singleton-run-options.js';
+import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
+import { jobWatchOf } from './job-watch.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** The method of a job. It is called with its run. */
 export type JobMethod = (run: SingletonRun) => unknown;
 
 /** A tick that fires now. `spreadMs`: the longest delay of this one. */
-export type JobTick = Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'>;
+export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
+  /** The schedule that the tick belongs to, with the ticks before and after it. Not set where ticks have no order. */
+  readonly of?: { readonly schedule: TickSchedule; readonly around: TicksAround } | undefined;
+  /** When the next tick is due, where the tick belongs to no schedule. */
+  readonly next?: number | undefined;
+}
 
 /** A job, as one instance runs it: a decorated method, or one that was added while the application runs. */
 export interface JobToRun {
@@ -20,8 +27,37 @@ export interface JobToRun {
 /** Runs a tick of a job if this instance gets it. Every tick of every job comes this way. */
 export function runTick(service: RedisLockService, { name, options, work }: JobToRun, tick: JobTick): Promise<unknown> {
   const { overlap, onCrash, spreadMs, history, lock } = options;
-  const run = { job: name, overlap, onCrash, spreadMs, ...history, lock, ...tick };
-  return service.runSingleton(run, (_lease, singletonRun) => work(singletonRun));
+  const { of, next, ...target } = tick;
+  const run = { job: name, overlap, onCrash, spreadMs, ...history, lock, ...target };
+  const doWork: SingletonWork<unknown> = (_lease, singletonRun) => work(singletonRun);
+  const watch = jobWatchOf(service);
+  if (!watch) return service.runSingleton(run, doWork);
+  const at = target.due?.at;
+  if (!of || at === undefined) return watch.runs.run(run, doWork, { next });
+  const { schedule, around } = of;
+  return watch.runs.run(run, doWork, {
+    schedule: schedule.text,
+    previous: around.before,
+    next: around.after,
+    onGap: (after) => watch.missed.close(name, after, at),
+    onAccounted: () => watch.missed.accounted(name, at, around.after),
+  });
+}
+
+/**
+ * Runs a job once for all ticks that were missed, if this instance gets that run. The record of the job in the store
+ * grants it once, however long a claim is remembered.
+ */
+export function runForMissed(
+  service: RedisLockService,
+  { name, options, work }: JobToRun,
+  { tick, schedule }: OwedTick,
+): Promise<unknown> {
+  const { overlap, onCrash, history, lock } = options;
+  const run = { job: name, tick, overlap, onCrash, keepMs: MANUAL_KEEP_MS, ...history, lock };
+  const plan = { kind: 'catchUp', schedule: schedule?.text, next: schedule?.after(Date.now()) } as const;
+  const runs = jobWatchOf(service)?.runs;
+  return runs ? runs.run(run, (_lease, singletonRun) => work(singletonRun), plan) : Promise.resolve();
 }
 
 /** How long the claim of a manual run is remembered: for an answer that is lost, and the same command again. */
@@ -50,10 +86,18 @@ export function runManually(
   return service.runSingleton(run, (_lease, singletonRun) => work(singletonRun));
 }
 
-/** A manual run of a decorated method, on its way through the decorators above. */
+/** The run for missed ticks. */
+export interface OwedTick {
+  readonly tick: string;
+  readonly schedule: TickSchedule | undefined;
+}
+
+/** A run of a decorated method that no timer begins, on its way through the decorators above. */
 interface ManualRun {
   readonly job: string;
   readonly tick: string;
+  /** Of a run for missed ticks. */
+  readonly owed?: OwedTick | undefined;
   isTaken: boolean;
 }
 
@@ -71,16 +115,17 @@ export async function callManually(
   job: string,
   tick: string,
   call: () => unknown,
+  owed?: OwedTick,
 ): Promise<{ readonly result: unknown; readonly isTaken: boolean }> {
-  const run: ManualRun = { job, tick, isTaken: false };
+  const run: ManualRun = { job, tick, owed, isTaken: false };
   const result = await manualRuns.run(run, call);
   return { result, isTaken: run.isTaken };
 }
 
-/** The tick of the manual run that this call of the job's method is, or `undefined`. What it calls is none. */
-export function takeManualTick(job: string): string | undefined {
+/** The manual run that this call of the job's method is, or `undefined`. What it calls is none. */
+export function takeManualTick(job: string): Pick<ManualRun, 'tick' | 'owed'> | undefined {
   const run = manualRuns.getStore();
   if (run?.job !== job || run.isTaken) return undefined;
   run.isTaken = true;
-  return run.tick;
+  return run;
 }

@@ -1,7 +1,7 @@
 import { Cron, type CronOptions } from '@nestjs/schedule';
 import { checked, OptionTable } from '../../core/api/option-table.js';
 import { declareCronTicks } from './cron-ticks.js';
-import { jobTickOf } from './job-ticks.js';
+import { checkMissedOfDate, jobTickOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   type ResolvedJobOptions,
@@ -53,11 +53,16 @@ export function SingletonCron(
   options: SingletonCronOptions = {},
 ): JobMethodDecorator {
   // Options that are no object are refused later, when the method is known for the message.
-  const { timeZone, utcOffset, name } = options ?? {};
-  const resolve = (where: string): ResolvedJobOptions => resolveJobOptions(options, where, CRON_OPTIONS);
+  const { timeZone, utcOffset, name, disabled } = options ?? {};
+  const resolve = (where: string): ResolvedJobOptions => {
+    const resolved = resolveJobOptions(options, where, CRON_OPTIONS);
+    if (typeof cronTime !== 'string') checkMissedOfDate(resolved, where);
+    return resolved;
+  };
   return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, resolved) => {
-    const tickOf = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset });
-    return (instance) => jobTickOf(tickOf(instance), resolved);
+    const ticks = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset, disabled });
+    const { schedule } = ticks;
+    return { now: (instance) => jobTickOf(ticks.now(instance), resolved), ...(schedule && { schedule }) };
   });
 }
 

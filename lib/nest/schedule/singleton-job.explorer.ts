@@ -2,9 +2,11 @@ import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { Scheduler } from './scheduler.js';
+import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** The metadata key of a singleton job, on the method. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
@@ -15,6 +17,8 @@ export interface SingletonJob {
   readonly name: string | undefined;
   readonly method: string;
   readonly lockService: string | undefined;
+  readonly options: ResolvedJobOptions;
+  readonly ticks: { schedule?(instance: object): TickSchedule | undefined };
 }
 
 /** A singleton job of this application, and the object that has its method. */
@@ -25,6 +29,9 @@ export interface DecoratedJob {
   readonly where: string;
   /** Calls the method, with all decorators that it has. */
   readonly call: () => unknown;
+  readonly options: ResolvedJobOptions;
+  /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
+  readonly schedule: (() => TickSchedule | undefined) | undefined;
 }
 
 /** Returns the name of the job in the fleet: its own, or class and method. */
@@ -58,6 +65,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   readonly #lockService: string;
   readonly #areKeysShared: boolean;
   readonly #jobs = new Map<string, DecoratedJob>();
+  #scheduler: Scheduler | undefined;
 
   /** @param areKeysShared whether another application could use the same keys by accident */
   constructor(discovery: DiscoveryService, lockService: string, areKeysShared: boolean) {
@@ -84,6 +92,11 @@ export class SingletonJobExplorer implements OnModuleInit {
     }
     if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
     this.#lookForScheduler(methodsByJob);
+  }
+
+  #isSwitchedOff(method: object): boolean {
+    this.#scheduler ??= new Scheduler(this.#discovery);
+    return this.#scheduler.switchedOffBy(method) !== undefined;
   }
 
   /** A warning and no error, because the jobs may be meant to run elsewhere, or this is a test that calls them. */
@@ -134,7 +147,9 @@ export class SingletonJobExplorer implements OnModuleInit {
     }
     methodsByJob.set(name, method);
     const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
-    return { name, where: `${instance.constructor.name}.${key}`, call };
+    const { options, ticks } = job;
+    const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
+    return { name, where: `${instance.constructor.name}.${key}`, call, options, schedule };
   }
 }
 

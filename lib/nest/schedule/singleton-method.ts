@@ -1,9 +1,10 @@
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import { SetMetadata } from '@nestjs/common';
 import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
-import { type JobMethod, type JobTick, runManually, runTick, takeManualTick } from './run-job.js';
+import { type JobMethod, type JobTick, runForMissed, runManually, runTick, takeManualTick } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /**
@@ -35,8 +36,13 @@ type JobMistake<R> = unknown extends R
     ? ResultMistake<undefined, R>
     : Mistake<'A job that returns a result must be async'>;
 
-/** Finds the tick that fires now, and how long its claim is kept, in milliseconds. */
-export type WhichTick = (instance: object) => JobTick;
+/** The ticks of the job of a method. */
+export interface MethodTicks {
+  /** The tick that fires now. */
+  now(instance: object): JobTick;
+  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+  schedule?(instance: object): TickSchedule | undefined;
+}
 
 /**
  * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
@@ -47,14 +53,15 @@ export type WhichTick = (instance: object) => JobTick;
 export function singletonMethod(
   resolve: (where: string) => ResolvedJobOptions,
   schedule: MethodDecorator,
-  whichTickFor: (prototype: object, options: ResolvedJobOptions) => WhichTick,
+  ticksFor: (prototype: object, options: ResolvedJobOptions) => MethodTicks,
 ): JobMethodDecorator {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const options = resolve(where);
-    const job: SingletonJob = { name: options.name, method: String(propertyKey), lockService: options.lockService };
     const lockServiceOf = declareLockService(target, options.lockService);
-    const whichTick = whichTickFor(target, options);
+    const ticks = ticksFor(target, options);
+    const { name: ownName, lockService } = options;
+    const job: SingletonJob = { name: ownName, method: String(propertyKey), lockService, options, ticks };
     wrapMethod(
       descriptor,
       where,
@@ -63,10 +70,9 @@ export function singletonMethod(
           const service = lockServiceOf(this, where);
           const name = jobName(job, this);
           const toRun = { name, options, work: (run: SingletonRun) => original.call(this, run) };
-          const manualTick = takeManualTick(name);
-          return manualTick === undefined
-            ? runTick(service, toRun, whichTick(this))
-            : runManually(service, toRun, manualTick);
+          const manual = takeManualTick(name);
+          if (!manual) return runTick(service, toRun, ticks.now(this));
+          return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
         },
     );
     SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);

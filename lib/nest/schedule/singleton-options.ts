@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
-import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
 import { checkInteger, checkText, describeValue } from '../../core/api/validation.js';
 import {
@@ -118,7 +118,33 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    * @default 600000
    */
   maxClockSkewMs?: number;
+  /**
+   * A tick that was due this long ago, and that no instance has claimed, was missed: it never starts any more. Longer
+   * than a process may stand still. A tick before one that is claimed is missed at once.
+   *
+   * @allowed 1 s to 24 h
+   * @default 60000
+   * @see docs/guide/missed-ticks.md
+   */
+  graceMs?: number;
+  /**
+   * What follows when ticks were missed, because no instance was up or Redis did not answer. `'runOnce'` runs the job
+   * once for all of them, on one instance of the fleet; the run has `missed`. Not on a quorum, and not for a Date.
+   *
+   * @default 'skip'
+   * @see docs/guide/missed-ticks.md
+   */
+  onMissed?: 'skip' | 'runOnce';
+  /**
+   * With `onMissed: 'runOnce'`: the job runs only if the newest of the missed ticks was due within this time.
+   *
+   * @allowed 1 s to 366 days
+   * @default 604800000
+   */
+  missedWithinMs?: number;
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = LOCK_OPTIONS.options;
 
@@ -140,6 +166,9 @@ export const TICK_OPTIONS = new OptionTable({
   ...JOB_OPTIONS.options,
   onCrash: ON_CRASH.default('skip'),
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
+  graceMs: milliseconds(1_000, DAY_MS).default(60_000),
+  onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
+  missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
 /**
@@ -184,6 +213,7 @@ export interface ResolvedJobOptions {
   readonly onCrash: 'skip' | 'retry';
   readonly maxClockSkewMs: number;
   readonly spreadMs: number;
+  readonly missed: Required<Pick<SingletonTickOptions, 'graceMs' | 'onMissed' | 'missedWithinMs'>>;
   readonly history: Pick<SingletonRunOptions, 'historySize' | 'historyMessages'>;
   readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
 }
@@ -207,9 +237,18 @@ export function resolveJobOptions(
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
   const { historySize = defaults.historySize, historyMessages = defaults.historyMessages } = options;
   const history = { historySize, historyMessages };
+  const { graceMs = defaults.graceMs, onMissed = defaults.onMissed } = options;
+  if (options.missedWithinMs !== undefined && onMissed === 'skip') {
+    throw new InvalidLockOptionsError(
+      `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
+        `Set onMissed: 'runOnce', or leave missedWithinMs out.`,
+      'missedWithinMs',
+    );
+  }
+  const missed = { graceMs, onMissed, missedWithinMs: options.missedWithinMs ?? defaults.missedWithinMs };
   const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock, spreadMs = defaults.spreadMs } = options;
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock };
-  return { name, lockService, overlap, onCrash, maxClockSkewMs, spreadMs, history, lock };
+  return { name, lockService, overlap, onCrash, maxClockSkewMs, spreadMs, history, missed, lock };
 }
 
 /**

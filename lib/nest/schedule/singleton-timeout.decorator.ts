@@ -59,6 +59,6 @@ export function SingletonTimeout<N extends string | number>(
       return resolved;
     },
     schedule,
-    () => () => ({ tick: 'timeout', keepMs }),
+    () => ({ now: () => ({ tick: 'timeout', keepMs }) }),
   );
 }

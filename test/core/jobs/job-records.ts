@@ -64,6 +64,8 @@ export class JobRecords {
     if (schedule !== undefined && (record === undefined || record.schedule !== schedule)) {
       this.byResource.set(resource, { schedule, last: this.now(), isRunning: false });
     }
+    // Without a schedule, the record has none any more.
+    else if (record && schedule === undefined) record.schedule = undefined;
     return this.#stateOf(resource);
   }
 

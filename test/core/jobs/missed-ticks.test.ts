@@ -190,6 +190,17 @@ describe('ticks that no instance claimed', () => {
     expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
   });
 
+  it('are told where the scheduler comes late: the job is made known only with its schedule', async () => {
+    await nightOff(3);
+    let isMounted = false;
+    const process = start('anna', { schedule: () => (isMounted ? every(HOUR) : undefined) });
+    await world.clock.advance(5_000);
+    expect(records.commands).toEqual([]);
+    isMounted = true;
+    await world.clock.advance(1_000);
+    expect(toldBy(process)).toMatchObject([{ count: 3 }]);
+  });
+
   it('are told of each job of its own', async () => {
     await nightOff(2);
     records.byResource.set('cron:other', { ...records.byResource.get(RESOURCE)! });

@@ -20,7 +20,7 @@ const replacingSchedule = singletonMethod(
     };
     Cron(YEARLY)(target, name, descriptor);
   },
-  () => () => ({ tick: 'once', keepMs: 1_000 }),
+  () => ({ now: () => ({ tick: 'once', keepMs: 1_000 }) }),
 );
 
 describe('the method of a singleton job', () => {

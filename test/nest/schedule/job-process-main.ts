@@ -23,8 +23,10 @@ export interface JobSetup {
   readonly cronTime?: string;
   readonly options?: Pick<
     SingletonCronOptions,
-    'onCrash' | 'overlap' | 'leaseMs' | 'waitMs' | 'maxClockSkewMs' | 'timeZone'
+    'onCrash' | 'overlap' | 'leaseMs' | 'waitMs' | 'maxClockSkewMs' | 'timeZone' | 'graceMs' | 'onMissed'
   >;
+  /** Whether it is killed when it has accounted missed ticks: before it runs for them. */
+  readonly diesOnMissed?: boolean;
 }
 
 /** What it tells. `at`: the true time, whatever the wall clock of the process says. */
@@ -32,10 +34,12 @@ export type JobMessage =
   | { readonly type: 'ready' }
   | { readonly type: 'began'; readonly at: number; readonly fencingToken: number }
   | { readonly type: 'ended'; readonly at: number; readonly fencingToken: number }
-  | Extract<LockEvent, { tick: string }>;
+  | Extract<LockEvent, { tick: string }>
+  | Extract<LockEvent, { type: 'tickMissed' }>;
 
 const setup = JSON.parse(process.argv[2]!) as JobSetup;
-const { everyMs = 1_000, options: { onCrash, maxClockSkewMs, timeZone, ...options } = {} } = setup;
+const { everyMs = 1_000, options: { onCrash, maxClockSkewMs, timeZone, graceMs, onMissed, ...options } = {} } = setup;
+const ofTick = { onCrash, maxClockSkewMs, timeZone, graceMs, onMissed };
 
 function tell(message: JobMessage): void {
   process.send!(message);
@@ -56,7 +60,7 @@ class Job {
 
 @Injectable()
 class CronJob extends Job {
-  @SingletonCron(setup.cronTime ?? '* * * * * *', { name: 'job', ...options, onCrash, maxClockSkewMs, timeZone })
+  @SingletonCron(setup.cronTime ?? '* * * * * *', { name: 'job', ...options, ...ofTick })
   async run(): Promise<void> {
     await this.work();
   }
@@ -86,7 +90,12 @@ class TimeoutJob extends Job {
       // A machine that is busy starting others is no reason to warn that Redis is away.
       attemptTimeoutMs: 10_000,
       keyPrefix: setup.keyPrefix,
-      observers: [(event) => 'tick' in event && tell(event)],
+      observers: [
+        (event) => {
+          if ('tick' in event || event.type === 'tickMissed') tell(event);
+          if (event.type === 'tickMissed' && setup.diesOnMissed) process.kill(process.pid, 'SIGKILL');
+        },
+      ],
     }),
   ],
   providers: [{ cron: CronJob, interval: IntervalJob, timeout: TimeoutJob }[setup.kind]],

@@ -37,10 +37,10 @@ export class JobProcess {
 
   /**
    * What it wrote to stdout and stderr: the log of Nest. Without what the package `cron` remarks when the machine has
-   * stalled and a timer was late.
+   * stalled and a timer was late, and without the ticks that no process came to in time then.
    */
   get output(): string {
-    return this.#output.replace(/^\[Cron\] Missed execution deadline.*\n?/gm, '');
+    return this.#output.replace(/^(\[Cron\] Missed execution deadline|.*\bticks? (was|were) missed of job).*\n?/gm, '');
   }
 
   told<T extends JobMessage['type']>(...types: T[]): Told<T>[] {
@@ -86,6 +86,10 @@ export class JobFleet {
 
   constructor(private readonly setup: JobSetup) {}
 
+  get keyPrefix(): string {
+    return this.setup.keyPrefix;
+  }
+
   /** Starts a process for each clock, by how much it is ahead, and waits until all of them are ready. */
   start(...clockSkewsMs: number[]): Promise<JobProcess[]> {
     return this.#start(clockSkewsMs, this.setup);
@@ -122,7 +126,9 @@ export class JobFleet {
 }
 
 /** Gives fleets of processes, and kills them after each test. */
-export function useJobFleets(url: () => string): (setup: Omit<JobSetup, 'url' | 'keyPrefix'>) => JobFleet {
+export function useJobFleets(
+  url: () => string,
+): (setup: Omit<JobSetup, 'url' | 'keyPrefix'> & { readonly keyPrefix?: string }) => JobFleet {
   const fleets: JobFleet[] = [];
   let prefixes = 0;
   afterEach(async () => {
@@ -130,7 +136,7 @@ export function useJobFleets(url: () => string): (setup: Omit<JobSetup, 'url' | 
     await Promise.all(processes.map((jobProcess) => jobProcess.signal('SIGKILL')));
   });
   return (setup) => {
-    const fleet = new JobFleet({ ...setup, url: url(), keyPrefix: `fleet-${++prefixes}` });
+    const fleet = new JobFleet({ keyPrefix: `fleet-${++prefixes}`, ...setup, url: url() });
     fleets.push(fleet);
     return fleet;
   };

@@ -1,0 +1,64 @@
+import { Logger } from '@nestjs/common';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { MissedTicks } from '../../core/jobs/missed-ticks.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { SingletonRuns } from '../../core/singleton/singleton-runs.js';
+import type { OwedRun } from '../../core/store/job-store.js';
+import type { ResolvedJobOptions } from './singleton-options.js';
+
+/** What a lock service does for jobs that the store remembers. */
+export interface JobWatch {
+  readonly runs: SingletonRuns;
+  readonly missed: MissedTicks;
+  /** Why its store remembers no jobs. */
+  readonly refusal: string | undefined;
+}
+
+/** The key of a lock service for its jobs. A mock in a test has none. */
+const JOBS = Symbol.for('nestjs-redis-lock:job-watch');
+
+export function setJobWatch(service: object, watch: JobWatch): void {
+  Object.defineProperty(service, JOBS, { value: watch });
+}
+
+export function jobWatchOf(service: object): JobWatch | undefined {
+  return (service as { [JOBS]?: JobWatch })[JOBS];
+}
+
+/**
+ * Checks that the store remembers what a run for missed ticks needs.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkMissedIsKept(watch: JobWatch | undefined, onMissed: unknown, what: string): void {
+  if (onMissed !== 'runOnce' || watch?.refusal === undefined) return;
+  throw new InvalidLockOptionsError(
+    `${what} has onMissed: 'runOnce', but ${watch.refusal}. Or leave onMissed out.`,
+    'onMissed',
+  );
+}
+
+/** A job of this process, and how it is run for ticks that were missed. */
+export interface JobToWatch {
+  readonly name: string;
+  readonly options: ResolvedJobOptions;
+  /** When its ticks are due, as it is scheduled at the moment. Not set for jobs whose ticks have no order. */
+  readonly schedule: (() => TickSchedule | undefined) | undefined;
+  readonly runOwed: (owed: OwedRun) => Promise<unknown>;
+}
+
+/** Watches a job from now on. */
+export function watchJob({ missed }: JobWatch, { name, options, schedule, runOwed }: JobToWatch): void {
+  const { graceMs, onMissed, missedWithinMs } = options.missed;
+  // As `@nestjs/schedule` logs the errors of its jobs.
+  const logger = new Logger('Scheduler');
+  missed.add({
+    job: name,
+    historySize: options.history.historySize ?? 0,
+    graceMs: schedule ? graceMs : Infinity,
+    onMissed,
+    missedWithinMs,
+    schedule: schedule ?? (() => undefined),
+    runOwed: (owed) => runOwed(owed).catch((error: unknown) => logger.error(error)),
+  });
+}

@@ -1,0 +1,207 @@
+import { InvalidLockOptionsError, type LockEvent, RedisLockModule } from 'nestjs-redis-lock';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
+import { Redis } from 'ioredis';
+import { eventually } from '../../support/expect/eventually.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { useJobFleets } from '../schedule/job-process.js';
+
+const HOUR = 60 * 60 * 1000;
+/** Of a job that does not fire while a test runs: half an hour from now. */
+const hourly = `0 ${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
+
+type MissedEvent = Extract<LockEvent, { type: 'tickMissed' }>;
+
+describe('a @SingletonCron whose ticks were missed', () => {
+  const redis = useRedis();
+  const start = useApps();
+  const fleetOf = useJobFleets(() => redis().url);
+  let keyPrefix: string;
+  let prefixes = 0;
+  let instances = 0;
+  let events: LockEvent[];
+  let runs: SingletonRun[];
+
+  beforeEach(() => {
+    keyPrefix = `missed-${++prefixes}`;
+    events = [];
+    runs = [];
+  });
+
+  function missed(): MissedEvent[] {
+    return events.filter((event): event is MissedEvent => event.type === 'tickMissed');
+  }
+
+  async function startApp(options: object = {}, cronTime = hourly) {
+    class Jobs {
+      @SingletonCron(cronTime, { name: 'job', timeZone: 'UTC', ...options })
+      async run(run: SingletonRun): Promise<void> {
+        runs.push(run);
+      }
+    }
+    const observers = [(event: LockEvent) => void events.push(event)];
+    return start({
+      imports: [
+        ScheduleModule.forRoot(),
+        inMemory({ connection: redis().url, keyPrefix, observers, instanceId: `app-${++instances}` }),
+      ],
+      providers: [Jobs],
+    });
+  }
+
+  /** As if all instances had been down for so long. */
+  async function wentDownBefore(prefix: string, ms: number): Promise<void> {
+    const client = new Redis(redis().url);
+    const key = `${prefix}:{cron:job}:last-tick`;
+    await eventually(async () => expect(await client.exists(key)).toBe(1));
+    await client.set(key, Date.now() - ms, 'KEEPTTL');
+    client.disconnect();
+  }
+
+  async function wasDownFor(ms: number, options: object = {}): Promise<void> {
+    const { app } = await startApp(options);
+    await wentDownBefore(keyPrefix, ms);
+    await app.close();
+    events.length = 0;
+  }
+
+  it('are told once, and made up for by one run, where ten instances start at the same moment', async () => {
+    const options = { onMissed: 'runOnce' };
+    await wasDownFor(3 * HOUR, options);
+    const apps = await Promise.all(Array.from({ length: 10 }, () => startApp(options)));
+    await eventually(() => expect(runs).toHaveLength(1));
+    const client = new Redis(redis().url);
+    // All of them have looked. The eleventh is the one before.
+    await eventually(async () => expect(await client.zcard(`${keyPrefix}:{cron:job}:instances`)).toBe(11));
+    client.disconnect();
+    await Promise.all(apps.map(({ app }) => app.close()));
+    expect(missed()).toMatchObject([{ job: 'job', count: 3, catchUp: true }]);
+    expect(missed()[0]!.ticks).toHaveLength(3);
+    expect(runs).toMatchObject([{ job: 'job', rerun: false, manual: false, missed: { count: 3 } }]);
+    expect(runs[0]!.missed!.last).toBe(Date.parse(missed()[0]!.last));
+    expect(events.find(({ type }) => type === 'tickStarted')).toMatchObject({ catchUp: true });
+    const warnings = apps.flatMap(({ log }) => log.at('warn')).filter((line) => line.includes('missed'));
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(
+      /^3 ticks were missed of job "job": .* UTC\. .* One run for all of them follows\. See docs/,
+    );
+  }, 30_000);
+
+  it('are made up for though the process that told them is killed before it runs for them', async () => {
+    const options = { onMissed: 'runOnce', leaseMs: 1_000 } as const;
+    const setup = { kind: 'cron', jobLastsMs: 5, cronTime: hourly, options: { ...options, timeZone: 'UTC' } } as const;
+    const first = fleetOf(setup);
+    const [before] = await first.start(0);
+    const prefix = first.keyPrefix;
+    await wentDownBefore(prefix, 3 * HOUR);
+    await before!.signal('SIGTERM');
+    const dying = fleetOf({ ...setup, diesOnMissed: true, keyPrefix: prefix });
+    const [teller] = await dying.start(0);
+    await eventually(() => expect(teller!.isRunning).toBe(false));
+    const others = fleetOf({ ...setup, keyPrefix: prefix });
+    await others.start(0, 0);
+    await eventually(() => expect(others.runs.length).toBeGreaterThan(0), 10_000);
+    expect(teller!.runs).toEqual([]);
+    expect(others.runs).toHaveLength(1);
+    expect(others.processes.flatMap((each) => each.told('tickMissed'))).toEqual([]);
+  }, 60_000);
+
+  it('are made up for where the job was added while the application runs, until it is removed', async () => {
+    const add = async (options: object) => {
+      const observers = [(event: LockEvent) => void events.push(event)];
+      const imports = [ScheduleModule.forRoot(), inMemory({ connection: redis().url, keyPrefix, observers })];
+      const { app } = await start({ imports });
+      const jobs = app.get(SingletonJobs);
+      jobs.add({ name: 'job', cron: hourly, timeZone: 'UTC', ...options }, (run) => void runs.push(run));
+      return { app, jobs };
+    };
+    const { app } = await add({});
+    await wentDownBefore(keyPrefix, 5 * HOUR);
+    await app.close();
+    const { jobs } = await add({ onMissed: 'runOnce' });
+    await eventually(() => expect(runs).toMatchObject([{ job: 'job', missed: { count: 5 } }]));
+    expect(missed()).toMatchObject([{ job: 'job', count: 5, catchUp: true }]);
+    jobs.remove('job');
+  });
+
+  it('are told, and no more, by default', async () => {
+    await wasDownFor(2 * HOUR);
+    await startApp();
+    await eventually(() => expect(missed()).toMatchObject([{ count: 2, catchUp: false }]));
+    expect(runs).toEqual([]);
+  });
+
+  it('are not told where the schedule has changed', async () => {
+    await wasDownFor(20 * HOUR);
+    await startApp({}, hourly.replace('* * *', '*/2 * *'));
+    const client = new Redis(redis().url);
+    await eventually(async () => {
+      expect(await client.hget(`${keyPrefix}:{cron:job}:job`, 'schedule')).toContain('*/2');
+    });
+    client.disconnect();
+    expect(missed()).toEqual([]);
+  });
+
+  it('are not told by an application that has the job disabled', async () => {
+    await wasDownFor(3 * HOUR);
+    const { app } = await startApp({ disabled: true });
+    await eventually(() => expect(app.get(SchedulerRegistry).doesExist('cron', 'job')).toBe(true));
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
+    expect(missed()).toEqual([]);
+  });
+});
+
+describe('the options for missed ticks', () => {
+  const start = useApps();
+
+  it.each([
+    ['a graceMs of no time', { graceMs: 0 }, 'graceMs'],
+    ['a graceMs of more than a day', { graceMs: 86_400_001 }, 'graceMs'],
+    ['another word', { onMissed: 'run' }, 'onMissed'],
+    ['a time of nothing', { onMissed: 'runOnce', missedWithinMs: 0 }, 'missedWithinMs'],
+    ['a time for a run that there is not', { missedWithinMs: 60_000 }, 'missedWithinMs'],
+  ])('are refused when the class is defined: %s', (_, options, option) => {
+    const define = () => {
+      class Jobs {
+        @SingletonCron(hourly, { name: 'job', ...(options as object) })
+        async run(): Promise<void> {}
+      }
+      return Jobs;
+    };
+    expect(define).toThrow(InvalidLockOptionsError);
+    expect(define).toThrow(expect.objectContaining({ option }) as Error);
+  });
+
+  it('are refused for a job on a date, and for an interval', () => {
+    const onDate = () => {
+      class Jobs {
+        @SingletonCron(new Date(Date.now() + HOUR), { name: 'job', onMissed: 'runOnce' })
+        async run(): Promise<void> {}
+      }
+      return Jobs;
+    };
+    const onInterval = () => {
+      class Jobs {
+        @SingletonInterval(1_000, { name: 'job', ...({ onMissed: 'skip' } as object) })
+        async run(): Promise<void> {}
+      }
+      return Jobs;
+    };
+    expect(onDate).toThrow(/needs a cron expression/);
+    expect(onInterval).toThrow(/onMissed/);
+  });
+
+  it("onMissed: 'runOnce' on a quorum is refused when the application starts", async () => {
+    class Jobs {
+      @SingletonCron(hourly, { name: 'job', onMissed: 'runOnce' })
+      async run(): Promise<void> {}
+    }
+    const unreachable = ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:3'];
+    const quorum = unreachable;
+    const imports = [ScheduleModule.forRoot(), RedisLockModule.forRoot({ quorum, attemptTimeoutMs: 100 })];
+    await expect(start({ imports, providers: [Jobs] })).rejects.toThrow(
+      /"job" \(Jobs\.run\).*a quorum keeps no records/,
+    );
+  });
+});

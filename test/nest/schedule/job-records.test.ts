@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { InvalidLockOptionsError, JobNotFoundError, type LockEvent, LockUnavailableError } from 'nestjs-redis-lock';
+import {
+  InvalidLockOptionsError,
+  JobNotFoundError,
+  type LockEvent,
+  LockUnavailableError,
+  RedisLockModule,
+} from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { eventually } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
@@ -180,5 +186,24 @@ describe('SingletonJobs without Redis', () => {
     await expect(jobs.list()).rejects.toThrow(LockUnavailableError);
     await expect(jobs.runNow('any')).rejects.toThrow(JobNotFoundError);
     await redis().restart();
+  });
+
+  it('keeps no records on a quorum, and says why; a job runs by hand there', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'mine' })
+      async mine(): Promise<string | undefined> {
+        return 'done';
+      }
+    }
+    const module = RedisLockModule.forRoot({ quorum: [redis().url], restartQuarantineMs: 0 });
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), module], providers: [Jobs] });
+    const jobs = app.get(SingletonJobs);
+    expect(await jobs.runNow('mine')).toBe('done');
+    for (const call of [jobs.list(), jobs.get('mine'), jobs.history('mine'), jobs.pause('mine'), jobs.resume('mine')]) {
+      const error = await call.catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect((error as Error).message).toContain('a quorum keeps no records of jobs');
+    }
+    await expect(jobs.runNow('other')).rejects.toThrow(JobNotFoundError);
   });
 });

@@ -13,7 +13,7 @@ import type { JobPause, OwedRun } from '../../core/store/job-store.js';
 import { checkFunction, describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { scheduleOf } from '../schedule/cron-ticks.js';
+import { scheduleOf } from '../schedule/job-ticks.js';
 import { checkMissedIsKept, jobWatchOf, watchJob } from '../schedule/job-watch.js';
 import {
   callManually,

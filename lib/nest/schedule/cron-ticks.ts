@@ -1,7 +1,7 @@
 import { Inject, Optional } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-import { type CronTick, cronTickAt, cronTicksOf } from './job-ticks.js';
+import { type CronTick, cronTickAt, cronTicksOf, type ScheduledJob, scheduleOf } from './job-ticks.js';
 import type { CronTimeLike } from './nominal-tick.js';
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
@@ -56,18 +56,6 @@ export function declareCronTicks(prototype: object, schedule: CronSchedule): Dec
   return { now, schedule: once === undefined ? scheduled : undefined };
 }
 
-/** The part of `CronJob` that says whether it is started. */
-interface CronJobLike {
-  readonly cronTime: CronTimeLike;
-  readonly isActive?: boolean;
-}
-
-/** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */
-export function scheduleOf(job: CronJobLike | undefined): TickSchedule | undefined {
-  if (!job || job.isActive === false || job.cronTime.realDate) return undefined;
-  return cronTicksOf(job.cronTime);
-}
-
 /** Returns the time of a job that is scheduled by a Date, or by a DateTime of luxon. */
 function oneShotTime(cronTime: unknown): number | undefined {
   if (cronTime instanceof Date) return cronTime.getTime();
@@ -76,9 +64,9 @@ function oneShotTime(cronTime: unknown): number | undefined {
 }
 
 /** Returns a job with a name, with its current schedule: the application may have changed it in the registry. */
-function currentJob(registry: SchedulerRegistry | undefined, name: string | undefined): CronJobLike | undefined {
+function currentJob(registry: SchedulerRegistry | undefined, name: string | undefined): ScheduledJob | undefined {
   if (name === undefined || !registry?.doesExist('cron', name)) return undefined;
-  return registry.getCronJob(name) as unknown as CronJobLike;
+  return registry.getCronJob(name) as unknown as ScheduledJob;
 }
 
 /**

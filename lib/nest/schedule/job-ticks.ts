@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { CronTicks } from './due-ticks.js';
 import { type CronTimeLike, nominalTick } from './nominal-tick.js';
 import type { JobTick } from './run-job.js';
@@ -40,6 +41,18 @@ export function cronTicksOf(cronTime: CronTimeLike): CronTicks {
   let ticks = cronTicks.get(cronTime);
   if (ticks === undefined) cronTicks.set(cronTime, (ticks = new CronTicks(cronTime)));
   return ticks;
+}
+
+/** The part of `CronJob` that says whether it is started. */
+export interface ScheduledJob {
+  readonly cronTime: CronTimeLike;
+  readonly isActive?: boolean;
+}
+
+/** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */
+export function scheduleOf(job: ScheduledJob | undefined): TickSchedule | undefined {
+  if (!job || job.isActive === false || job.cronTime.realDate) return undefined;
+  return cronTicksOf(job.cronTime);
 }
 
 /**

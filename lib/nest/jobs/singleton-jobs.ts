@@ -3,7 +3,6 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
 import { JobNotFoundError } from '../../core/api/job-errors.js';
 import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';

@@ -55,7 +55,8 @@ export function watchJob({ missed }: JobWatch, { name, options, schedule, runOwe
   missed.add({
     job: name,
     historySize: options.history.historySize ?? 0,
-    graceMs: schedule ? graceMs : Infinity,
+    // An instance may still be waiting for its random part of spreadMs.
+    graceMs: schedule ? graceMs + options.spreadMs : Infinity,
     onMissed,
     missedWithinMs,
     schedule: schedule ?? (() => undefined),

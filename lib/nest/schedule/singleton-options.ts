@@ -120,7 +120,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxClockSkewMs?: number;
   /**
    * A tick that was due this long ago, and that no instance has claimed, was missed: it never starts any more. Longer
-   * than a process may stand still. A tick before one that is claimed is missed at once.
+   * than a process may stand still. `spreadMs` is added to it. A tick before one that is claimed is missed at once.
    *
    * @allowed 1 s to 24 h
    * @default 60000

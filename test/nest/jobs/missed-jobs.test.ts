@@ -2,6 +2,9 @@ import { InvalidLockOptionsError, type LockEvent, RedisLockModule } from 'nestjs
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
+import type { MissedTicks, WatchedJob } from '../../../lib/core/jobs/missed-ticks.js';
+import { watchJob } from '../../../lib/nest/schedule/job-watch.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -149,6 +152,20 @@ describe('a @SingletonCron whose ticks were missed', () => {
     await eventually(() => expect(app.get(SchedulerRegistry).doesExist('cron', 'job')).toBe(true));
     await new Promise((resolve) => setTimeout(resolve, 1_300));
     expect(missed()).toEqual([]);
+  });
+});
+
+describe('a job that is watched', () => {
+  it.each([
+    ['a cron job is given its grace after the longest random delay', 300_000, () => undefined, 360_000],
+    ['the ticks of an interval are never missed', 0, undefined, Infinity],
+  ])('%s', (_, spreadMs, schedule, graceMs) => {
+    const added: WatchedJob[] = [];
+    const missed = { add: (job: WatchedJob) => added.push(job) } as unknown as MissedTicks;
+    const options = resolveJobOptions({ spreadMs }, 'Jobs.run', TICK_OPTIONS);
+    const watch = { missed, runs: undefined as never, refusal: undefined };
+    watchJob(watch, { name: 'job', options, schedule, runOwed: async () => {} });
+    expect(added).toMatchObject([{ job: 'job', graceMs, historySize: 100, onMissed: 'skip' }]);
   });
 });
 

@@ -167,8 +167,8 @@ describe('the options of the reference', () => {
     const drain = { shutdown: { drainMs: 70 } };
     expect(resolveModuleOptions({ connection: 'memory:', ...drain }).drainMs).toBe(70);
     const jobDefaults = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
-    const { history, ...job } = resolveJobOptions({}, 'x', TICK_OPTIONS);
-    expect({ ...job, ...history }).toMatchObject(jobDefaults);
+    const { history, missed, ...job } = resolveJobOptions({}, 'x', TICK_OPTIONS);
+    expect({ ...job, ...history, ...missed }).toMatchObject(jobDefaults);
     const { permits, onBusy, onLost } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');
     expect(permits).toEqual({ count: PERMIT_OPTIONS.defaults.count, total: 3 });
     expect({ onBusy, onLost }).toEqual(DECORATOR_OPTIONS.defaults);
@@ -281,10 +281,10 @@ function written(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
-/** `50 ms to 24 h`, `0 ms and more`, `1 to 10`. Not lengths of texts. */
+/** `50 ms to 24 h`, `1 s to 366 days`, `0 ms and more`, `1 to 10`. Not lengths of texts. */
 function parseRange(allowed: string): [min: number, max: number] | undefined {
-  const units: Record<string, number> = { ms: 1, s: 1000, h: 3_600_000 };
-  const match = /^(\d+)(?: (ms|s|h))?(?: to (\d+)(?: (ms|s|h))?| and more)(?:, or `Infinity`)?$/.exec(allowed);
+  const units: Record<string, number> = { ms: 1, s: 1000, h: 3_600_000, days: 86_400_000 };
+  const match = /^(\d+)(?: (ms|s|h))?(?: to (\d+)(?: (ms|s|h|days))?| and more)(?:, or `Infinity`)?$/.exec(allowed);
   if (!match) return undefined;
   const [, min, minUnit = 'ms', max, maxUnit = 'ms'] = match;
   return [Number(min) * units[minUnit]!, max ? Number(max) * units[maxUnit]! : Number.MAX_SAFE_INTEGER];

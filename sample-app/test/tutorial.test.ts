@@ -104,5 +104,7 @@ async function runAll(redisUrl: string): Promise<{ outputs: string[]; errors: st
     return before;
   });
   // What the shell says of the instance that the reader kills.
-  return { outputs, errors: errors.replace(/^.*: +\d+ Killed .*\n/m, '') };
+  // The package cron tells of timers that fire late: so they do on a busy machine.
+  const expected = /^(.*: +\d+ Killed |\[Cron\] Missed execution deadline by ).*\n/gm;
+  return { outputs, errors: errors.replace(expected, '') };
 }

@@ -100,9 +100,10 @@ export class ShopProcess {
    *
    * @param {string} method
    * @param {string} path
+   * @param {object} [body]
    */
-  operate(method, path) {
-    return this.request(method, `/operators${path}`, undefined, { 'x-operator-key': OPERATOR_KEY });
+  operate(method, path, body) {
+    return this.request(method, `/operators${path}`, body, { 'x-operator-key': OPERATOR_KEY });
   }
 
   /**

@@ -21,6 +21,7 @@ import { ReportModule } from './report/report.module.js';
 import { RunBookModule } from './run-book/run-book.module.js';
 import { settings } from './settings.js';
 import { StockModule } from './stock/stock.module.js';
+import { TillsModule } from './tills/tills.module.js';
 import { TimeClockModule } from './time-clock/time-clock.module.js';
 
 @Module({
@@ -46,6 +47,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     CheckoutModule,
     DrawModule,
     ReportModule,
+    TillsModule,
     LedgerModule,
     CatalogueModule,
     ExportsModule,

@@ -33,4 +33,5 @@ export const settings = {
   mailMs: Number(env['MAIL_MS'] ?? 50),
   drawSchedule: env['DRAW_SCHEDULE'] ?? CronExpression.EVERY_MINUTE,
   reportSchedule: env['REPORT_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_MIDNIGHT,
+  tillSchedule: env['TILL_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_10PM,
 };

@@ -1,7 +1,7 @@
 import type { Contention } from 'nestjs-redis-lock';
-import { useRedis } from '../../test/support/redis/redis-server.js';
-import { waitUntil } from '../demo/wait-until.mjs';
-import { useFleet } from './use-fleet.js';
+import { useRedis } from '../../../test/support/redis/redis-server.js';
+import { waitUntil } from '../../demo/wait-until.mjs';
+import { useFleet } from '../use-fleet.js';
 
 const redis = useRedis();
 const fleet = useFleet(redis, [{ name: 'shop-1' }, { name: 'shop-2', env: { OPERATOR_KEY: '' } }], {

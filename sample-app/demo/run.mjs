@@ -16,6 +16,7 @@ import { importScene } from './scenes/import.mjs';
 import { mailerScene } from './scenes/mailer.mjs';
 import { pauseScene } from './scenes/pause.mjs';
 import { rushScene } from './scenes/rush.mjs';
+import { operatorScene, tillScene } from './scenes/jobs.mjs';
 import { heading, say, seconds, table } from './screen.mjs';
 
 const { picture } = parseArgs({ options: { picture: { type: 'string' } } }).values;
@@ -33,6 +34,7 @@ const fleet = new Fleet(INSTANCES, {
   DRAW_SCHEDULE: '* * * * * *',
   REPORT_SCHEDULE: '*/4 * * * * *',
   REPORT_PAGE_MS: '400',
+  TILL_SCHEDULE: '*/2 * * * * *',
   BANK_MS: '1000',
 });
 
@@ -58,11 +60,14 @@ async function play() {
   findings.push(...(await contentionScene(fleet)));
   heading('6. A prize draw every second, @SingletonCron on every instance');
   findings.push(...(await drawScene(fleet)));
-  heading('7. An instance is killed in the middle of the nightly report');
-  findings.push(...(await crashScene(fleet)));
-  heading('8. The instance that sends the mails is killed, @LeaderOnly');
+  heading('7. An operator pauses the prize draw, and has it drawn by hand, SingletonJobs');
+  findings.push(...(await operatorScene(fleet)));
+  heading('8. An instance is killed in the middle of the nightly report, and misses ticks of its own');
+  const { findings: takenOver, killed } = await crashScene(fleet);
+  findings.push(...takenOver, ...(await tillScene(fleet, killed)));
+  heading('9. The instance that sends the mails is killed, @LeaderOnly');
   findings.push(...(await mailerScene(fleet)));
-  heading('9. An instance is paused in the middle of closing the books');
+  heading('10. An instance is paused in the middle of closing the books');
   findings.push(...(await pauseScene(fleet)));
   findings.push(await duplicateDraws(fleet));
 

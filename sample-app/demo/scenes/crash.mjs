@@ -12,7 +12,7 @@ const ATTEMPTS = 3;
  * An instance is killed while it writes the report.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
- * @returns {Promise<import('../screen.mjs').Finding[]>}
+ * @returns {Promise<{ findings: import('../screen.mjs').Finding[], killed: string }>} with the name of the instance
  */
 export async function crashScene(fleet) {
   for (let attempt = 1; ; attempt++) {
@@ -45,13 +45,12 @@ export async function crashScene(fleet) {
     say(`${finished.instance} has finished it`);
     await fleet.replace(writer);
     say(`${writer.name} is back`);
-    return [
-      {
-        what: `Report of ${writer.name}, which was killed`,
-        measured: `${rerun.instance} took over after ${seconds(afterMs)}`,
-        promised: `a lease (${seconds(LEASE_MS)}) + ${seconds(SLACK_MS)}`,
-        isKept: finished.tick === begun.tick && rerun.instance !== writer.name && afterMs <= LEASE_MS + SLACK_MS,
-      },
-    ];
+    const finding = {
+      what: `Report of ${writer.name}, which was killed`,
+      measured: `${rerun.instance} took over after ${seconds(afterMs)}`,
+      promised: `a lease (${seconds(LEASE_MS)}) + ${seconds(SLACK_MS)}`,
+      isKept: finished.tick === begun.tick && rerun.instance !== writer.name && afterMs <= LEASE_MS + SLACK_MS,
+    };
+    return { findings: [finding], killed: writer.name };
   }
 }

@@ -217,7 +217,10 @@ describe('the options of the reference', () => {
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
-    [TICK]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
+    [TICK](option, value) {
+      const needed = option === 'missedWithinMs' ? ({ onMissed: 'runOnce' } as const) : {};
+      resolveJobOptions({ ...needed, [option]: value }, 'x', TICK_OPTIONS);
+    },
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
     [ADDED_INTERVAL]: (option, value) => checkAddedJob({ name: 'x', [option]: value } as never),
     HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),

@@ -40,7 +40,8 @@ export class MemoryJobStore implements JobStore {
         };
       }
     }
-    if (outcome === 'ok' && job) job.lastSuccessAt = endedAt;
+    const isFirst = stored ? stored.outcome === undefined : released;
+    if (outcome === 'ok' && job && isFirst) job.lastSuccessAt = endedAt;
     return released;
   }
 

@@ -905,19 +905,26 @@ const endRunScript = `
 -- First: without memory to spare, Redis lets a script begin with a deletion only.
 local done = passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])))
 local open = ' ' .. ARGV[2]
-local function findRun(entries)
-  for index, run in ipairs(entries) do
+local hasEnded = false
+local function findRun(first, last)
+  local entries = redis.pcall('LRANGE', KEYS[4], first, last)
+  for index, run in ipairs(entries.err and {} or entries) do
     -- One that has ended has a message at its end.
-    if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return index - 1, run end
+    if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return first + index - 1, run end
+    hasEnded = hasEnded or string.find(run, open .. ' ', 1, true) ~= nil
   end
 end
-local index, run = findRun(recentRuns(KEYS[4]))
+local index, run = findRun(0, 63)
+-- Many ticks were missed while it ran.
+if not index and not hasEnded then index, run = findRun(64, -1) end
 if index and ARGV[3] == 'none' then
   redis.pcall('LREM', KEYS[4], 1, run)
 elseif index then
   redis.pcall('LSET', KEYS[4], index, run .. ' ' .. now .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
 end
-if ARGV[3] == 'ok' and redis.call('EXISTS', KEYS[5]) == 1 then redis.pcall('HSET', KEYS[5], 'ok', now) end
+-- A command that is sent again changes nothing.
+local isFirst = index or (done % 2 == 1 and not hasEnded)
+if ARGV[3] == 'ok' and isFirst and redis.call('EXISTS', KEYS[5]) == 1 then redis.pcall('HSET', KEYS[5], 'ok', now) end
 return done
 `;
 

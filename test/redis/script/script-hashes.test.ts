@@ -7,7 +7,7 @@ const EXPECTED = {
   claimTick: 'd7ba4dbc17709481bb54e20ddcccd74fe2e9a97c 17166',
   countDown: 'cc2ca66f40635c3e9bbc5fba2464d6b02a72fede 2756',
   downgrade: '04695099dedad06cfe2c7f7fa083d77ec608df17 18751',
-  endRun: '7bf3f0e80ae34ef3ced0f5ab129cad9d7c195d42 19456',
+  endRun: '80fd58313804e13fd99371f882af0d0b19745f7d 19861',
   exchangeClaim: 'e40a0abc0d9ba91ca3626652bd43d76c24b0f6c4 2087',
   finishTick: 'cdf1926d55a50a2dc6366bc31b532d6386fb9315 1583',
   forceRelease: '8a7ebd6674a574016fdfd32acc158d558d3fe0e4 17849',

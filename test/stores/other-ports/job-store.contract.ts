@@ -145,6 +145,25 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
       expect(await two.store.verify(next)).toBe(true);
     });
 
+    it('knows the first end of a run as its last success, however often it is told', async () => {
+      const owner = ownerOf(one);
+      const reply = await claim(one, at, owner);
+      await end(one, owner, reply);
+      const { lastSuccessAt } = await look();
+      await subject.pass(SHORT_MS);
+      await end(one, owner, reply);
+      expect((await look()).lastSuccessAt).toBe(lastSuccessAt);
+    });
+
+    it('finds the run that ends behind any number of missed ticks', async () => {
+      const owner = ownerOf(one);
+      const reply = await claim(one, at, owner, { historySize: 1_000 });
+      const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
+      await two.jobs.noteMissed(missedOf({ after: at, ticks, historySize: 1_000 }));
+      await end(one, owner, reply);
+      expect((await look(1_000)).runs.at(-1)).toMatchObject({ tick: tickAt(at).tick, outcome: 'ok' });
+    });
+
     it('tells what an error said of itself, whatever characters that has', async () => {
       const strange = { errorName: 'Type Error', errorCode: '-', errorMessage: 'a  b\n%41 – ü\u0000 ok 12' };
       await run(one, at, { outcome: 'error', ...strange });

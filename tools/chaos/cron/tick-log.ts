@@ -6,8 +6,8 @@ export type TickLine =
   | (Call & { readonly type: 'fired'; readonly job: string; readonly tick: string })
   /** The job begins. `remainingMs`: what is left of the lease; 0 where it is lost. */
   | (Call & { readonly type: 'start'; readonly rerun: boolean; readonly token: number; readonly remainingMs: number })
-  /** The job has ended. */
-  | (Call & { readonly type: 'end'; readonly remainingMs: number })
+  /** The job has ended. `hasFailed`: with an error of its own. */
+  | (Call & { readonly type: 'end'; readonly remainingMs: number; readonly hasFailed?: boolean })
   /** The call has ended. `error`: the code of what it was rejected with. `isLate`: the tick was refused as late. */
   | (Call & { readonly type: 'done'; readonly error?: string; readonly isLate?: boolean })
   /** The process is dead, at the latest since then. */

@@ -40,7 +40,8 @@ export class SimulatedScheduler {
     private readonly clock: ProcessClock,
   ) {}
 
-  schedule(job: SimulatedJob, schedule: SimulatedSchedule): void {
+  /** @param fire what happens at a tick. @default a run of the job */
+  schedule(job: SimulatedJob, schedule: SimulatedSchedule, fire = (due: number) => this.#fire(job, due)): void {
     const armFor = (tick: number): void => {
       const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
       this.#setTimer(() => {
@@ -48,7 +49,7 @@ export class SimulatedScheduler {
         // The clock was set back meanwhile, or runs too slowly: as cron itself, it waits on.
         if (tick - this.clock.wallNow() > EARLY_MS) return armFor(tick);
         const due = schedule.tickAt(this.clock.wallNow());
-        this.#fire(job, due);
+        fire(due);
         armFor(due + schedule.everyMs);
       }, delayMs);
     };

@@ -1,0 +1,179 @@
+import type { MissedTicks } from '../../../../lib/core/jobs/missed-ticks.js';
+import { LockStoreError } from '../../../../lib/core/store/lock-store.js';
+import { catchUpTick, type JobStore, type OwedRun } from '../../../../lib/core/store/job-store.js';
+import type { RunPlan, SingletonRunOptions } from '../../../../lib/core/singleton/singleton-run-options.js';
+import type { SingletonRuns } from '../../../../lib/core/singleton/singleton-runs.js';
+import type { TickStore } from '../../../../lib/core/store/tick-store.js';
+import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
+import { type Instance, LockWorld } from '../../../../test/support/world/lock-world.js';
+import { type Fate, lostOnTheWay } from '../../../../test/support/world/scripted-store.js';
+import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
+import type { SimulatedSchedule } from '../simulation/simulated-job.js';
+import { SimulatedScheduler, type SimulatedWorld } from '../simulation/simulated-scheduler.js';
+import type { EverySoOften, RememberedJob } from './simulated-record.js';
+
+export interface JobWorld extends SimulatedWorld {
+  readonly lockWorld: LockWorld;
+  readonly isAway: boolean;
+  scheduleOf(job: RememberedJob): EverySoOften;
+  /** Which of its ticks fires. */
+  firingsOf(job: RememberedJob): SimulatedSchedule;
+  /** What a process with this name talks to. */
+  stores(name: string): { readonly ticks: TickStore; readonly jobs: JobStore };
+}
+
+interface Firing {
+  readonly tick: string;
+  readonly due?: number;
+  readonly plan: RunPlan;
+  readonly manual?: true;
+}
+
+/** Errors of the work bear this code. */
+export const WORK_FAILED = 'E_SIMULATED';
+const TROUBLE = 0.2;
+const MOST_SKEW_MS = 60_000;
+const KEEP_MS = 600_000;
+
+/** One process of the fleet, with a network and a clock of its own. */
+export class JobProcess {
+  readonly instance: Instance;
+  readonly clock: ProcessClock;
+  readonly network: Network;
+  readonly scheduler: SimulatedScheduler;
+  readonly #singletons: SingletonRuns;
+  readonly #missed: MissedTicks;
+  readonly #random: SeededRandom;
+  #calls = 1_000_000;
+  #isDead = false;
+
+  constructor(
+    readonly name: string,
+    private readonly world: JobWorld,
+    private readonly jobs: readonly RememberedJob[],
+  ) {
+    const { clock: worldClock } = world.lockWorld;
+    const upTo = (limit: number): number => Math.floor(world.random.fraction() * limit);
+    this.#random = new SeededRandom(upTo(2 ** 31));
+    this.clock = new ProcessClock(worldClock, upTo(1e9), 0.995 + world.random.fraction() / 100);
+    this.skew();
+    this.instance = world.lockWorld.instance(name, { clock: this.clock, random: this.#random, observers: [] });
+    const kind = upTo(2) === 0 ? 'inOrder' : 'unordered';
+    const delayMs = 2 * world.leaseMs;
+    this.network = new Network(worldClock, this.clock, this.#random, { kind, trouble: TROUBLE, delayMs });
+    const fate: Fate = (execute) =>
+      this.#isDead ? lostOnTheWay(execute) : this.network.commandFate(() => refusedWhile(world.isAway, execute));
+    this.instance.store.all(fate);
+    const { ticks, jobs: jobStore } = onTheWay(world.stores(name), fate);
+    this.#singletons = this.instance.locks.singletonRuns(ticks, jobStore);
+    this.#missed = this.instance.locks.missedTicks(jobStore);
+    this.scheduler = new SimulatedScheduler(world, { name } as never, this.clock);
+    for (const job of jobs) this.#schedule(job);
+    this.#missed.start();
+  }
+
+  skew(): void {
+    this.clock.wallSkewMs = Math.floor(this.world.random.fraction() * 2 * MOST_SKEW_MS) - MOST_SKEW_MS;
+  }
+
+  /** It begins nothing more. */
+  stop(): void {
+    this.scheduler.stop();
+    for (const { name } of this.jobs) this.#missed.remove(name);
+  }
+
+  kill(): void {
+    this.#isDead = true;
+    this.clock.kill();
+    void this.instance.store.close();
+    this.world.add({ type: 'killed', on: this.name, at: this.world.now() });
+  }
+
+  /** A person asks for a run. */
+  runNow(job: RememberedJob): void {
+    void this.#run(job, { tick: `manual:${this.#random.id()}`, plan: {}, manual: true });
+  }
+
+  #schedule(job: RememberedJob): void {
+    const schedule = this.world.scheduleOf(job);
+    this.scheduler.schedule(job, this.world.firingsOf(job), (due) => {
+      const { before: previous, after: next } = schedule.around(due);
+      const onGap = (after: number) => this.#missed.close(job.name, after, due);
+      const onAccounted = (): void => this.#missed.accounted(job.name, due, next);
+      const plan = { schedule: schedule.text, previous, next, onGap, onAccounted };
+      void this.#run(job, { tick: new Date(due).toISOString(), due, plan });
+    });
+    const { historySize, graceMs, onMissed, missedWithinMs } = job;
+    const runOwed = (owed: OwedRun) =>
+      this.#run(job, { tick: catchUpTick(owed.last), plan: { kind: 'catchUp', next: schedule.after(owed.last) } });
+    const options = { historySize, graceMs, onMissed, missedWithinMs };
+    this.#missed.add({ job: job.name, ...options, schedule: () => schedule, runOwed });
+  }
+
+  async #run(job: RememberedJob, { tick, due, plan, manual }: Firing): Promise<void> {
+    const { world, clock } = this;
+    const call = ++this.#calls;
+    const upTo = (limit: number): number => Math.floor(this.#random.fraction() * limit);
+    const line = () => ({ on: this.name, call, at: world.now() });
+    const lastingMs = upTo(upTo(20) === 0 ? 30_000 : 3_000);
+    const attemptTimeoutMs = upTo(10) === 0 ? 60_000 : 1_000;
+    const { overlap, historySize } = job;
+    const onCrash = manual ? 'skip' : job.onCrash;
+    const lock = { leaseMs: world.leaseMs, waitMs: 10_000, attemptTimeoutMs };
+    const options: SingletonRunOptions = {
+      job: job.name,
+      tick,
+      overlap,
+      onCrash,
+      keepMs: KEEP_MS,
+      historySize,
+      lock,
+      due: due === undefined ? undefined : { at: due, maxClockSkewMs: world.maxClockSkewMs },
+      ...(manual && { manual }),
+    };
+    world.add({ type: 'fired', ...line(), job: job.name, tick });
+    let error: string | undefined;
+    try {
+      await this.#singletons.run(
+        options,
+        async (lease, { rerun }) => {
+          const remainingMs = (): number => lease.remainingMs() / clock.rate;
+          world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
+          await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
+          const fails = upTo(6) === 0;
+          world.add({ type: 'end', ...line(), remainingMs: remainingMs(), ...(fails && { hasFailed: true }) });
+          if (fails) throw Object.assign(new RangeError('it fails'), { code: WORK_FAILED });
+        },
+        plan,
+      );
+    } catch (thrown) {
+      error = thrown instanceof Error ? thrown.name : String(thrown);
+    }
+    world.add({ type: 'done', ...line(), ...(error !== undefined && { error }) });
+  }
+}
+
+async function refusedWhile<T>(isAway: boolean, execute: () => Promise<T>): Promise<T> {
+  if (!isAway) return execute();
+  throw new LockStoreError('notExecuted', 'Redis is away');
+}
+
+/** Each command has its fate on the way. */
+function onTheWay({ ticks, jobs }: ReturnType<JobWorld['stores']>, fate: Fate): ReturnType<JobWorld['stores']> {
+  return {
+    ticks: {
+      claim: (tick, claim) => fate(() => ticks.claim(tick, claim)),
+      finish: (tick, owner, keepMs) => fate(() => ticks.finish(tick, owner, keepMs)),
+      giveBack: (tick, owner, keepMs) => fate(() => ticks.giveBack(tick, owner, keepMs)),
+    },
+    jobs: {
+      end: (run, lazily) => fate(() => jobs.end(run, lazily)),
+      noteMissed: (missed) => fate(() => jobs.noteMissed(missed)),
+      look: (resources, limit) => fate(() => jobs.look(resources, limit)),
+      pause: (resource, pause) => fate(() => jobs.pause(resource, pause)),
+      resume: (resource) => fate(() => jobs.resume(resource)),
+      register: (registrations) => fate(() => jobs.register(registrations)),
+      list: () => fate(() => jobs.list()),
+    },
+  };
+}

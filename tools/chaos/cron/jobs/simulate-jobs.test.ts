@@ -1,0 +1,63 @@
+import { runs } from '../../../../test/support/simulation/runs.js';
+import { repeatWith, report, SEED } from '../seed.js';
+import { brokenJobStores } from './broken-job-stores.js';
+import { BUSY_JOBS } from './simulated-record.js';
+import { type JobsResult, simulateJobs } from './simulate-jobs.js';
+
+const MINUTE_MS = 60_000;
+const TICKS = runs(100_000);
+/** `npm run test:long` tries worlds of its own. */
+const FIRST = process.env['TEST_SPEED'] === 'long' || process.env['CHAOS_SEED'] !== undefined ? SEED : 1;
+/** So many worlds find out each store that is broken. */
+const WORLDS = 20;
+
+/** Adds up what several worlds have seen. */
+function sumOf(results: readonly JobsResult[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const { counts } of results) {
+    for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count;
+  }
+  return sum;
+}
+
+describe(`a simulated fleet whose jobs are remembered (${repeatWith})`, () => {
+  it('has the history that a witness at the store has, tells each missed tick once, and makes up for it once', async () => {
+    const results: JobsResult[] = [];
+    for (let seed = FIRST; seed < FIRST + runs(2); seed++) {
+      const { counts, violations } = await simulateJobs({ seed, upMs: 15 * MINUTE_MS, calmMs: 15_000 });
+      expect({ seed, violations: violations.slice(0, 10) }).toEqual({ seed, violations: [] });
+      results.push({ counts, violations });
+    }
+    const counts = sumOf(results);
+    report('simulated jobs', { ...counts, seed: FIRST });
+    // They have seen what they are to prove something about.
+    for (const count of ['granted', 'told', 'ok', 'failed', 'catchUps', 'kills', 'gaps'] as const) {
+      expect([count, counts[count]! > 0]).toEqual([count, true]);
+    }
+  });
+
+  it(`is right about ${TICKS} ticks, most of them missed in nights off`, async () => {
+    const world = { jobs: BUSY_JOBS, upMs: Infinity, ticks: TICKS, hasNights: true, calmMs: 3_000 };
+    const { counts, violations } = await simulateJobs({ seed: FIRST, ...world });
+    report('simulated jobs, nights off', counts);
+    expect({ violations: violations.slice(0, 10) }).toEqual({ violations: [] });
+    expect(counts['ticks']).toBeGreaterThanOrEqual(TICKS);
+  });
+
+  it('does the same again with the same seed', async () => {
+    const [one, other] = [5, 5].map((seed) => simulateJobs({ seed, upMs: 3 * MINUTE_MS, calmMs: 10_000 }));
+    expect({ ...(await one)!.counts, tookMs: 0 }).toEqual({ ...(await other)!.counts, tookMs: 0 });
+  });
+});
+
+describe('a simulated fleet whose store is broken is found out', () => {
+  it.each(Object.entries(brokenJobStores))('%s', async (_, { rule, options, ...broken }) => {
+    const found = new Set<string>();
+    for (let seed = 1; seed <= WORLDS && !found.has(rule); seed++) {
+      const world = { seed, upMs: 30 * MINUTE_MS, calmMs: 15_000, endsEarly: true };
+      const { violations } = await simulateJobs({ ...world, ...broken, ...options, seed });
+      for (const violation of violations) found.add(violation.rule);
+    }
+    expect([...found]).toContain(rule);
+  });
+});

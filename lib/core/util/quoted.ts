@@ -42,10 +42,14 @@ export function escapeLines(text: string): string {
   return text.replace(/[^\P{Cc}\n]|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
 }
 
-/** What the user's code threw, in one line. It may be anything. */
-export function describeThrown(error: unknown): string {
+/**
+ * What the user's code threw, in one line. It may be anything.
+ *
+ * @param isNamed whether the name of an error is part of it
+ */
+export function describeThrown(error: unknown, isNamed = false): string {
   try {
-    return escapeText(error instanceof Error ? error.message : String(error));
+    return escapeText(error instanceof Error && !isNamed ? error.message : String(error));
   } catch {
     return 'a value that cannot be shown';
   }

@@ -102,7 +102,7 @@ export class LockEventLog {
       case 'callbackFailed':
         this.#logger.error(
           `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw. The campaign continues. ` +
-            describeThrown(event.error),
+            describeThrown(event.error, true),
           event.error instanceof Error ? describeStack(event.error) : undefined,
         );
         return;

@@ -41,7 +41,7 @@ export class MemoryJobStore implements JobStore {
       }
     }
     const isFirst = stored ? stored.outcome === undefined : released;
-    if (outcome === 'ok' && job && isFirst) job.lastSuccessAt = endedAt;
+    if (outcome === 'ok' && isFirst) (job ?? jobs.keep(owner.resource, undefined)).lastSuccessAt = endedAt;
     return released;
   }
 
@@ -50,19 +50,25 @@ export class MemoryJobStore implements JobStore {
     const { jobs, lastTicks, clock } = this.#server;
     const now = clock.wallNow();
     const known = jobs.get(resource);
-    if (known?.schedule !== schedule || lastTicks.get(resource) !== after) {
-      return { status: 'stale', ...this.#owed(known) };
-    }
     const isPaused = this.#pausesOf(resource, known);
     const ticks = missed.ticks.filter((tick) => !isPaused(tick));
     const earlier = missed.earlier && !isPaused(missed.earlier.first) ? missed.earlier : undefined;
-    const job = jobs.keep(resource, next);
-    lastTicks.set(resource, missed.ticks.at(-1)!, Math.max(jobs.leftMs(resource), LAST_TICK_KEEP_MS));
     const last = ticks.at(-1);
-    if (last === undefined) return { status: 'noted', ...this.#owed(job) };
     const count = ticks.length + (earlier?.count ?? 0);
     const first = earlier?.first ?? ticks[0]!;
+    const told = `${after} ${missed.ticks.at(-1)} ${this.store.instanceId}`;
+    if (known?.schedule !== schedule || lastTicks.get(resource) !== after) {
+      // The answer to the same command was lost.
+      const isSame = last !== undefined && known?.told === told;
+      return isSame
+        ? { status: 'noted', missed: { count, first, last, ticks }, ...this.#owed(known) }
+        : { status: 'stale', ...this.#owed(known) };
+    }
+    const job = jobs.keep(resource, next);
+    lastTicks.set(resource, missed.ticks.at(-1)!, Math.max(jobs.leftMs(resource), LAST_TICK_KEEP_MS));
+    if (last === undefined) return { status: 'noted', ...this.#owed(job) };
     job.missed += count;
+    job.told = told;
     const { instanceId } = this.store;
     addRuns(job, historySize, ...ticks.map((tick) => missedRun(tick, now, instanceId)));
     if (runWithinMs !== undefined && last + runWithinMs >= now) {
@@ -138,11 +144,11 @@ export class MemoryJobStore implements JobStore {
   }
 
   /** Whether a tick was due during a pause. */
-  #pausesOf(resource: string, job: MemoryJob): (tick: number) => boolean {
+  #pausesOf(resource: string, job: MemoryJob | undefined): (tick: number) => boolean {
     const pause = this.#server.jobs.pauses.get(resource);
     return (tick) =>
       (pause !== undefined && tick >= pause.at && tick <= (pause.until ?? Infinity)) ||
-      (job.pause !== undefined && tick >= job.pause.from && tick <= job.pause.until);
+      (job?.pause !== undefined && tick >= job.pause.from && tick <= job.pause.until);
   }
 
   #stateOf(resource: string, limit: number): JobState {
@@ -162,6 +168,7 @@ export class MemoryJobStore implements JobStore {
       ...(job?.lastSuccessAt !== undefined && { lastSuccessAt: job.lastSuccessAt }),
       ...this.#owed(job),
       ...(pause && { pause }),
+      ...(job?.pause && { timedPause: job.pause }),
       ...readHistory(job?.runs ?? [], token, limit),
       instances: [...(job?.instances ?? [])].reverse().map(([instance, seenAt]) => ({ instance, seenAt })),
     };

@@ -7,6 +7,8 @@ export interface MemoryJob {
   schedule?: string | undefined;
   due?: number | undefined;
   missed: number;
+  /** The last missed ticks: the accounted tick before them, the last of them, and the instance that noted them. */
+  told?: string;
   lastSuccessAt?: number;
   /** The catch-up that no instance has begun: when the last of its ticks was due. */
   owed?: number | undefined;

@@ -37,6 +37,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const { claims, locks, jobs, clock } = this.server;
     const { resource } = tick;
     const key = claimKey(tick);
+    const isNew = note?.next !== undefined && jobs.get(resource)?.due === undefined;
     if (note) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
@@ -70,19 +71,16 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (pause) {
       // It is over for all instances, also for those that ask after a resume.
       if (due) this.#note(tick, due);
-      if (note!.kind === 'tick') claims.set(key, FINISHED, keepMs);
+      if (note!.kind === 'tick') {
+        claims.set(key, FINISHED, keepMs);
+        noteSchedule(job!, note!);
+      }
       const { by, until } = pause;
       return { status: 'paused', ...(by !== undefined && { by }), ...(until !== undefined && { until }) };
     }
     if (lock && note?.kind === 'catchUp' && overlap === 'skip') return { status: 'overlap' };
     if (due) this.#note(tick, due);
-    if (note && job) {
-      job.due = note.next ?? job.due;
-      if (note.schedule !== undefined && note.schedule !== job.schedule) {
-        job.schedule = note.schedule;
-        job.owed = undefined;
-      }
-    }
+    if (note && job) noteSchedule(job, note);
     if (lock && overlap === 'skip') {
       claims.set(key, FINISHED, keepMs);
       return { status: 'overlap' };
@@ -103,7 +101,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const marks = { rerun, manual: note.kind === 'manual', catchUp: note.kind === 'catchUp' };
     const begun = { tick: tick.tick, startedAt: clock.wallNow(), instance: instanceOf(owner), ...marks, fencingToken };
     addRuns(job, note.historySize, begun);
-    return { status: 'granted', fencingToken, rerun, ...this.#missed(tick, note) };
+    return { status: 'granted', fencingToken, rerun, ...this.#missed(tick, note), ...(isNew && { isNew }) };
   }
 
   /** What a catch-up is for. */
@@ -176,6 +174,13 @@ export class MemoryTickStore implements TickStore, TickNode {
     const keepMs = Math.max(LAST_TICK_KEEP_MS, this.server.jobs.leftMs(resource));
     if (at > last || last > clock.wallNow() + earlyMs) lastTicks.set(resource, at, keepMs);
   }
+}
+
+function noteSchedule(job: MemoryJob, { next, schedule }: JobNote): void {
+  job.due = next ?? job.due;
+  if (schedule === undefined || schedule === job.schedule) return;
+  job.schedule = schedule;
+  job.owed = undefined;
 }
 
 function claimKey({ resource, tick }: Tick): string {

@@ -159,6 +159,7 @@ function readState(resource: string, now: number, reply: LookReply, limit: numbe
   const pause = readPause(pauseText);
   const stored = entries.map(readRun).filter((run): run is StoredRun => run !== undefined);
   const schedule = record.get('schedule');
+  const [, from, until] = /^(\d+) (\d+)$/.exec(record.get('pause') ?? '') ?? [];
   return {
     resource,
     isKnown: record.size > 0 || pause !== undefined || stored.length > 0,
@@ -170,6 +171,7 @@ function readState(resource: string, now: number, reply: LookReply, limit: numbe
     ...(lastSuccessAt !== undefined && { lastSuccessAt }),
     ...(span && span.until >= now && { owed: span }),
     ...(pause && { pause }),
+    ...(until && { timedPause: { from: Number(from), until: Number(until) } }),
     ...readHistory(stored, finite(token), limit),
     instances: readInstances(seen),
   };

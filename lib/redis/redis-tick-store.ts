@@ -28,14 +28,20 @@ export class RedisTickStore implements TickStore, TickNode {
     const lock = keys.lock(resource);
     const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
     const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)];
-    const [status, value, flag, text] = await this.store.run<ClaimReply>(
+    const [status, value, flag, text, isNew] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
       note ? [...known, ...jobKeys(keys, resource)] : known,
       note ? [...args, ...noteArgs(note, tick)] : args,
     );
     switch (status) {
       case 'granted':
-        return { status, fencingToken: value, rerun: flag === 1, ...(text && { missed: readSpan(text) }) };
+        return {
+          status,
+          fencingToken: value,
+          rerun: flag === 1,
+          ...(text && { missed: readSpan(text) }),
+          ...(isNew === 1 && { isNew: true }),
+        };
       case 'claimed':
         return { status, ttlMs: value };
       case 'taken':

@@ -5,12 +5,14 @@ import {
   type JobStore,
   MOST_MISSED_AT_ONCE,
   type MissedReply,
+  type MissedTicks as MissedInStore,
   type OwedRun,
 } from '../store/job-store.js';
 import type { Runtime } from '../store/runtime.js';
 import { LONGEST_EARLY_MS } from '../store/tick-store.js';
 import type { Timer } from '../util/clock.js';
 import type { TickSchedule } from './tick-schedule.js';
+import { countUnpaused } from './unpaused-ticks.js';
 
 /** A job of this process, as {@link MissedTicks} needs it. */
 export interface WatchedJob {
@@ -45,6 +47,8 @@ interface Watched {
   /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
   askAgainAt: number;
   isRunningOwed: boolean;
+  /** What it told the store, as long as it does not know the answer. */
+  unanswered: MissedInStore | undefined;
 }
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
@@ -92,7 +96,13 @@ export class MissedTicks {
       unscheduled: 0,
       last: 0,
     };
-    this.#jobs.set(job.job, { ...watched, next: undefined, askAgainAt: 0, isRunningOwed: false });
+    this.#jobs.set(job.job, {
+      ...watched,
+      next: undefined,
+      askAgainAt: 0,
+      isRunningOwed: false,
+      unanswered: undefined,
+    });
     if (this.#isStarted) this.#lookIn(0);
   }
 
@@ -117,6 +127,14 @@ export class MissedTicks {
     if (watched) Object.assign(watched, { last: tick, next });
   }
 
+  /** The store had no record of the job. At the next look, the job is registered again. */
+  unknown(job: string): void {
+    const watched = this.#jobs.get(job);
+    if (!watched?.isRegistered) return;
+    watched.isRegistered = false;
+    this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
   /**
    * Accounts the ticks between the last accounted one and this one. After that, this one may be claimed.
    *
@@ -126,6 +144,7 @@ export class MissedTicks {
     const watched = this.#jobs.get(job);
     const schedule = watched?.job.schedule();
     if (!watched || !schedule) return;
+    if (watched.unanswered) await this.#noteAll(watched, watched.unanswered);
     const reply = await this.#note(watched, schedule, after, tick - 1);
     // After the tick itself: a run that is under way would make it skipped.
     if (reply?.owed && watched.job.onMissed === 'runOnce') watched.askAgainAt = 0;
@@ -230,8 +249,14 @@ export class MissedTicks {
     }
     // An instance whose clock is behind comes to its ticks later.
     const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
-    const reply = until > state.last ? await this.#note(watched, schedule, state.last, until) : undefined;
-    const last = reply?.status === 'noted' ? until : state.last;
+    const { unanswered } = watched;
+    const isBehind = until > state.last;
+    const reply = unanswered
+      ? await this.#noteAll(watched, unanswered)
+      : isBehind
+        ? await this.#note(watched, schedule, state.last, until)
+        : undefined;
+    const last = reply?.status !== 'noted' ? state.last : unanswered ? unanswered.ticks.at(-1)! : until;
     if (reply?.status !== 'stale') Object.assign(watched, { last, next: schedule.after(last) });
     watched.askAgainAt = job.onMissed === 'runOnce' ? clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction()) : Infinity;
     const owed = reply ? reply.owed : state.owed;
@@ -248,14 +273,33 @@ export class MissedTicks {
     const { job, resource } = watched;
     const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
     if (first === undefined) return undefined;
-    const earlier = count > ticks.length ? { count: count - ticks.length, first } : undefined;
+    const earlier = count > ticks.length ? await this.#countBefore(ticks[0]!, watched, schedule, after) : undefined;
     const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
     const { historySize } = job;
     const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
     const missed = { ...about, next: schedule.after(until) };
+    return this.#noteAll(watched, missed);
+  }
+
+  /** The same ticks are told again if the answer is lost: the store then says whether this instance told them. */
+  async #noteAll(watched: Watched, missed: MissedInStore): Promise<MissedReply> {
+    watched.unanswered = missed;
     const reply = await this.#send('account missed ticks of', [watched], () => this.store.noteMissed(missed));
-    if (reply.status === 'noted' && reply.missed) this.#tell(job.job, reply.missed, reply.owed !== undefined);
+    watched.unanswered = undefined;
+    if (reply.status === 'noted' && reply.missed) this.#tell(watched.job.job, reply.missed, reply.owed !== undefined);
     return reply;
+  }
+
+  /** Counts the ticks that are too many to name. The store cannot tell which of them were due during a pause. */
+  async #countBefore(
+    tick: number,
+    watched: Watched,
+    schedule: TickSchedule,
+    after: number,
+  ): ReturnType<typeof countUnpaused> {
+    const { resource } = watched;
+    const [state] = await this.#send('look at', [watched], () => this.store.look([resource], 0));
+    return countUnpaused(schedule, state!, after, tick - 1);
   }
 
   #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {
@@ -299,11 +343,11 @@ function isChanged({ job, text }: Watched): boolean {
 }
 
 /** Whether a tick may have been missed, or a run may be owed. */
-function isDue({ job, last, next = Infinity, askAgainAt }: Watched, now: number, wallNow: number): boolean {
+function isDue({ job, last, next = Infinity, askAgainAt, unanswered }: Watched, now: number, wallNow: number): boolean {
   if (!job.schedule()) return false;
   // The clock of this machine was far ahead, and was set back.
   const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
-  return now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
+  return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
 }
 
 function isoOf(time: number): string {

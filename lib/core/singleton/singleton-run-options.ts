@@ -125,6 +125,8 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
   readonly onGap?: (after: number) => Promise<unknown>;
   /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
   readonly onAccounted?: () => void;
+  /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */
+  readonly onUnknown?: () => void;
 }
 
 /** The work of one run. */

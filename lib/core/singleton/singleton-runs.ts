@@ -112,7 +112,10 @@ export class SingletonRuns {
     let claimed = await (attempt.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
-      if (reply.status === 'granted') return this.#runFollowed(attempt, sentAt, reply, work);
+      if (reply.status === 'granted') {
+        if (reply.isNew) attempt.plan.onUnknown?.();
+        return this.#runFollowed(attempt, sentAt, reply, work);
+      }
       if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
         if (options.manual && reply.status === 'overlap') throw refusalOf(options, resource);
         this.#skip(attempt, reply);

@@ -149,7 +149,10 @@ export type MissedReply =
       readonly missed?: MissedSpan & { readonly ticks: readonly number[] };
       readonly owed?: OwedRun;
     }
-  /** The last accounted tick, or the schedule, is another one: another instance noted them, or they were claimed. */
+  /**
+   * The last accounted tick, or the schedule, is another one: another instance noted them, or they were claimed. The
+   * same instance is answered `noted` when it sends the same ticks again.
+   */
   | { readonly status: 'stale'; readonly owed?: OwedRun };
 
 /** An instance that has a job, and when it last registered or claimed a tick, in milliseconds since the Unix epoch. */
@@ -182,6 +185,8 @@ export interface JobState {
   readonly lastSuccessAt?: number;
   readonly owed?: OwedRun;
   readonly pause?: JobPause;
+  /** The last pause that ends by itself, also after its end. */
+  readonly timedPause?: { readonly from: number; readonly until: number };
   /** The run that holds the job's lock. */
   readonly running?: RunRecord;
   /** The newest runs first, at most as many as were asked for. */

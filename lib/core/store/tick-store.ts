@@ -34,13 +34,15 @@ export interface TickClaim {
 export type TickReply =
   /**
    * The claimant has the tick and the job's lock. Run the job. `rerun`: the run was granted to another claimant before,
-   * so it may have begun. `missed`: of a catch-up, the ticks that it is for.
+   * so it may have begun. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store had no record of the
+   * job, because it is new, or because the store has lost its data.
    */
   | {
       readonly status: 'granted';
       readonly fencingToken: number;
       readonly rerun: boolean;
       readonly missed?: MissedSpan | undefined;
+      readonly isNew?: boolean;
     }
   /**
    * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that

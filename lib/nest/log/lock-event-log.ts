@@ -36,6 +36,9 @@ const LOGGED_EVENTS = [
   'drained',
 ] as const satisfies readonly LockEvent['type'][];
 
+/** Missed ticks of less than this ago are no warning. */
+const RESTART_MS = 60_000;
+
 const WHY_SKIPPED = {
   late: 'later than maxClockSkewMs and waitMs allow, or older than the last claimed tick',
   early: 'further ahead than maxClockSkewMs allows',
@@ -110,7 +113,7 @@ export class LockEventLog {
         this.#tickSkipped(event);
         return;
       case 'tickMissed':
-        this.#logger.warn(`${describeMissed(event)} ${see('ticks-are-missed')}`);
+        this.#tickMissed(event);
         return;
       case 'draining':
         this.#logger.log(
@@ -121,6 +124,12 @@ export class LockEventLog {
       case 'drained':
         this.#drained(event);
     }
+  }
+
+  /** A job that runs every second misses ticks with each restart of an application that has one instance. */
+  #tickMissed(event: LockEventOf<'tickMissed'>): void {
+    const isRestart = this.clock.wallNow() - Date.parse(event.first) < RESTART_MS;
+    this.#logger[isRestart ? 'log' : 'warn'](`${describeMissed(event)} ${see('ticks-are-missed')}`);
   }
 
   /** One line a minute, because a holder that hangs makes every call wait. */

@@ -8,8 +8,13 @@ const MOST_NAMED = 5;
 /** Says which ticks of a job were missed, and what follows. */
 export function describeMissed({ job, count, first, last, ticks, catchUp }: LockEventOf<'tickMissed'>): string {
   const times = count > MOST_NAMED ? nameTimes([first, last], ' to ') : nameTimes(ticks, ', ');
-  const next = catchUp ? 'One run for all of them follows.' : 'They are not made up for.';
-  return `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. No instance claimed them. ${next}`;
+  const isOne = count === 1;
+  const notRun = isOne ? 'It is not made up for.' : 'They are not made up for.';
+  const next = catchUp ? `One run for ${isOne ? 'it' : 'all of them'} follows.` : notRun;
+  return (
+    `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. ` +
+    `No instance claimed ${isOne ? 'it' : 'them'}. ${next}`
+  );
 }
 
 /** Names times in UTC. The day stands before the first time of a day. */

@@ -33,7 +33,8 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
   const watch = jobWatchOf(service);
   if (!watch) return service.runSingleton(run, doWork);
   const at = target.due?.at;
-  if (!of || at === undefined) return watch.runs.run(run, doWork, { next });
+  const onUnknown = (): void => watch.missed.unknown(name);
+  if (!of || at === undefined) return watch.runs.run(run, doWork, { next, onUnknown });
   const { schedule, around } = of;
   return watch.runs.run(run, doWork, {
     schedule: schedule.text,
@@ -41,6 +42,7 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
     next: around.after,
     onGap: (after) => watch.missed.close(name, after, at),
     onAccounted: () => watch.missed.accounted(name, at, around.after),
+    onUnknown,
   });
 }
 

@@ -31,7 +31,8 @@
 --        15  how long the record outlives the next tick, in milliseconds
 --        16  the tick, encoded for the history
 -- Reply  { status, number, flag }, see TickReply
---          granted       the fencing token; 1 for a rerun; of a catch-up: "count first last until" of its ticks
+--          granted       the fencing token; 1 for a rerun; of a catch-up: "count first last until" of its ticks, or
+--                        ''; 1 if there was no record of the job
 --          claimed       TTL of the lock in milliseconds; 0
 --          taken         TTL of the lock in milliseconds; 1 if the run was granted
 --          overlap       TTL of the lock in milliseconds; 0
@@ -75,6 +76,13 @@ if claim and not isMine and claimant ~= 'returned' then
   end
 end
 local record = kind and readRecord(KEYS[6])
+local function noteSchedule()
+  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
+    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
+    redis.pcall('HDEL', KEYS[6], 'owed')
+  end
+end
 if due ~= '' and not claim then
   local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
   if refusal then return { refusal, lateMs, 0 } end
@@ -99,6 +107,7 @@ if kind and kind ~= 'manual' then
     -- It is over for all instances, also for those that ask after a resume.
     if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
     redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    noteSchedule()
     keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
   end
   if at then return { 'paused', till, 0, by } end
@@ -106,11 +115,7 @@ end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then
-  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
-  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
-    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
-    redis.pcall('HDEL', KEYS[6], 'owed')
-  end
+  noteSchedule()
   if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end
 if holder and ARGV[4] == 'skip' then
@@ -133,4 +138,5 @@ local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) ..
 if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
 addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
 keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
-return { 'granted', token, rerun, kind == 'catchUp' and record.span or nil }
+local isNew = ARGV[14] ~= '' and not record.due
+return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }

@@ -18,7 +18,7 @@
 --        10  when the first of these was due, or ''
 --        then when the ticks were due, in milliseconds since 1970, the oldest first
 -- Reply  { status, count, first, last, owed, ticks }
---          status  'noted' or 'stale': then nothing was changed
+--          status  'noted', also if the same instance noted the same ticks before, or 'stale': then nothing was changed
 --          count   how many of them count: not those that were due during a pause
 --          owed    "count first last until" of the catch-up that is owed, or ''
 --          ticks   the last of those that count
@@ -33,11 +33,6 @@ local function owedNow()
   local till = string.match(record.span or '', '(%d+)$')
   return record.owed and tonumber(till or 0) >= now and record.span or ''
 end
-local last = redis.call('GET', KEYS[1])
-if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
-  return { 'stale', 0, 0, 0, owedNow(), {} }
-end
-
 local pausedAt, pausedTill = readPause(KEYS[4])
 local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
 local function isPaused(tick)
@@ -57,12 +52,20 @@ for index = 11, #ARGV do
   end
 end
 count = count + #ticks
+local newest = ticks[#ticks]
+
+local last = redis.call('GET', KEYS[1])
+local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
+if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
+  -- The answer to the same command was lost.
+  if newest and record.told == told then return { 'noted', count, first, newest, owedNow(), ticks } end
+  return { 'stale', 0, 0, 0, owedNow(), {} }
+end
 local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
 redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
 if #ticks == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
 
-local newest = ticks[#ticks]
-redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count))
+redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
 addRuns(KEYS[2], ARGV[3], unpack(entries))
 if ARGV[4] ~= '' and newest + ARGV[4] >= now then
   local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')

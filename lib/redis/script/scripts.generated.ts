@@ -645,9 +645,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -737,6 +737,13 @@ if claim and not isMine and claimant ~= 'returned' then
   end
 end
 local record = kind and readRecord(KEYS[6])
+local function noteSchedule()
+  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
+    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
+    redis.pcall('HDEL', KEYS[6], 'owed')
+  end
+end
 if due ~= '' and not claim then
   local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
   if refusal then return { refusal, lateMs, 0 } end
@@ -761,6 +768,7 @@ if kind and kind ~= 'manual' then
     -- It is over for all instances, also for those that ask after a resume.
     if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
     redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    noteSchedule()
     keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
   end
   if at then return { 'paused', till, 0, by } end
@@ -768,11 +776,7 @@ end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then
-  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
-  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
-    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
-    redis.pcall('HDEL', KEYS[6], 'owed')
-  end
+  noteSchedule()
   if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end
 if holder and ARGV[4] == 'skip' then
@@ -795,7 +799,8 @@ local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) ..
 if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
 addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
 keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
-return { 'granted', token, rerun, kind == 'catchUp' and record.span or nil }
+local isNew = ARGV[14] ~= '' and not record.due
+return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
 `;
 
 // include/latch.lua
@@ -924,7 +929,10 @@ elseif index then
 end
 -- A command that is sent again changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
-if ARGV[3] == 'ok' and isFirst and redis.call('EXISTS', KEYS[5]) == 1 then redis.pcall('HSET', KEYS[5], 'ok', now) end
+if ARGV[3] == 'ok' and isFirst and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
+  -- There was no record: it lasts as long as the history.
+  redis.call('PEXPIRE', KEYS[5], string.format('%.0f', math.max(redis.call('PTTL', KEYS[4]), 604800000)))
+end
 return done
 `;
 
@@ -1149,14 +1157,22 @@ local jobs = { now }
 -- A cluster adds a key at the end.
 for base = 0, #KEYS - 6, 6 do
   local _, token = readHolder(KEYS[base + 1])
-  -- The run that goes on may stand behind ticks that were missed.
   local most = math.max(ARGV[1], token and 8 or 0)
+  local runs = most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {}
+  if token and #runs == most then
+    -- The run that goes on may stand behind ticks that were missed while it ran.
+    local isFound, open = false, ' ' .. token
+    for _, run in ipairs(runs) do isFound = isFound or string.sub(run, -#open) == open end
+    for _, run in ipairs(isFound and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], most, -1))) do
+      if string.sub(run, -#open) == open then runs[#runs + 1] = run end
+    end
+  end
   jobs[#jobs + 1] = {
     redis.call('GET', KEYS[base + 2]) or '',
     token or '',
     listOf(redis.pcall('HGETALL', KEYS[base + 4])),
     redis.call('GET', KEYS[base + 5]) or '',
-    most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {},
+    runs,
     listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
   }
 end
@@ -1188,11 +1204,6 @@ local function owedNow()
   local till = string.match(record.span or '', '(%d+)$')
   return record.owed and tonumber(till or 0) >= now and record.span or ''
 end
-local last = redis.call('GET', KEYS[1])
-if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
-  return { 'stale', 0, 0, 0, owedNow(), {} }
-end
-
 local pausedAt, pausedTill = readPause(KEYS[4])
 local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
 local function isPaused(tick)
@@ -1212,12 +1223,20 @@ for index = 11, #ARGV do
   end
 end
 count = count + #ticks
+local newest = ticks[#ticks]
+
+local last = redis.call('GET', KEYS[1])
+local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
+if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
+  -- The answer to the same command was lost.
+  if newest and record.told == told then return { 'noted', count, first, newest, owedNow(), ticks } end
+  return { 'stale', 0, 0, 0, owedNow(), {} }
+end
 local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
 redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
 if #ticks == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
 
-local newest = ticks[#ticks]
-redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count))
+redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
 addRuns(KEYS[2], ARGV[3], unpack(entries))
 if ARGV[4] ~= '' and newest + ARGV[4] >= now then
   local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')

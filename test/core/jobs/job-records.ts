@@ -14,6 +14,7 @@ interface JobRecord {
   last?: number;
   owed?: OwedRun | undefined;
   isRunning: boolean;
+  pause?: JobState['pause'];
 }
 
 /** What a store promises of jobs, as far as missed ticks are concerned. Many processes share it. */
@@ -22,6 +23,10 @@ export class JobRecords {
   readonly commands: string[] = [];
   readonly noted: MissedTicks[] = [];
   isAway = false;
+  /** The next answer to `noteMissed` does not arrive. */
+  losesAnswer = false;
+  /** What was told last, and by which process. */
+  #told: readonly unknown[] = [];
 
   constructor(readonly now: () => number) {}
 
@@ -51,7 +56,13 @@ export class JobRecords {
     return {
       register: (jobs) => command('register', () => jobs.map((job) => this.#register(job))),
       look: (resources) => command('look', () => resources.map((resource) => this.#stateOf(resource))),
-      noteMissed: (missed) => command('noteMissed', () => this.#noteMissed(missed)),
+      noteMissed: (missed) =>
+        command('noteMissed', () => {
+          const reply = this.#noteMissed(missed, process);
+          if (!this.losesAnswer) return reply;
+          this.losesAnswer = false;
+          throw new LockStoreError('unknown', 'the connection was lost');
+        }),
       end: unused,
       pause: unused,
       resume: unused,
@@ -71,7 +82,7 @@ export class JobRecords {
 
   #stateOf(resource: string): JobState {
     const record = this.byResource.get(resource);
-    const { schedule, last, owed, isRunning } = record ?? { isRunning: false };
+    const { schedule, last, owed, isRunning, pause } = record ?? { isRunning: false };
     const run = { tick: 'x', startedAt: 0, instance: 'x', rerun: false, manual: false, catchUp: false };
     return {
       resource,
@@ -83,20 +94,25 @@ export class JobRecords {
       ...(schedule !== undefined && { schedule }),
       ...(last !== undefined && { last }),
       ...(owed && { owed }),
+      ...(pause && { pause }),
       ...(isRunning && { running: run }),
     };
   }
 
-  #noteMissed(missed: MissedTicks): MissedReply {
+  #noteMissed(missed: MissedTicks, teller: object): MissedReply {
     const record = this.byResource.get(missed.resource);
     const owedBefore = record?.owed && { owed: record.owed };
-    if (record?.schedule !== missed.schedule || record.last !== missed.after) {
-      return { status: 'stale', ...owedBefore };
-    }
-    this.noted.push(missed);
     const { ticks, earlier } = missed;
     const last = ticks.at(-1)!;
     const span = { count: ticks.length + (earlier?.count ?? 0), first: earlier?.first ?? ticks[0]!, last };
+    if (record?.schedule !== missed.schedule || record.last !== missed.after) {
+      const isSame = this.#told[0] === teller && this.#told[1] === missed.after && this.#told[2] === last;
+      return isSame
+        ? { status: 'noted', missed: { ...span, ticks }, ...owedBefore }
+        : { status: 'stale', ...owedBefore };
+    }
+    this.#told = [teller, missed.after, last];
+    this.noted.push(missed);
     record.last = last;
     if (missed.runWithinMs !== undefined && last + missed.runWithinMs >= this.now()) {
       record.owed = { ...span, tick: catchUpTick(last), until: last + missed.runWithinMs };

@@ -190,6 +190,31 @@ describe('ticks that no instance claimed', () => {
     expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
   });
 
+  it('are counted without those of a pause, where there are more than can be named', async () => {
+    await nightOff(2);
+    const from = world.clock.wallNow() - HOUR;
+    records.byResource.get(RESOURCE)!.pause = { at: from, until: from + 30 * MINUTE };
+    records.byResource.get(RESOURCE)!.schedule = 'each second';
+    const a = start('a', { schedule: () => every(1_000, 'each second') });
+    await world.clock.advance(2_000);
+    const [told] = toldBy(a);
+    const { after, ticks } = records.noted[0]!;
+    const inPause = Math.floor((from + 30 * MINUTE) / 1_000) - Math.ceil(from / 1_000) + 1;
+    expect(told!.count).toBe((ticks.at(-1)! - Math.floor(after / 1_000) * 1_000) / 1_000 - inPause);
+    expect(records.commands).toEqual(['register', 'look', 'noteMissed']);
+  });
+
+  it('are told though the answer of the store was lost', async () => {
+    await nightOff(3);
+    records.losesAnswer = true;
+    const a = start('a');
+    await world.clock.advance(5_000);
+    expect(toldBy(a)).toMatchObject([{ count: 3 }]);
+    const b = start('b');
+    await world.clock.advance(5_000);
+    expect(toldBy(a, b)).toHaveLength(1);
+  });
+
   it('are told where the scheduler comes late: the job is made known only with its schedule', async () => {
     await nightOff(3);
     let isMounted = false;

@@ -53,19 +53,22 @@ describe('a @SingletonCron whose ticks were missed', () => {
     });
   }
 
-  /** As if all instances had been down for so long. */
-  async function wentDownBefore(prefix: string, ms: number): Promise<void> {
+  /**
+   * As if all instances had been down for so long. The last one is ended first: it reads what it has registered, and
+   * would make up for these ticks itself.
+   */
+  async function wentDownBefore(prefix: string, ms: number, end: () => Promise<unknown>): Promise<void> {
     const client = new Redis(redis().url);
     const key = `${prefix}:{cron:job}:last-tick`;
     await eventually(async () => expect(await client.exists(key)).toBe(1));
+    await end();
     await client.set(key, Date.now() - ms, 'KEEPTTL');
     client.disconnect();
   }
 
   async function wasDownFor(ms: number, options: object = {}): Promise<void> {
     const { app } = await startApp(options);
-    await wentDownBefore(keyPrefix, ms);
-    await app.close();
+    await wentDownBefore(keyPrefix, ms, () => app.close());
     events.length = 0;
   }
 
@@ -97,8 +100,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     const first = fleetOf(setup);
     const [before] = await first.start(0);
     const prefix = first.keyPrefix;
-    await wentDownBefore(prefix, 3 * HOUR);
-    await before!.signal('SIGTERM');
+    await wentDownBefore(prefix, 3 * HOUR, () => before!.signal('SIGTERM'));
     const dying = fleetOf({ ...setup, diesOnMissed: true, keyPrefix: prefix });
     const [teller] = await dying.start(0);
     await eventually(() => expect(teller!.isRunning).toBe(false));
@@ -120,8 +122,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
       return { app, jobs };
     };
     const { app } = await add({});
-    await wentDownBefore(keyPrefix, 5 * HOUR);
-    await app.close();
+    await wentDownBefore(keyPrefix, 5 * HOUR, () => app.close());
     const { jobs } = await add({ onMissed: 'runOnce' });
     await eventually(() => expect(runs).toMatchObject([{ job: 'job', missed: { count: 5 } }]));
     expect(missed()).toMatchObject([{ job: 'job', count: 5, catchUp: true }]);

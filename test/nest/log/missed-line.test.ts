@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
 import { LockObservers } from '../../../lib/core/events/observers.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
 import { describeMissed } from '../../../lib/nest/log/missed-line.js';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 
@@ -31,7 +32,11 @@ describe('the line on missed ticks', () => {
     ['some of a second', ['2026-01-01T01:00:05.000Z'], '1 tick was missed of job "nightly": 2026-01-01 01:00:05 UTC.'],
     ['many', hours('2026-01-01T01:00:00Z', 9), '9 ticks were missed of job "nightly": 2026-01-01 01:00 to 09:00 UTC.'],
   ])('names the times: %s', (_, times, begin) => {
-    expect(describeMissed(missed(times))).toBe(`${begin} No instance claimed them. They are not made up for.`);
+    const end =
+      times.length === 1
+        ? 'No instance claimed it. It is not made up for.'
+        : 'No instance claimed them. They are not made up for.';
+    expect(describeMissed(missed(times))).toBe(`${begin} ${end}`);
   });
 
   it('counts those that are not named', () => {
@@ -54,8 +59,20 @@ describe('the line on missed ticks', () => {
     const lines = warn.mock.calls.map(([line]) => line as unknown);
     warn.mockRestore();
     expect(lines).toEqual([
-      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. No instance claimed them. They are not made up for. ' +
+      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. No instance claimed it. It is not made up for. ' +
         'See docs/operations/logs.md#ticks-are-missed.',
     ]);
+  });
+
+  it('is no warning after a restart, which takes less than a minute', () => {
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    const observers = new LockObservers();
+    const clock = new FakeClock();
+    new LockEventLog('default', clock).listenTo(observers, new AbortController().signal, () => 0);
+    const second = (ago: number): string => new Date(clock.wallNow() - ago * 1_000).toISOString();
+    observers.emit(missed([second(2), second(1)]));
+    const lines = log.mock.calls.map(([line]) => line as unknown);
+    log.mockRestore();
+    expect(lines).toEqual([expect.stringMatching(/^2 ticks were missed of job "nightly": /)]);
   });
 });

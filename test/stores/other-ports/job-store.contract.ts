@@ -164,6 +164,30 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
       expect((await look(1_000)).runs.at(-1)).toMatchObject({ tick: tickAt(at).tick, outcome: 'ok' });
     });
 
+    it('shows the run that goes on behind any number of missed ticks', async () => {
+      await claim(one, at, ownerOf(one), { historySize: 1_000 });
+      const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
+      await two.jobs.noteMissed(missedOf({ after: at, ticks, historySize: 1_000 }));
+      expect((await look(2)).running).toMatchObject({ tick: tickAt(at).tick, instance: 'one' });
+      expect((await look(2)).runs).toHaveLength(2);
+    });
+
+    it('knows the last success of a job that no instance has registered', async () => {
+      const owner = ownerOf(one);
+      const note = { kind: 'manual', historySize: 0 } as const;
+      const reply = await one.tickStore.claim({ resource: JOB, tick: 'manual:1' }, wish(owner, note));
+      await end(one, owner, reply);
+      expect((await look()).lastSuccessAt).toBeGreaterThan(0);
+    });
+
+    it('says with its first run that there was no record of the job', async () => {
+      const owner = ownerOf(one);
+      const reply = await claim(one, at, owner);
+      expect(reply).toMatchObject({ isNew: true });
+      await end(one, owner, reply);
+      expect(await claim(two, at + MINUTE_MS)).not.toHaveProperty('isNew');
+    });
+
     it('tells what an error said of itself, whatever characters that has', async () => {
       const strange = { errorName: 'Type Error', errorCode: '-', errorMessage: 'a  b\n%41 – ü\u0000 ok 12' };
       await run(one, at, { outcome: 'error', ...strange });
@@ -290,6 +314,12 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
       expect(await one.jobs.resume(JOB)).toBeUndefined();
     });
 
+    it('leaves the record complete: a paused job is known with its schedule and its next tick', async () => {
+      await one.jobs.pause(JOB, {});
+      await claim(one, at);
+      expect(await look()).toMatchObject({ schedule: SCHEDULE, next: at + MINUTE_MS });
+    });
+
     it('stops texts that are no time, too, and no manual run', async () => {
       await one.jobs.pause(JOB, {});
       expect((await claimText(one, 'mine', ownerOf(one), 'tick')).status).toBe('paused');
@@ -309,7 +339,8 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
       const owner = ownerOf(one);
       const reply = await claim(one, at, owner);
       await two.jobs.pause(JOB, {});
-      expect(await claim(one, at, owner)).toEqual(reply);
+      const { fencingToken } = reply as Granted;
+      expect(await claim(one, at, owner)).toEqual({ status: 'granted', fencingToken, rerun: false });
       expect(await end(one, owner, reply)).toBe(true);
     });
 
@@ -379,6 +410,18 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
         [7, 8, 9].map((minutes) => ({ tick: tickAt(ago(minutes)).tick, outcome: 'missed' })),
       );
       expect(Object.keys(state.runs[0]!)).not.toContain('fencingToken');
+    });
+
+    it('are told again to the instance that told them, and did not hear the answer', async () => {
+      const missed = missedOf({ after: ago(10), ticks: [ago(9), ago(8)], runWithinMs: DAY_MS });
+      const reply = await one.jobs.noteMissed(missed);
+      expect(reply).toMatchObject({ status: 'noted', missed: { count: 2 }, owed: { count: 2 } });
+      const state = await look();
+      expect(await one.jobs.noteMissed(missed)).toEqual(reply);
+      expect((await two.jobs.noteMissed(missed)).status).toBe('stale');
+      expect(await look()).toEqual({ ...state, now: expect.any(Number) });
+      await one.jobs.noteMissed(missedOf({ after: ago(8), ticks: [ago(7)] }));
+      expect((await one.jobs.noteMissed(missed)).status).toBe('stale');
     });
 
     it('are never granted to a late instance', async () => {

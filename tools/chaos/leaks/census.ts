@@ -15,6 +15,9 @@ export interface Watched {
   readonly admin: Redis;
 }
 
+/** The record of a job outlives its runs by a week. */
+const JOB_RECORD = /\}:(runs|job|instances)$/;
+
 /** What one of the instances leads all the time. */
 export const LEADERSHIP = 'the leader';
 
@@ -74,7 +77,9 @@ async function count({ clients, signal, admin }: Watched): Promise<Census> {
     admin.pubsub('CHANNELS', '*') as Promise<string[]>,
     admin.client('LIST') as Promise<string>,
   ]);
-  census['keys'] = keys.filter((key) => key !== 'lock:fence' && !key.startsWith(`lock:{leader:${LEADERSHIP}}`)).length;
+  const isExpected = (key: string): boolean =>
+    key === 'lock:fence' || key.startsWith(`lock:{leader:${LEADERSHIP}}`) || JOB_RECORD.test(key);
+  census['keys'] = keys.filter((key) => !isExpected(key)).length;
   census['subscriptions'] = channels.length;
   census['connections'] = connections.trim().split('\n').length;
   return census;

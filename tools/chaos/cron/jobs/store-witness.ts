@@ -32,7 +32,7 @@ export class StoreWitness {
     paused: 0,
     skippedUntold: 0,
     gaps: 0,
-    roughly: 0,
+    toldAgain: 0,
   };
   /** In which life of the data a run was granted, by its token. */
   readonly lifeOf = new Map<number, number>();
@@ -179,7 +179,14 @@ export class StoreWitness {
   #job(resource: string): WitnessedJob {
     const job = this.#jobs.get(resource)!;
     if (!this.server.jobs.get(resource)) {
-      Object.assign(job, { schedule: undefined, runs: [], missedCount: 0, debt: undefined, lastSuccessAt: undefined });
+      Object.assign(job, {
+        schedule: undefined,
+        runs: [],
+        missedCount: 0,
+        lastTelling: '',
+        debt: undefined,
+        lastSuccessAt: undefined,
+      });
     }
     return job;
   }
@@ -294,15 +301,13 @@ export class StoreWitness {
     const newest = missed.ticks.at(-1)!;
     if (job.schedule?.text !== missed.schedule) return this.#tell(job, 'told wrongly', 'another schedule');
     const all = job.schedule.ticks(missed.after, newest);
+    const telling = `${instance} ${missed.after} ${newest}`;
+    // Its answer was lost.
+    if (missed.after !== job.through && telling === job.lastTelling) return void this.counts.toldAgain++;
+    job.lastTelling = telling;
     if (missed.after !== job.through) this.#tell(job, 'told wrongly', `after ${iso(missed.after)}`);
     job.beginsAt(newest);
-    // Those that are not named are counted as a whole.
-    const unnamed = all.slice(0, all.length - missed.ticks.length);
-    const counted = [
-      ...(unnamed.length > 0 && job.wasPausedAt(unnamed[0]!) ? [] : unnamed),
-      ...all.slice(unnamed.length).filter((tick) => !job.wasPausedAt(tick)),
-    ];
-    if (unnamed.some((tick) => job.wasPausedAt(tick))) this.counts.roughly++;
+    const counted = all.filter((tick) => !job.wasPausedAt(tick));
     for (const tick of counted) {
       if (job.missed.has(tick)) this.#tell(job, 'told twice', iso(tick));
       if (job.claimed.has(tick)) this.#tell(job, 'told wrongly', `${iso(tick)} was claimed`);

@@ -23,6 +23,8 @@ export class WitnessedJob {
   readonly claimed = new Set<number>();
   readonly missed = new Set<number>();
   missedCount = 0;
+  /** Which instance told which missed ticks last. */
+  lastTelling = '';
   /** The newest first. */
   runs: SeenRun[] = [];
   readonly pauses: SeenPause[] = [];

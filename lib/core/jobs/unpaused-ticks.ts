@@ -1,0 +1,40 @@
+import type { JobState, MissedTicks } from '../store/job-store.js';
+import type { TickSchedule } from './tick-schedule.js';
+
+/** Counts the ticks after a time and not after another, without those that were due during a pause. */
+export async function countUnpaused(
+  schedule: TickSchedule,
+  state: JobState,
+  after: number,
+  until: number,
+): Promise<MissedTicks['earlier']> {
+  let [count, first]: [number, number | undefined] = [0, undefined];
+  for (const span of spansBetween(pausesOf(state), after, until)) {
+    const found = await schedule.between(...span, 1);
+    count += found.count;
+    first ??= found.first;
+  }
+  return first === undefined ? undefined : { count, first };
+}
+
+type Span = readonly [from: number, until: number];
+
+/** When the job was paused, with both ends. */
+function pausesOf({ pause, timedPause }: JobState): Span[] {
+  const pauses: Span[] = [];
+  if (pause) pauses.push([pause.at, pause.until ?? Infinity]);
+  if (timedPause) pauses.push([timedPause.from, timedPause.until]);
+  return pauses.sort(([one], [other]) => one - other);
+}
+
+/** What the pauses leave of the time after a moment and not after another. */
+function spansBetween(pauses: readonly Span[], after: number, until: number): Span[] {
+  const spans: Span[] = [];
+  for (const [from, end] of pauses) {
+    const before = Math.min(from - 1, until);
+    if (before > after) spans.push([after, before]);
+    after = Math.max(after, end);
+  }
+  if (until > after) spans.push([after, until]);
+  return spans;
+}

@@ -112,6 +112,11 @@ export class SingletonRuns {
     let claimed = await (attempt.due ? this.#claimInTurn(attempt) : this.#claim(attempt, 'nothing'));
     while (claimed) {
       const { reply, sentAt } = claimed;
+      if (reply.status === 'granted' && this.deps.clock.now() >= validUntil(sentAt, attempt.lock.leaseMs)) {
+        // The process has stood still since the answer. The claim is still its own.
+        claimed = await this.#claim(attempt, 'nothing');
+        continue;
+      }
       if (reply.status === 'granted') {
         if (reply.isNew) attempt.plan.onUnknown?.();
         return this.#runFollowed(attempt, sentAt, reply, work);

@@ -56,6 +56,18 @@ describe('the history of a job', () => {
     return (await jobs.look([JOB], 100))[0]!.runs;
   }
 
+  it('has one run of a tick whose process stood still past the lease, after the answer and before the work', async () => {
+    const at = clock.wallNow();
+    const due = { at, maxClockSkewMs: MINUTE_MS };
+    let stops = 1;
+    const onAccounted = (): void => {
+      if (stops-- > 0) clock.standStill(LEASE_MS);
+    };
+    const tick = new Date(at).toISOString();
+    expect(await runs.run(optionsOf({ tick, due }), () => 'ran', { onAccounted })).toBe('ran');
+    expect(await history()).toMatchObject([{ tick, outcome: 'ok', startedAt: at + LEASE_MS, rerun: false }]);
+  });
+
   it('has how a run ended, and when, by the clock of the store', async () => {
     const startedAt = clock.wallNow();
     const ended = await run(async () => {

@@ -5,7 +5,7 @@ export const LIBRARIES = ['redlock4', 'redlock5', 'redisSemaphore', 'murlock', '
 export type Library = (typeof LIBRARIES)[number];
 
 /** How long the old locks last, and our leases. */
-export const LEASE_MS = 1_000;
+export const LEASE_MS = 2_000;
 /** The databases of the old locks: `redlock5` votes on three of them. */
 export const OLD_DATABASES = [1, 2, 3];
 export const OLD_PREFIX = 'old:';

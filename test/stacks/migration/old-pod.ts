@@ -20,8 +20,11 @@ const Redlock4 = require('redlock') as RedlockClass;
 const Redlock5 = (require('redlock5') as { default: RedlockClass }).default;
 
 const url = process.argv[2]!;
-/** An old process that writes later than this after it began to lock has slept through its own lock. */
-const TRUSTED_MS = LEASE_MS - 300;
+/**
+ * An old process that writes later than this after it began to lock has slept through its own lock. What is left is for the
+ * way of a write to Redis, on a machine that has much else to do.
+ */
+const TRUSTED_MS = LEASE_MS / 2;
 const RETRY_MS = 10;
 
 const clients = OLD_DATABASES.map((db) => new Redis(url, { db, keyPrefix: OLD_PREFIX }));

@@ -6,6 +6,8 @@ export interface StruckOptions {
   readonly afterMs?: number;
   /** Standstills that are shorter do not count, in milliseconds. */
   readonly stallMs?: number;
+  /** Answers about a queue that took no longer do not count. @default a quarter of the shortest lease */
+  readonly lateMs?: number;
   /** Faults that do not count. */
   readonly except?: (fault: FaultSpan) => boolean;
 }
@@ -38,7 +40,8 @@ export class Struck {
       if (at - from >= (options.stallMs ?? 0)) push(this.#stalls, process, { from, to: at });
     }
     this.ofRedis = ofRedis;
-    const lateMs = history.calls.reduce((least, { invoked }) => Math.min(least, invoked.leaseMs), Infinity) / 4;
+    const leaseMs = history.calls.reduce((least, { invoked }) => Math.min(least, invoked.leaseMs), Infinity);
+    const lateMs = options.lateMs ?? leaseMs / 4;
     const harness = history.of('stall').filter(({ process }) => process === 'chaos');
     const looks = [...history.of('queue'), ...harness];
     this.slow = looks.flatMap(({ from, at }) => (at - from > lateMs ? [{ from, to: at }] : []));

@@ -17,6 +17,18 @@ describe('errors', () => {
     expect(isExplained({ asked: 0, at: 900, code: 'LOCK_TIMEOUT' })).toBe(false);
   });
 
+  it('out of time: a little sooner where the process was suspended meanwhile', () => {
+    const early: Refused = { asked: 0, at: 1_980, waitMs: 2_000, code: 'LOCK_TIMEOUT' };
+    const suspended = (kind: string, from: number) => (told: Story) => {
+      return told.fault(kind, { from, to: from + 100, victims: ['a'] });
+    };
+    expect(isExplained(early, suspended('suspend of a granted waiter', 500))).toBe(true);
+    expect(isExplained({ ...early, at: 1_970 }, suspended('suspend of a granted waiter', 500))).toBe(false);
+    expect(isExplained(early, suspended('SIGSTOP of a holder, past its lease', 500))).toBe(false);
+    expect(isExplained(early, suspended('suspend of a granted waiter', 1_990))).toBe(false);
+    expect(isExplained(early)).toBe(false);
+  });
+
   it('busy: to one that does not stand in the queue', () => {
     expect(isExplained({ at: 10, waitMs: 0, queues: false, code: null })).toBe(true);
     expect(isExplained({ at: 10, waitMs: 0, queues: false, code: 'LOCK_BUSY' })).toBe(true);

@@ -9,6 +9,8 @@ import type { Verdict } from '../violation.js';
 
 /** Timers are whole milliseconds, and may ring a fraction early. */
 const EARLY_MS = 2;
+/** By so much a process may count a suspend as longer than it was: the uptime is read in hundredths, before and after. */
+const SUSPEND_MS = 25;
 /** How much of a lease is trusted: less is left to the clocks. */
 const SAFE_SHARE = 0.95;
 
@@ -130,7 +132,11 @@ class Reasons {
   #isOutOfTime({ invoked }: Call, at: number): boolean {
     // JSON has no Infinity.
     const { waitMs } = invoked as { waitMs?: number | null };
-    return waitMs !== undefined && waitMs !== null && at - invoked.at >= waitMs - EARLY_MS;
+    if (waitMs === undefined || waitMs === null) return false;
+    const suspends = this.#struck.faultsOf(invoked.process).filter(({ kind, from, to }) => {
+      return kind.startsWith('suspend') && from <= at && to >= invoked.at;
+    });
+    return at - invoked.at >= waitMs - EARLY_MS - SUSPEND_MS * suspends.length;
   }
 
   /** Its time was over before Redis could answer: it was short, or its turn in the process, or at the next resource, came late. */

@@ -47,6 +47,8 @@ export function outcomes(history: History, bounds: Bounds = BOUNDS): Verdict {
 
 class Waits {
   readonly #struck: Struck;
+  /** Without what was too short to hide every answer from a call that had `slowMs` to be answered. */
+  readonly #silenced: Struck;
   /** The faults of one process, and its standstills. */
   readonly #own = new Map<string, Spans>();
   readonly #outages = new Map<string, Unanswered[]>();
@@ -59,6 +61,8 @@ class Waits {
     // The next attempt comes after a pause, and is answered late.
     const afterMs = Math.max(leaseMs, bounds.answerMs) + leaseMs + bounds.slowMs;
     this.#struck = new Struck(history, { afterMs });
+    const shortMs = bounds.slowMs / 4;
+    this.#silenced = new Struck(history, { afterMs, stallMs: shortMs, lateMs: shortMs });
     for (const outage of history.of('unanswered')) {
       for (const victim of outage.victims) {
         this.#outages.set(victim, [...(this.#outages.get(victim) ?? []), outage]);
@@ -88,7 +92,7 @@ class Waits {
     // One that has the first of several may have no time left for the next.
     if (resources.length > 1 || at - invoked.at < this.bounds.slowMs || !waitMs || waitMs < this.bounds.slowMs)
       return false;
-    return !this.#struck.spansOf(process).touches(Math.max(invoked.at, at - this.bounds.slowMs), at);
+    return !this.#silenced.spansOf(process).touches(Math.max(invoked.at, at - this.bounds.slowMs), at);
   }
 
   /** Its own process may have had the resource; or another call of it, of another mode, has asked and given up since. */

@@ -18,6 +18,7 @@ const shared = {
     '^nestjs-redis-lock/(schedule|migration|telemetry|prom-client|health)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  setupFiles: ['<rootDir>/test/support/order/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],

@@ -1,6 +1,7 @@
 import { type EventEmitter, getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { JOB_RECORD } from '../world/leftovers.js';
 
 /** What a process and its Redis have at a quiet moment, by what is counted. */
 export type Census = Readonly<Record<string, number>>;
@@ -14,9 +15,6 @@ export interface Watched {
   /** A plain client, to ask Redis. */
   readonly admin: Redis;
 }
-
-/** The record of a job outlives its runs by a week. */
-const JOB_RECORD = /\}:(runs|job|instances)$/;
 
 /** What one of the instances leads all the time. */
 export const LEADERSHIP = 'the leader';

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { InvalidLockOptionsError, type Lease, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { Deferred } from '../../../lib/core/util/promises.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
+import { JOB_RECORD } from '../world/leftovers.js';
 import { canBeTaken, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
 
 /** What came of names that were held at the same time, on a Redis. */
@@ -23,8 +24,6 @@ const NAMES_PER_ROUND = 260;
 /** Each gives some six or seven names. */
 const RELATED_PER_ROUND = 40;
 const GONE_WITHIN_MS = 15_000;
-/** The record of a job outlives its runs by a week. */
-const JOB_RECORD = /\}:(runs|job|instances)$/;
 
 /** Holds so many hostile names at once, each in one of all modes, in rounds with key prefixes that are hostile as well. */
 export async function fuzzSharedNames(names: number, seed: number): Promise<SharedFuzz> {

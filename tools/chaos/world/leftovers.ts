@@ -7,8 +7,10 @@ const LOOKS = 10;
 
 /** One for the whole prefix, or, on a cluster, one for each slot in use. */
 const FENCE = /:fence$/;
-/** What is known of singleton jobs. */
-const JOB = /:tick:|\}:(last-tick|runs|job|instances)$|[^}]:jobs$/;
+/** The record of a job outlives its runs by a week. */
+export const JOB_RECORD = /\}:(runs|job|instances)$/;
+/** What is remembered of ticks, and the index of all jobs. */
+const TICKS_AND_INDEX = /:tick:|\}:last-tick$|[^}]:jobs$/;
 
 type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 
@@ -42,7 +44,8 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
   for (const key of all) {
     if (FENCE.test(key)) continue;
     // A replica has it, too, and answers that its primary should be asked.
-    if (JOB.test(key) && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
+    const isOfJobs = JOB_RECORD.test(key) || TICKS_AND_INDEX.test(key);
+    if (isOfJobs && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
     keys.push(key);
   }
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };

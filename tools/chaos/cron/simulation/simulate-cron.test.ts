@@ -16,7 +16,8 @@ describe(`a simulated fleet with wrong clocks, pauses and kills (${repeatWith})`
     report('simulated cron', counts);
     expect({ repeatWith, violations: violations.slice(0, 10) }).toEqual({ repeatWith, violations: [] });
     // It has seen what it is to prove something about.
-    expect(counts.ticks).toBeGreaterThanOrEqual(TICKS);
+    // So many are due in the time that is simulated, on average.
+    expect(counts.ticks).toBeGreaterThanOrEqual(0.95 * TICKS);
     for (const count of ['kills', 'clockSteps', 'reruns', 'dropped'] as const) {
       expect([count, counts[count]! >= 20]).toEqual([count, true]);
     }

@@ -18,7 +18,7 @@
 -- @include latch
 -- @include use-latch
 
--- Where an ACL forbids it, or somebody else's key stands there, nobody is told; they find it with their heartbeats.
+-- Where an ACL forbids it, or another program's key stands there, nobody is told; they find it with their heartbeats.
 local function tellWaiters(count)
   local waiters, gone = redis.pcall('ZRANGE', KEYS[2], 0, 99, 'WITHSCORES'), {}
   local message = 'latch ' .. ARGV[1] .. ' ' .. string.match(KEYS[1], '{([^{}]*)}:latch$')

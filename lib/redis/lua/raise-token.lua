@@ -13,7 +13,7 @@
 -- @include member
 
 local owner, raised = ARGV[1], tonumber(ARGV[2])
--- Read before anything is written: somebody else's key is a WRONGTYPE error.
+-- Read before anything is written: another program's key is a WRONGTYPE error.
 local holder, token, mode, label = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then

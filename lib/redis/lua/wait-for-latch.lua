@@ -15,7 +15,7 @@
 -- @include latch
 -- @include use-latch
 
--- Before anything is written: somebody else's key is a WRONGTYPE error.
+-- Before anything is written: another program's key is a WRONGTYPE error.
 redis.call('ZCARD', KEYS[2])
 local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
 if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end

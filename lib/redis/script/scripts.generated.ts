@@ -15,11 +15,11 @@ if isFree and ARGV[2] == 'exclusive' then
   -- One command nearly always: the floor has to be set only once in a millisecond.
   local tick = redis.pcall('INCR', KEYS[3])
   if type(tick) == 'table' then
-    -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
     if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
     tick = redis.call('INCR', KEYS[3])
   end
-  -- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
   if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
@@ -41,11 +41,11 @@ local function mintToken(fenceKey)
   -- One command nearly always: the floor has to be set only once in a millisecond.
   local tick = redis.pcall('INCR', fenceKey)
   if type(tick) == 'table' then
-    -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
     if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
     tick = redis.call('INCR', fenceKey)
   end
-  -- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
   if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
@@ -249,12 +249,12 @@ end
 
 // include/queue.lua
 const queue = `
--- What a place is written like. isStrange: a sorted set stands there without a place, and is somebody else's. isWatched:
+-- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
 local isWatched, isPassedOn = false, false
 
--- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
+-- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)
   return redis.call('ZSCORE', queueKey, owner)
 end
@@ -833,7 +833,7 @@ end
 
 // count-down.lua
 const countDownScript = `
--- Where an ACL forbids it, or somebody else's key stands there, nobody is told; they find it with their heartbeats.
+-- Where an ACL forbids it, or another program's key stands there, nobody is told; they find it with their heartbeats.
 local function tellWaiters(count)
   local waiters, gone = redis.pcall('ZRANGE', KEYS[2], 0, 99, 'WITHSCORES'), {}
   local message = 'latch ' .. ARGV[1] .. ' ' .. string.match(KEYS[1], '{([^{}]*)}:latch$')
@@ -889,16 +889,16 @@ return passedOn(1)
 const releasing = `
 local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local holder, _, _, fields = readHolder(lockKey, text)
-  -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
+  -- Where another program's key stands in the place of the queue, the lock is freed all the same.
   local isQueue, number = pcall(findPlace, queueKey, owner)
   if isQueue and number then leaveQueue(queueKey, number, owner) end
-  -- Another owner's, or somebody else's key.
+  -- Another owner's, or another program's key.
   if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
   local released, lock = 0, nil
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
   if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
   if not isQueue then return released, true, lock end
-  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- Where another program's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
   -- heartbeats.
   local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
   return released, isGranted, isGranted and after or nil
@@ -1343,7 +1343,7 @@ return {
 // raise-token.lua
 const raiseTokenScript = `
 local owner, raised = ARGV[1], tonumber(ARGV[2])
--- Read before anything is written: somebody else's key is a WRONGTYPE error.
+-- Read before anything is written: another program's key is a WRONGTYPE error.
 local holder, token, mode, label = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then
@@ -1594,7 +1594,7 @@ return holder == ARGV[1] and 1 or 0
 
 // wait-for-latch.lua
 const waitForLatchScript = `
--- Before anything is written: somebody else's key is a WRONGTYPE error.
+-- Before anything is written: another program's key is a WRONGTYPE error.
 redis.call('ZCARD', KEYS[2])
 local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
 if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end

@@ -9,11 +9,11 @@
 -- One command nearly always: the floor has to be set only once in a millisecond.
 local tick = redis.pcall('INCR', fenceKey)
 if type(tick) == 'table' then
-  -- Somebody else's text: LLEN raises Redis's own WRONGTYPE for it.
+  -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
   if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
   tick = redis.call('INCR', fenceKey)
 end
--- Somebody else's number: its tokens would be beyond 2^53, where two of them can be the same.
+-- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
 if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
 local floor = (now - 1577836800000) * 100
 if tick < floor then

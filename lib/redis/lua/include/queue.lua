@@ -21,12 +21,12 @@
 
 -- @include clock
 
--- What a place is written like. isStrange: a sorted set stands there without a place, and is somebody else's. isWatched:
+-- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
 local isWatched, isPassedOn = false, false
 
--- The number of the owner's place, if it has one. What is not a sorted set is somebody else's key, and a WRONGTYPE error.
+-- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)
   return redis.call('ZSCORE', queueKey, owner)
 end

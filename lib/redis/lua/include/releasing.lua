@@ -7,16 +7,16 @@
 
 local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local holder, _, _, fields = readHolder(lockKey, text)
-  -- Where somebody else's key stands in the place of the queue, the lock is freed all the same.
+  -- Where another program's key stands in the place of the queue, the lock is freed all the same.
   local isQueue, number = pcall(findPlace, queueKey, owner)
   if isQueue and number then leaveQueue(queueKey, number, owner) end
-  -- Another owner's, or somebody else's key.
+  -- Another owner's, or another program's key.
   if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
   local released, lock = 0, nil
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
   if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
   if not isQueue then return released, true, lock end
-  -- Where somebody else's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- Where another program's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
   -- heartbeats.
   local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
   return released, isGranted, isGranted and after or nil

@@ -134,8 +134,8 @@ export type LockEvent =
   /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
    * not ended. `foreign`: a process with the old release has its lock (`alsoLock`). `paused`: the job is paused for the
-   * whole fleet; `by` and `until` as the caller of the pause said. `late`: it is too late for it, or
-   * a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
+   * whole fleet; `by` and `until` as the caller of the pause said. Only the first instance that asks for the tick says
+   * so, and the others say `claimed`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
    * it is by the clock of Redis, below 0 if it is early. `clockBehindMs` is how far the clock of this process is
    * behind that of Redis, if that is more than `maxClockSkewMs`, and below 0 if it is ahead.
    */

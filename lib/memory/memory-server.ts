@@ -107,7 +107,7 @@ export class MemoryServer {
       const fencingToken = this.take({ ...next, id: owner, resource }, expiresAt - this.clock.now(), last);
       // Later, as a message over a connection would: no caller is called back inside its own call.
       const isFor = (other: string): boolean => other === owner;
-      queueMicrotask(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
+      void later(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
     }
     if (!isPassedOn && !this.locks.get(resource)) this.#tellWatchers(resource);
   }
@@ -131,7 +131,7 @@ export class MemoryServer {
     for (const { id, mark, expiresAt } of watchers) {
       const inbox = this.#inboxes.get(clientOf(id));
       const isFor = (other: string): boolean => other === id;
-      if (expiresAt > this.clock.now()) queueMicrotask(() => inbox?.freed({ resource, mark, isFor }));
+      if (expiresAt > this.clock.now()) void later(() => inbox?.freed({ resource, mark, isFor }));
     }
   }
 
@@ -152,7 +152,7 @@ export class MemoryServer {
     if (!first) return;
     const { owner, sentAt } = first;
     const notice = { resource, leftMs, sentAt, isFor: (other: string): boolean => other === owner };
-    queueMicrotask(() => this.#inboxes.get(clientOf(owner))?.retained(notice));
+    void later(() => this.#inboxes.get(clientOf(owner))?.retained(notice));
   }
 
   /** The instances that wait for the resource, in order, once for each waiter. */
@@ -167,7 +167,7 @@ export class MemoryServer {
 
   /** Tells a client, later, that a latch is open. */
   tellOpened(clientId: string, name: string, count: number): void {
-    queueMicrotask(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
+    void later(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
   }
 
   /**
@@ -262,6 +262,12 @@ class MemoryLocks {
       if (!lock.isFree) this.#locks.set(resource, lock);
     }
   }
+}
+
+/** Calls back after the running code. Not by `queueMicrotask`, which the fake timers of a test runner replace. */
+async function later(callback: () => void): Promise<void> {
+  await Promise.resolve();
+  callback();
 }
 
 /** The id under which goes on what an owner has released, and what stays taken. No process makes such an id. */

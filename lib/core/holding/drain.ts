@@ -1,9 +1,7 @@
 import type { LockObservers } from '../events/observers.js';
 import type { Clock } from '../util/clock.js';
+import { settle } from '../util/promises.js';
 import type { ActiveHolds } from './active-holds.js';
-
-/** The real one: tests may replace the global function later. */
-const { setImmediate } = globalThis;
 
 /**
  * A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign.
@@ -21,7 +19,7 @@ export async function drain({ active, clock, observers }: DrainDeps, drainMs: nu
   const startedAt = clock.now();
   const held = (): string[] => active.list().map(({ owner }) => owner.resource);
   // Leaders step down at this moment. One that is idle loses nothing, even if there is no time for work to end.
-  if (active.size > 0) await new Promise((resolve) => setImmediate(resolve));
+  if (active.size > 0) await settle();
   await active.whenEmpty(clock, Math.min(UNNOTICED_MS, drainMs));
   if (active.size === 0 || drainMs === 0) return;
   if (drainMs > UNNOTICED_MS) {

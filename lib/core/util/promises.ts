@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import { MessageChannel } from 'node:worker_threads';
 import type { Clock } from './clock.js';
 
 /** A promise that is settled from outside. */
@@ -27,4 +29,37 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     const timer = delayMs === Infinity ? undefined : clock.setTimer(() => settle('time'), delayMs);
     signal?.addEventListener('abort', abort, { once: true });
   });
+}
+
+/** Calls back after all that waits for nothing but settled promises. */
+type AfterPromises = (callback: () => void) => void;
+
+const afterPromises = isReal(globalThis.setImmediate) ? globalThis.setImmediate : byMessage();
+
+/** Lets everything run that waits for nothing but settled promises. Fake timers of a test runner do not stop it. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => {
+    afterPromises(resolve);
+  });
+}
+
+/** The one of Node computes its promisified twin. That of a test runner, installed before this module, does not. */
+function isReal(setImmediate: object): boolean {
+  return Object.getOwnPropertyDescriptor(setImmediate, promisify.custom)?.get !== undefined;
+}
+
+/** No test runner replaces messages. They keep the process alive only while one is on its way. */
+function byMessage(): AfterPromises {
+  const { port1, port2 } = new MessageChannel();
+  const waiting: (() => void)[] = [];
+  port1.on('message', () => {
+    waiting.shift()!();
+    if (waiting.length === 0) port1.unref();
+  });
+  port1.unref();
+  return (callback) => {
+    waiting.push(callback);
+    port1.ref();
+    port2.postMessage(0);
+  };
 }

@@ -5,7 +5,7 @@ import {
   type JobState,
   type JobStore,
   type MissedReply,
-  type MissedTicks,
+  type MissedNote,
   readHistory,
   type RunEnd,
   type StoredRun,
@@ -45,7 +45,7 @@ export class MemoryJobStore implements JobStore {
     return released;
   }
 
-  async noteMissed(missed: MissedTicks): Promise<MissedReply> {
+  async noteMissed(missed: MissedNote): Promise<MissedReply> {
     const { resource, schedule, after, historySize, runWithinMs, next } = missed;
     const { jobs, lastTicks, clock } = this.#server;
     const now = clock.wallNow();

@@ -5,7 +5,7 @@ import {
   type JobState,
   type JobStore,
   type MissedReply,
-  type MissedTicks,
+  type MissedNote,
   readHistory,
   type RunEnd,
   type StoredRun,
@@ -49,7 +49,7 @@ export class RedisJobStore implements JobStore {
     );
   }
 
-  async noteMissed(missed: MissedTicks): Promise<MissedReply> {
+  async noteMissed(missed: MissedNote): Promise<MissedReply> {
     const { keys, clientId } = this.store;
     const { resource, schedule, after, ticks, earlier, historySize, runWithinMs = '', next = '' } = missed;
     const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];

@@ -1,55 +1,12 @@
 import { jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
-import {
-  type JobState,
-  type JobStore,
-  MOST_MISSED_AT_ONCE,
-  type MissedReply,
-  type MissedTicks as MissedInStore,
-  type OwedRun,
-} from '../store/job-store.js';
+import type { JobState, JobStore, MissedReply, OwedRun } from '../store/job-store.js';
 import type { Runtime } from '../store/runtime.js';
-import { LONGEST_EARLY_MS } from '../store/tick-store.js';
 import type { Timer } from '../util/clock.js';
+import { chunks } from '../util/objects.js';
+import { MissedNotes } from './missed-notes.js';
 import type { TickSchedule } from './tick-schedule.js';
-import { countUnpaused } from './unpaused-ticks.js';
-
-/** A job of this process, as {@link MissedTicks} needs it. */
-export interface WatchedJob {
-  readonly job: string;
-  readonly historySize: number;
-  /**
-   * A tick that was due this long ago, and that no instance has claimed, was missed. `Infinity` for a job whose ticks
-   * have no order.
-   */
-  readonly graceMs: number;
-  readonly onMissed: 'skip' | 'runOnce';
-  /** A run for missed ticks is owed if the newest of them was due within this time. */
-  readonly missedWithinMs: number;
-  /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
-  schedule(): TickSchedule | undefined;
-  /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
-  runOwed(owed: OwedRun): Promise<unknown>;
-}
-
-/** What this process knows of one of its jobs. */
-interface Watched {
-  readonly job: WatchedJob;
-  readonly resource: string;
-  /** The schedule that the store knows, as far as this process knows. */
-  text: string | undefined;
-  isRegistered: boolean;
-  /** How often it had no schedule yet. */
-  unscheduled: number;
-  /** The last tick that is accounted, as far as this process knows, and the one after it. */
-  last: number;
-  next: number | undefined;
-  /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
-  askAgainAt: number;
-  isRunningOwed: boolean;
-  /** What it told the store, as long as it does not know the answer. */
-  unanswered: MissedInStore | undefined;
-}
+import { isChanged, isDue, type Watched, type WatchedJob } from './watched-job.js';
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;
@@ -61,9 +18,6 @@ const RETRY_MS = { first: 1_000, longest: 30_000 };
 const ASK_AGAIN_MS = 5 * 60_000;
 /** A look or a registration that has this many jobs takes about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
-/** An event names so many of the missed ticks. */
-const MOST_TOLD = 100;
-
 /**
  * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. Each
  * of them is told by one instance of the fleet. Nothing is asked while this process sees all ticks of its jobs itself.
@@ -72,6 +26,7 @@ const MOST_TOLD = 100;
  */
 export class MissedTicks {
   readonly #jobs = new Map<string, Watched>();
+  readonly #notes: MissedNotes;
   #timer: Timer | undefined;
   #isStarted = false;
   #isLooking = false;
@@ -83,6 +38,7 @@ export class MissedTicks {
     private readonly store: JobStore,
     private readonly warn: (line: string) => void = () => {},
   ) {
+    this.#notes = new MissedNotes(runtime, store);
     runtime.closing.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
@@ -144,8 +100,8 @@ export class MissedTicks {
     const watched = this.#jobs.get(job);
     const schedule = watched?.job.schedule();
     if (!watched || !schedule) return;
-    if (watched.unanswered) await this.#noteAll(watched, watched.unanswered);
-    const reply = await this.#note(watched, schedule, after, tick - 1);
+    if (watched.unanswered) await this.#notes.send(watched, watched.unanswered);
+    const reply = await this.#notes.note(watched, schedule, after, tick - 1);
     // After the tick itself: a run that is under way would make it skipped.
     if (reply?.owed && watched.job.onMissed === 'runOnce') watched.askAgainAt = 0;
   }
@@ -212,8 +168,7 @@ export class MissedTicks {
     jobs: readonly Watched[],
     askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
   ): Promise<void> {
-    for (let from = 0; from < jobs.length; from += JOBS_AT_ONCE) {
-      const some = jobs.slice(from, from + JOBS_AT_ONCE);
+    for (const some of chunks(jobs, JOBS_AT_ONCE)) {
       const states = await askFor(some);
       for (const [index, watched] of some.entries()) {
         if (this.runtime.closing.aborted) return;
@@ -250,73 +205,15 @@ export class MissedTicks {
     // An instance whose clock is behind comes to its ticks later.
     const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
     const { unanswered } = watched;
-    const isBehind = until > state.last;
-    const reply = unanswered
-      ? await this.#noteAll(watched, unanswered)
-      : isBehind
-        ? await this.#note(watched, schedule, state.last, until)
-        : undefined;
-    const last = reply?.status !== 'noted' ? state.last : unanswered ? unanswered.ticks.at(-1)! : until;
+    let reply: MissedReply | undefined;
+    if (unanswered) reply = await this.#notes.send(watched, unanswered);
+    else if (until > state.last) reply = await this.#notes.note(watched, schedule, state.last, until);
+    const through = unanswered ? unanswered.ticks.at(-1)! : until;
+    const last = reply?.status === 'noted' ? through : state.last;
     if (reply?.status !== 'stale') Object.assign(watched, { last, next: schedule.after(last) });
     watched.askAgainAt = job.onMissed === 'runOnce' ? clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction()) : Infinity;
     const owed = reply ? reply.owed : state.owed;
     if (owed && job.onMissed === 'runOnce') this.#runOwed(watched, owed, state.running !== undefined);
-  }
-
-  /** Accounts the ticks after a time and not after another, and tells them if no other instance does. */
-  async #note(
-    watched: Watched,
-    schedule: TickSchedule,
-    after: number,
-    until: number,
-  ): Promise<MissedReply | undefined> {
-    const { job, resource } = watched;
-    const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
-    if (first === undefined) return undefined;
-    const earlier = count > ticks.length ? await this.#countBefore(ticks[0]!, watched, schedule, after) : undefined;
-    const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
-    const { historySize } = job;
-    const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
-    const missed = { ...about, next: schedule.after(until) };
-    return this.#noteAll(watched, missed);
-  }
-
-  /** The same ticks are told again if the answer is lost: the store then says whether this instance told them. */
-  async #noteAll(watched: Watched, missed: MissedInStore): Promise<MissedReply> {
-    watched.unanswered = missed;
-    const reply = await this.#send('account missed ticks of', [watched], () => this.store.noteMissed(missed));
-    watched.unanswered = undefined;
-    if (reply.status === 'noted' && reply.missed) this.#tell(watched.job.job, reply.missed, reply.owed !== undefined);
-    return reply;
-  }
-
-  /** Counts the ticks that are too many to name. The store cannot tell which of them were due during a pause. */
-  async #countBefore(
-    tick: number,
-    watched: Watched,
-    schedule: TickSchedule,
-    after: number,
-  ): ReturnType<typeof countUnpaused> {
-    const { resource } = watched;
-    const [state] = await this.#send('look at', [watched], () => this.store.look([resource], 0));
-    return countUnpaused(schedule, state!, after, tick - 1);
-  }
-
-  #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {
-    const { observers } = this.runtime;
-    if (!observers.wants('tickMissed')) return;
-    const { service, groups } = observers;
-    observers.emit({
-      type: 'tickMissed',
-      service,
-      group: groups.of(job, job),
-      job,
-      count: missed.count,
-      first: isoOf(missed.first),
-      last: isoOf(missed.last),
-      ticks: missed.ticks.slice(-MOST_TOLD).map(isoOf),
-      catchUp: isOwed,
-    });
   }
 
   /** Every instance that knows of the run tries, so that it runs although one of them dies. */
@@ -336,20 +233,4 @@ export class MissedTicks {
     const { alarms, defaults, closing } = this.runtime;
     return ask(alarms, send, defaults.attemptTimeoutMs, what, some[0]!.resource, () => !closing.aborted);
   }
-}
-
-function isChanged({ job, text }: Watched): boolean {
-  return (job.schedule()?.text ?? text) !== text;
-}
-
-/** Whether a tick may have been missed, or a run may be owed. */
-function isDue({ job, last, next = Infinity, askAgainAt, unanswered }: Watched, now: number, wallNow: number): boolean {
-  if (!job.schedule()) return false;
-  // The clock of this machine was far ahead, and was set back.
-  const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
-  return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
-}
-
-function isoOf(time: number): string {
-  return new Date(time).toISOString();
 }

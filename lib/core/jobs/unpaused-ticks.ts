@@ -1,4 +1,4 @@
-import type { JobState, MissedTicks } from '../store/job-store.js';
+import type { JobState, MissedNote } from '../store/job-store.js';
 import type { TickSchedule } from './tick-schedule.js';
 
 /** Counts the ticks after a time and not after another, without those that were due during a pause. */
@@ -7,7 +7,7 @@ export async function countUnpaused(
   state: JobState,
   after: number,
   until: number,
-): Promise<MissedTicks['earlier']> {
+): Promise<MissedNote['earlier']> {
   let [count, first]: [number, number | undefined] = [0, undefined];
   for (const span of spansBetween(pausesOf(state), after, until)) {
     const found = await schedule.between(...span, 1);

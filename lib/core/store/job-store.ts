@@ -121,7 +121,7 @@ export interface JobRegistration {
 }
 
 /** Ticks that no instance claimed, as one instance has counted them. */
-export interface MissedTicks {
+export interface MissedNote {
   readonly resource: string;
   /** See {@link JobNote.schedule}. If the record has another one, nothing is noted. */
   readonly schedule: string;
@@ -210,7 +210,7 @@ export interface JobStore {
    */
   end(run: RunEnd, lazily?: boolean): Promise<boolean>;
   /** Accounts ticks that no instance claimed. Of all instances that tell them, one is answered `noted`. */
-  noteMissed(missed: MissedTicks): Promise<MissedReply>;
+  noteMissed(missed: MissedNote): Promise<MissedReply>;
   /** The newest runs of a job at most, and all else that is known of it. A job that is not known has no runs. */
   look(resources: readonly string[], limit: number): Promise<JobState[]>;
   /**

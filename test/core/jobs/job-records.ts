@@ -4,7 +4,7 @@ import {
   type JobState,
   type JobStore,
   type MissedReply,
-  type MissedTicks,
+  type MissedNote,
   type OwedRun,
 } from '../../../lib/core/store/job-store.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
@@ -21,7 +21,7 @@ interface JobRecord {
 export class JobRecords {
   readonly byResource = new Map<string, JobRecord>();
   readonly commands: string[] = [];
-  readonly noted: MissedTicks[] = [];
+  readonly noted: MissedNote[] = [];
   isAway = false;
   /** The next answer to `noteMissed` does not arrive. */
   losesAnswer = false;
@@ -99,7 +99,7 @@ export class JobRecords {
     };
   }
 
-  #noteMissed(missed: MissedTicks, teller: object): MissedReply {
+  #noteMissed(missed: MissedNote, teller: object): MissedReply {
     const record = this.byResource.get(missed.resource);
     const owedBefore = record?.owed && { owed: record.owed };
     const { ticks, earlier } = missed;

@@ -2,7 +2,8 @@ import { InvalidLockOptionsError, type LockEvent, RedisLockModule } from 'nestjs
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
-import type { MissedTicks, WatchedJob } from '../../../lib/core/jobs/missed-ticks.js';
+import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
+import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import { watchJob } from '../../../lib/nest/schedule/job-watch.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { eventually } from '../../support/expect/eventually.js';

@@ -3,7 +3,7 @@ import {
   type JobNote,
   type JobState,
   type JobStore,
-  type MissedTicks,
+  type MissedNote,
   type RunEnd,
 } from '../../../lib/core/store/job-store.js';
 import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
@@ -89,7 +89,7 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
     return state!;
   }
 
-  const missedOf = (changes: Partial<MissedTicks> & Pick<MissedTicks, 'after' | 'ticks'>): MissedTicks => ({
+  const missedOf = (changes: Partial<MissedNote> & Pick<MissedNote, 'after' | 'ticks'>): MissedNote => ({
     resource: JOB,
     schedule: SCHEDULE,
     historySize: 100,

@@ -3,7 +3,7 @@ import {
   type JobStore,
   type JobRegistration,
   type MissedReply,
-  type MissedTicks,
+  type MissedNote,
   type RunEnd,
   type RunRecord,
 } from '../../../../lib/core/store/job-store.js';
@@ -296,7 +296,7 @@ export class StoreWitness {
     }
   }
 
-  #noted(job: WitnessedJob, missed: MissedTicks, reply: Noted, instance: string): void {
+  #noted(job: WitnessedJob, missed: MissedNote, reply: Noted, instance: string): void {
     const now = this.#now;
     const newest = missed.ticks.at(-1)!;
     if (job.schedule?.text !== missed.schedule) return this.#tell(job, 'told wrongly', 'another schedule');

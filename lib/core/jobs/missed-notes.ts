@@ -1,0 +1,84 @@
+import { ask } from '../store/ask.js';
+import { type JobStore, MOST_MISSED_AT_ONCE, type MissedNote, type MissedReply } from '../store/job-store.js';
+import type { Runtime } from '../store/runtime.js';
+import type { TickSchedule } from './tick-schedule.js';
+import { countUnpaused } from './unpaused-ticks.js';
+import type { Watched } from './watched-job.js';
+
+/** An event names so many of the missed ticks. */
+const MOST_TOLD = 100;
+
+/** Accounts missed ticks in the store, and tells the observers of those that this instance was the first to account. */
+export class MissedNotes {
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly store: JobStore,
+  ) {}
+
+  /** Accounts the ticks after a time and not after another, and tells them if no other instance does. */
+  async note(watched: Watched, schedule: TickSchedule, after: number, until: number): Promise<MissedReply | undefined> {
+    const { job, resource } = watched;
+    const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
+    if (first === undefined) return undefined;
+    const earlier = count > ticks.length ? await this.#countBefore(ticks[0]!, watched, schedule, after) : undefined;
+    const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
+    const { historySize } = job;
+    const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
+    const missed = { ...about, next: schedule.after(until) };
+    return this.send(watched, missed);
+  }
+
+  /**
+   * The same ticks are sent again if the answer is lost: the store then says whether this instance told them. A look and
+   * the claims of late ticks may find the same ticks at one moment, and are all answered so. The observers hear it once.
+   */
+  async send(watched: Watched, missed: MissedNote): Promise<MissedReply> {
+    watched.unanswered = missed;
+    const reply = await this.#ask('account missed ticks of', watched, () => this.store.noteMissed(missed));
+    watched.unanswered = undefined;
+    const told = `${missed.after} ${missed.ticks.at(-1)} ${missed.schedule}`;
+    if (reply.status === 'noted' && reply.missed && watched.told !== told) {
+      watched.told = told;
+      this.#tell(watched.job.job, reply.missed, reply.owed !== undefined);
+    }
+    return reply;
+  }
+
+  /** Counts the ticks that are too many to name. The store cannot tell which of them were due during a pause. */
+  async #countBefore(
+    tick: number,
+    watched: Watched,
+    schedule: TickSchedule,
+    after: number,
+  ): ReturnType<typeof countUnpaused> {
+    const { resource } = watched;
+    const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
+    return countUnpaused(schedule, state!, after, tick - 1);
+  }
+
+  #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {
+    const { observers } = this.runtime;
+    if (!observers.wants('tickMissed')) return;
+    const { service, groups } = observers;
+    observers.emit({
+      type: 'tickMissed',
+      service,
+      group: groups.of(job, job),
+      job,
+      count: missed.count,
+      first: isoOf(missed.first),
+      last: isoOf(missed.last),
+      ticks: missed.ticks.slice(-MOST_TOLD).map(isoOf),
+      catchUp: isOwed,
+    });
+  }
+
+  #ask<T>(what: string, { resource }: Watched, send: () => Promise<T>): Promise<T> {
+    const { alarms, defaults, closing } = this.runtime;
+    return ask(alarms, send, defaults.attemptTimeoutMs, what, resource, () => !closing.aborted);
+  }
+}
+
+function isoOf(time: number): string {
+  return new Date(time).toISOString();
+}

@@ -1,0 +1,59 @@
+import type { MissedNote, OwedRun } from '../store/job-store.js';
+import { LONGEST_EARLY_MS } from '../store/tick-store.js';
+import type { TickSchedule } from './tick-schedule.js';
+
+/** A job of this process, that is watched for missed ticks. */
+export interface WatchedJob {
+  readonly job: string;
+  readonly historySize: number;
+  /**
+   * A tick that was due this long ago, and that no instance has claimed, was missed. `Infinity` for a job whose ticks
+   * have no order.
+   */
+  readonly graceMs: number;
+  readonly onMissed: 'skip' | 'runOnce';
+  /** A run for missed ticks is owed if the newest of them was due within this time. */
+  readonly missedWithinMs: number;
+  /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
+  schedule(): TickSchedule | undefined;
+  /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
+  runOwed(owed: OwedRun): Promise<unknown>;
+}
+
+/** What this process knows of one of its jobs. */
+export interface Watched {
+  readonly job: WatchedJob;
+  readonly resource: string;
+  /** The schedule that the store knows, as far as this process knows. */
+  text: string | undefined;
+  isRegistered: boolean;
+  /** How often it had no schedule yet. */
+  unscheduled: number;
+  /** The last tick that is accounted, as far as this process knows, and the one after it. */
+  last: number;
+  next: number | undefined;
+  /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
+  askAgainAt: number;
+  isRunningOwed: boolean;
+  /** What it told the store, as long as it does not know the answer. */
+  unanswered: MissedNote | undefined;
+  /** The last missed ticks that its observers were told of. */
+  told?: string;
+}
+
+/** Whether the job has another schedule than the store knows. */
+export function isChanged({ job, text }: Watched): boolean {
+  return (job.schedule()?.text ?? text) !== text;
+}
+
+/** Whether a tick may have been missed, or a run may be owed. */
+export function isDue(
+  { job, last, next = Infinity, askAgainAt, unanswered }: Watched,
+  now: number,
+  wallNow: number,
+): boolean {
+  if (!job.schedule()) return false;
+  // The clock of this machine was far ahead, and was set back.
+  const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
+  return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
+}

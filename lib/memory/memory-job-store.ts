@@ -53,7 +53,7 @@ export class MemoryJobStore implements JobStore {
     const isPaused = this.#pausesOf(resource, known);
     const ticks = missed.ticks.filter((tick) => !isPaused(tick));
     const earlier = missed.earlier && !isPaused(missed.earlier.first) ? missed.earlier : undefined;
-    const last = ticks.at(-1);
+    const last = ticks.at(-1) ?? earlier?.last;
     const count = ticks.length + (earlier?.count ?? 0);
     const first = earlier?.first ?? ticks[0]!;
     const told = `${after} ${missed.ticks.at(-1)} ${this.store.instanceId}`;

@@ -62,7 +62,7 @@ export class RedisJobStore implements JobStore {
         keys.jobPause(resource),
         keys.jobInstances(resource),
       ],
-      [...terms, earlier?.count ?? 0, earlier?.first ?? '', ...ticks],
+      [...terms, earlier?.count ?? 0, earlier?.first ?? '', earlier?.last ?? '', ...ticks],
     );
     const [status, count, first, last, text, counted] = reply as [string, number, number, number, string, number[]];
     const owed = readOwed(text);

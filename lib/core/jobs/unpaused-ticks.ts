@@ -8,13 +8,16 @@ export async function countUnpaused(
   after: number,
   until: number,
 ): Promise<MissedNote['earlier']> {
-  let [count, first]: [number, number | undefined] = [0, undefined];
+  let count = 0;
+  let first: number | undefined;
+  let last: number | undefined;
   for (const span of spansBetween(pausesOf(state), after, until)) {
     const found = await schedule.between(...span, 1);
     count += found.count;
     first ??= found.first;
+    last = found.ticks.at(-1) ?? last;
   }
-  return first === undefined ? undefined : { count, first };
+  return first === undefined || last === undefined ? undefined : { count, first, last };
 }
 
 type Span = readonly [from: number, until: number];

@@ -129,8 +129,8 @@ export interface MissedNote {
   readonly after: number;
   /** When they were due, the newest {@link MOST_MISSED_AT_ONCE} of them, the oldest first. Not empty. */
   readonly ticks: readonly number[];
-  /** How many were due before those, and when the first of them. */
-  readonly earlier?: { readonly count: number; readonly first: number } | undefined;
+  /** How many were due before those, and when the first and the last of them. */
+  readonly earlier?: MissedSpan | undefined;
   readonly historySize: number;
   /** For `onMissed: 'runOnce'`: a catch-up is owed if the newest was due within this time. Not set: none is owed. */
   readonly runWithinMs?: number | undefined;

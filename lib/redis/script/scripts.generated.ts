@@ -1204,6 +1204,11 @@ local function owedNow()
   local till = string.match(record.span or '', '(%d+)$')
   return record.owed and tonumber(till or 0) >= now and record.span or ''
 end
+local last = redis.call('GET', KEYS[1])
+local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
+local isCurrent = last and tonumber(last) == tonumber(ARGV[2]) and record.schedule == ARGV[1]
+-- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
+if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
 local pausedAt, pausedTill = readPause(KEYS[4])
 local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
 local function isPaused(tick)
@@ -1214,7 +1219,7 @@ end
 local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
 if count > 0 and isPaused(first) then count, first = 0, nil end
 local instance = string.match(ARGV[8], '^[^/]*')
-for index = 11, #ARGV do
+for index = 12, #ARGV do
   local tick = tonumber(ARGV[index])
   if not isPaused(tick) then
     ticks[#ticks + 1] = tick
@@ -1223,21 +1228,18 @@ for index = 11, #ARGV do
   end
 end
 count = count + #ticks
-local newest = ticks[#ticks]
+local newest = ticks[#ticks] or tonumber(ARGV[11])
 
-local last = redis.call('GET', KEYS[1])
-local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
-if not last or tonumber(last) ~= tonumber(ARGV[2]) or record.schedule ~= ARGV[1] then
-  -- The answer to the same command was lost.
-  if newest and record.told == told then return { 'noted', count, first, newest, owedNow(), ticks } end
+if not isCurrent then
+  if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks } end
   return { 'stale', 0, 0, 0, owedNow(), {} }
 end
 local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
 redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
-if #ticks == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
+if count == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
 
 redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
-addRuns(KEYS[2], ARGV[3], unpack(entries))
+if #entries > 0 then addRuns(KEYS[2], ARGV[3], unpack(entries)) end
 if ARGV[4] ~= '' and newest + ARGV[4] >= now then
   local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')
   local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + ARGV[4])

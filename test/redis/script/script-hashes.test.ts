@@ -17,7 +17,7 @@ const EXPECTED = {
   label: 'a1156865acc9ed0920290e34c2c394b384d290be 2537',
   lookJobs: 'e818f96a4893fdcc17894efa0deed54c10c015ac 2556',
   lowerPermits: 'd11811457caf8ed955a6e4ada57373896b044244 18340',
-  noteMissed: 'c31756a81ec2de974f8e853e6fac5c1b3bf9a40a 4206',
+  noteMissed: 'be94361eee5118bdc688534b042f90fecebce7be 4442',
   pauseJob: 'f8735c9d8ece0b9ee7d5b919603dd6c82d2e8270 2243',
   probe: 'c2e6f3b0806b5325145661234a18cf1ab9dc7e7d 2110',
   quarantine: '6d5074039e189864d1822ae51adc584b39f025bd 466',

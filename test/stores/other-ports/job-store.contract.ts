@@ -437,7 +437,7 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
     });
 
     it('count those before the ones that are named', async () => {
-      const earlier = { count: 5_000, first: ago(10) + 1 };
+      const earlier = { count: 5_000, first: ago(10) + 1, last: ago(3) };
       const reply = await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [ago(2), ago(1)], earlier }));
       expect(reply).toMatchObject({
         missed: { count: 5_002, first: ago(10) + 1, last: ago(1), ticks: [ago(2), ago(1)] },

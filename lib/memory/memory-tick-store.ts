@@ -113,7 +113,7 @@ export class MemoryTickStore implements TickStore, TickNode {
   /** Whether ticks before this one were missed. With this one accounted, none of them could be claimed. */
   #gap(
     { resource }: Tick,
-    { earlyMs }: TickDue,
+    { at, earlyMs }: TickDue,
     { schedule, previous }: JobNote,
     job: MemoryJob,
   ): TickReply | undefined {
@@ -121,7 +121,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const last = lastTicks.get(resource);
     if (schedule === undefined || previous === undefined || job.schedule !== schedule) return undefined;
     if (last === undefined || last > clock.wallNow() + earlyMs || last >= previous) return undefined;
-    return { status: 'gap', last };
+    return { status: 'gap', last, lateMs: clock.wallNow() - at };
   }
 
   async finish(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {

@@ -52,7 +52,7 @@ export class RedisTickStore implements TickStore, TickNode {
       case 'paused':
         return { status, ...(text && { by: text }), ...(value > 0 && { until: value }) };
       case 'gap':
-        return { status, last: value };
+        return { status, last: value, lateMs: flag };
       default:
         return { status };
     }

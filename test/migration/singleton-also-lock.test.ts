@@ -74,6 +74,25 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
     expect(fleet.runsOf('t1')).toHaveLength(1);
   });
 
+  it.each(['skip', 'retry'] as const)(
+    'runs once where the process stood still past its lease while it waited for the old lock (onCrash: %s)',
+    async (onCrash) => {
+      start({ onCrash });
+      const [a, b] = fleet.members('a', 'b');
+      server.troubles.acquire = [{ failure: 'notExecuted' }];
+      const run = a!.fire('t1');
+      await fleet.clock.advance(10);
+      fleet.clock.standStill(10_000);
+      await fleet.clock.advance(1_000);
+      expect(run).toMatchObject({ state: 'fulfilled', value: 't1 by a' });
+      expect(eventsOf(a!.instance, 'tickFailed')).toEqual([]);
+      expect(a!.tickStore.returns).toEqual([]);
+      b!.fire('t1');
+      await fleet.clock.advance(1_000);
+      expect(fleet.runsOf('t1')).toHaveLength(1);
+    },
+  );
+
   it('ends the run where the old lock is lost', async () => {
     const [a] = fleet.members('a');
     let reason: unknown;

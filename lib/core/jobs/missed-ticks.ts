@@ -94,16 +94,18 @@ export class MissedTicks {
   /**
    * Accounts the ticks between the last accounted one and this one. After that, this one may be claimed.
    *
+   * @param schedule that of the tick: the job may have another one by now
+   * @returns whether the store was asked; `false` if there is none between them, or the job is not watched any more
    * @throws LockUnavailableError
    */
-  async close(job: string, after: number, tick: number): Promise<void> {
+  async close(job: string, after: number, tick: number, schedule: TickSchedule): Promise<boolean> {
     const watched = this.#jobs.get(job);
-    const schedule = watched?.job.schedule();
-    if (!watched || !schedule) return;
+    if (!watched) return false;
     if (watched.unanswered) await this.#notes.send(watched, watched.unanswered);
     const reply = await this.#notes.note(watched, schedule, after, tick - 1);
     // After the tick itself: a run that is under way would make it skipped.
     if (reply?.owed && watched.job.onMissed === 'runOnce') watched.askAgainAt = 0;
+    return reply !== undefined;
   }
 
   #lookIn(delayMs: number): void {

@@ -18,7 +18,7 @@ export class RunEnding implements StoreRelease {
     private readonly withMessage: boolean,
   ) {}
 
-  /** The run is about to begin, unless its lease is lost already. */
+  /** The work is about to be called, under a lease that is held. */
   begins(): void {
     this.#outcome = 'lost';
   }

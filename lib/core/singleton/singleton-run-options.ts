@@ -117,12 +117,14 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
   /** @default 'tick', or 'manual' */
   readonly kind?: RunKind;
   /**
-   * Called where ticks were missed after this one. The tick is claimed again once it resolves. A rejection is ignored:
-   * the missed ticks are then not accounted.
+   * Called where ticks were missed after this one. The tick is claimed again once it resolves.
    *
    * @param after the last accounted tick
+   * @returns whether there was anything to account. If not, the tick is claimed all the same
+   * @throws LockUnavailableError when the store did not account them. It is tried again within `waitMs`, and then the
+   *   tick is not claimed
    */
-  readonly onGap?: (after: number) => Promise<unknown>;
+  readonly onGap?: (after: number) => Promise<boolean>;
   /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
   readonly onAccounted?: () => void;
   /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */

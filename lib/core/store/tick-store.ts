@@ -66,9 +66,10 @@ export type TickReply =
   | { readonly status: 'paused'; readonly by?: string | undefined; readonly until?: number | undefined }
   /**
    * Ticks were missed between the last accounted one and this one. Nothing was changed. Tell them by
-   * `JobStore.noteMissed`, and claim again.
+   * `JobStore.noteMissed`, and claim again. `lateMs` is how late this tick is by the store's clock: while it is below 0,
+   * those before it may not be due yet, or another instance is about to claim them.
    */
-  | { readonly status: 'gap'; readonly last: number }
+  | { readonly status: 'gap'; readonly last: number; readonly lateMs: number }
   /** The tick has run or was dropped. For a take-over also: it is forgotten. */
   | { readonly status: 'finished' }
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */

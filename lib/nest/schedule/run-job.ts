@@ -40,7 +40,7 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
     schedule: schedule.text,
     previous: around.before,
     next: around.after,
-    onGap: (after) => watch.missed.close(name, after, at),
+    onGap: (after) => watch.missed.close(name, after, at, schedule),
     onAccounted: () => watch.missed.accounted(name, at, around.after),
     onUnknown,
   });

@@ -39,7 +39,7 @@
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0
 --          paused        when the pause ends, 0 for never; 0; who asked for it
---          gap           the last accounted tick; 0
+--          gap           the last accounted tick; how late the tick is, in milliseconds
 
 -- @include clock
 -- @include fence
@@ -89,7 +89,7 @@ if due ~= '' and not claim then
   -- With this tick accounted, no other could be claimed that was due before.
   if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
     local last = tonumber(redis.call('GET', KEYS[4]) or '')
-    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, 0 } end
+    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, now - due } end
   end
 end
 if kind == 'catchUp' then

@@ -750,7 +750,7 @@ if due ~= '' and not claim then
   -- With this tick accounted, no other could be claimed that was due before.
   if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
     local last = tonumber(redis.call('GET', KEYS[4]) or '')
-    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, 0 } end
+    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, now - due } end
   end
 end
 if kind == 'catchUp' then

@@ -1,4 +1,5 @@
 import { LockClient } from '../../../lib/core/lock-client.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
 import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import type { TickSchedule } from '../../../lib/core/jobs/tick-schedule.js';
@@ -116,6 +117,18 @@ describe('ticks that no instance claimed', () => {
     const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`));
     await world.clock.advance(5 * MINUTE);
     expect(toldBy(...fleet)).toMatchObject([{ count: 3 }]);
+  });
+
+  it('are told once where an instance finds them at its start and before several late ticks, all at the same moment', async () => {
+    await nightOff(3);
+    const process = start('anna');
+    const last = records.byResource.get(RESOURCE)!.last!;
+    const claimed = Date.UTC(2026, 0, 1, 4);
+    const closings = () => Array.from({ length: 3 }, () => process.missed.close('report', last, claimed, every(HOUR)));
+    const closed = closings();
+    await world.clock.advance(5 * MINUTE);
+    await Promise.all([...closed, ...closings()]);
+    expect(toldBy(process)).toMatchObject([{ count: 3 }]);
   });
 
   it('are told by an instance that is up and whose Redis was away, graceMs after they were due', async () => {
@@ -413,15 +426,51 @@ describe('a gap before a tick', () => {
     const { last } = records.byResource.get(RESOURCE)!;
     records.noted.length = 0;
     // The next tick is due now, and its claim was answered so.
-    await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 5));
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 5), every(HOUR))).toBe(true);
     expect(records.noted).toHaveLength(1);
     expect(records.byResource.get(RESOURCE)!.last).toBeLessThan(Date.UTC(2026, 0, 1, 5));
   });
 
   it('of a job that is not watched is left as it is', async () => {
     const process = start('anna');
-    await process.missed.close('unheard-of', 0, 1);
+    expect(await process.missed.close('unheard-of', 0, HOUR + 1, every(HOUR))).toBe(false);
     expect(records.noted).toEqual([]);
+  });
+
+  it('is told by the schedule of the tick, though the job has another one, or none, by now', async () => {
+    let current: TickSchedule | undefined = every(HOUR);
+    const process = start('anna', { schedule: () => current });
+    await world.clock.advance(10_000);
+    const { last } = records.byResource.get(RESOURCE)!;
+    current = undefined;
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 3), every(HOUR))).toBe(true);
+    current = every(DAY);
+    expect(await process.missed.close('report', Date.UTC(2026, 0, 1, 2), Date.UTC(2026, 0, 1, 5), every(HOUR))).toBe(
+      true,
+    );
+    expect(records.noted).toMatchObject([
+      { schedule: every(HOUR).text },
+      { ticks: [3, 4].map((hour) => hour * HOUR + Date.UTC(2026, 0, 1)) },
+    ]);
+  });
+
+  it('is none where the schedule has no tick in it', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    const { last } = records.byResource.get(RESOURCE)!;
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 1), every(HOUR))).toBe(false);
+    expect(records.noted).toEqual([]);
+  });
+
+  it('is an error while the store does not answer', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    records.isAway = true;
+    const closed = process.missed
+      .close('report', 0, Date.UTC(2026, 0, 1, 5), every(HOUR))
+      .catch((error: unknown) => error);
+    await world.clock.advance(10_000);
+    expect(await closed).toBeInstanceOf(LockUnavailableError);
   });
 });
 

@@ -2,6 +2,7 @@ import { LockClient } from '../../../lib/core/lock-client.js';
 import type { SingletonRunOptions, SingletonWork } from '../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import { catchUpTick, type JobStore, RefusedJobStore, type RunRecord } from '../../../lib/core/store/job-store.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/lock-store.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
@@ -66,7 +67,27 @@ describe('the history of a job', () => {
     const tick = new Date(at).toISOString();
     expect(await runs.run(optionsOf({ tick, due }), () => 'ran', { onAccounted })).toBe('ran');
     expect(await history()).toMatchObject([{ tick, outcome: 'ok', startedAt: at + LEASE_MS, rerun: false }]);
+    // No caller had the lease that was over.
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'tickStarted', 'tickFinished', 'released']);
   });
+
+  it.each(['skip', 'retry'] as const)(
+    'has it too with a lease that is over on the way to the work, with onCrash: %s',
+    async (onCrash) => {
+      const at = clock.wallNow();
+      const due = { at, maxClockSkewMs: MINUTE_MS };
+      const tick = new Date(at).toISOString();
+      let stops = 0;
+      const onUnknown = (): void => {
+        if (stops++ === 0) clock.standStill(LEASE_MS);
+      };
+      const plan = { schedule: SCHEDULE, next: at + MINUTE_MS, onUnknown };
+      expect(await runs.run(optionsOf({ tick, due, onCrash }), () => 'ran', plan)).toBe('ran');
+      expect(stops).toBeGreaterThan(0);
+      expect(await history()).toMatchObject([{ tick, outcome: 'ok', startedAt: at + LEASE_MS, rerun: false }]);
+      expect(events.filter(({ type }) => type === 'tickStarted')).toHaveLength(1);
+    },
+  );
 
   it('has how a run ended, and when, by the clock of the store', async () => {
     const startedAt = clock.wallNow();
@@ -177,21 +198,111 @@ describe('the history of a job', () => {
       const onGap = (after: number) => {
         gaps.push(after);
         const missed = { resource: JOB, schedule: SCHEDULE, after, ticks: [at(-1)], historySize: 10, runWithinMs: 1e9 };
-        return jobs.noteMissed(missed);
+        return jobs.noteMissed(missed).then(() => true);
       };
       expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
       expect(gaps).toEqual([at(-5)]);
       expect(await history()).toMatchObject([{ outcome: 'ok' }, { outcome: 'missed' }, { outcome: 'ok' }]);
     });
 
-    it('the tick runs although they cannot be accounted', async () => {
-      let asked = 0;
-      const onGap = () => {
-        asked++;
-        return Promise.reject(new Error('no'));
+    /** Accounts them only after so many failures. */
+    function failing(times: number, ticks = [-4, -3, -2, -1].map(at)) {
+      let failures = 0;
+      const cause = new LockStoreError('unknown', 'the answer was lost');
+      const onGap = async (after: number) => {
+        if (failures++ < times) throw new LockUnavailableError(JOB, 'account missed ticks of', 'failed', cause);
+        await jobs.noteMissed({ resource: JOB, schedule: SCHEDULE, after, ticks, historySize: 10 });
+        return true;
       };
+      return { onGap, failures: () => failures, cause };
+    }
+
+    it('they are accounted within waitMs, however often that fails, before the tick runs', async () => {
+      const { onGap } = failing(20);
+      const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap });
+      await clock.advance(2_000);
+      expect(await result).toBe('ran');
+      expect((await history()).map(({ outcome }) => outcome)).toEqual(['ok', ...Array(4).fill('missed'), 'ok']);
+    });
+
+    it('and they cannot be accounted within waitMs, the tick is not claimed: all of them can be told later', async () => {
+      const { onGap, failures, cause } = failing(Infinity);
+      const before = (await jobs.look([JOB], 0))[0]!.last;
+      const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap }).catch((error: unknown) => error);
+      await clock.advance(3_000);
+      expect(await result).toMatchObject({ name: 'LockUnavailableError', cause });
+      expect(failures()).toBeGreaterThan(30);
+      expect(events).toContainEqual(expect.objectContaining({ type: 'tickFailed' }));
+      expect((await jobs.look([JOB], 0))[0]!.last).toBe(before);
+      await clock.advance(MINUTE_MS);
+      const later = failing(0, [-5, -4, -3, -2, -1].map(at));
+      await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap: later.onGap });
+      expect((await jobs.look([JOB], 0))[0]).toMatchObject({ missed: 5 });
+    });
+
+    it('and the store says that they are accounted, and they are not, the tick is not claimed', async () => {
+      const onGap = async () => true;
+      const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap }).catch((error: unknown) => error);
+      await clock.advance(3_000);
+      expect(await result).toMatchObject({ name: 'LockUnavailableError' });
+    });
+
+    it('and the application shuts down meanwhile, the tick is not claimed', async () => {
+      const { onGap } = failing(Infinity);
+      const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap });
+      await clock.advance(100);
+      await locks.shutdown(0);
+      expect(await result).toBeUndefined();
+      expect(events).not.toContainEqual(expect.objectContaining({ type: 'tickFailed' }));
+    });
+
+    it('and the tick is early by the clock of the store, it waits until it is due: they are not missed yet', async () => {
+      const gaps: number[] = [];
+      const time = at(0) + 20_000;
+      const { onGap } = failing(0, [-4, -3, -2, -1, 0].map(at));
+      const plan = { ...planOf(time), previous: at(0) };
+      const result = runs.run(tickOf(time), () => 'ran', {
+        ...plan,
+        onGap: (after) => {
+          gaps.push(clock.wallNow());
+          return onGap(after);
+        },
+      });
+      const leftMs = time - clock.wallNow();
+      expect(leftMs).toBeGreaterThan(3_000);
+      await clock.advance(leftMs - 1);
+      expect(gaps).toEqual([]);
+      await clock.advance(1);
+      expect(await result).toBe('ran');
+      expect(gaps).toEqual([time]);
+    });
+
+    it('and another instance claims them before the early tick is due, nothing is told', async () => {
+      const time = at(0) + 20_000;
+      const onGap = async () => Promise.reject(new Error('told'));
+      const result = runs.run(tickOf(time), () => 'ran', { ...planOf(time), previous: at(0), onGap });
+      await clock.advance(1_000);
+      const { runs: healthy } = instance('ben');
+      await healthy.run(tickOf(at(0)), () => 'ran by ben', { ...planOf(at(0)), previous: at(-5) });
+      await clock.advance(time - clock.wallNow());
+      expect(await result).toBe('ran');
+      expect((await history()).map(({ instance }) => instance)).toEqual(['anna', 'ben', 'anna']);
+    });
+
+    it('and the application shuts down while an early tick waits, it ends', async () => {
+      const onGap = async () => true;
+      const time = at(0) + 20_000;
+      const result = runs.run(tickOf(time), () => 'ran', { ...planOf(time), previous: at(0), onGap });
+      await clock.advance(1_000);
+      await locks.shutdown(0);
+      expect(await result).toBeUndefined();
+    });
+
+    it.each([
+      ['the schedule has none', async () => false],
+      ['they cannot be computed', () => Promise.reject(new Error('cron reached maximum iterations'))],
+    ])('and %s, the tick runs', async (_, onGap) => {
       expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
-      expect(asked).toBe(3);
     });
 
     it('a catch-up is told which ones it is for', async () => {

@@ -117,6 +117,26 @@ describe('the shutdown of an instance', () => {
     expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ rerun: false }]);
   });
 
+  it.each(['skip', 'retry'] as const)(
+    'that was granted a tick and stood still until its lease was over gives it back (onCrash: %s)',
+    async (onCrash) => {
+      const job = { ...fleet.job, tick: '09:00', onCrash, overlap: 'wait' } as const;
+      const due = { at: fleet.clock.wallNow(), maxClockSkewMs: 60_000 };
+      const plan = {
+        onAccounted(): void {
+          fleet.clock.standStill(LEASE_MS);
+          void anna.instance.locks.shutdown(5_000);
+        },
+      };
+      const call = track(anna.singletons.run({ ...job, due }, async () => 'by anna', plan));
+      await fleet.clock.advance(100);
+      expect(call).toMatchObject({ state: 'fulfilled', value: undefined });
+      const other = track(ben.singletons.run({ ...job, due }, async () => 'by ben'));
+      await fleet.clock.advance(5_000);
+      expect(other).toMatchObject({ state: 'fulfilled', value: 'by ben' });
+    },
+  );
+
   it('starts no tick after it began', async () => {
     void anna.instance.locks.shutdown(5_000);
     const call = anna.fire('09:00');

@@ -4,7 +4,7 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
   acquire: '6b204da295dc864df24a4080cd6ede6fca73083a 28864',
-  claimTick: '9c83dbe15a5f58a8a3c23b7d592717d2b2e4f5ec 17355',
+  claimTick: '68184f55dfdf8b3e5d1a9099302dab419257e7a1 17363',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: '9b41e120543707329ca8269c79929142d155a991 18759',
   endRun: '01fd38ad229181f207666ff14261c26de5a9de76 20046',

@@ -177,6 +177,15 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
       },
     })),
   },
+  'what was missed before an early tick is told at once': {
+    rule: 'told early',
+    breakTicks: ticksWith((ticks) => ({
+      async claim(tick, claim) {
+        const reply = await ticks.claim(tick, claim);
+        return reply.status === 'gap' ? { ...reply, lateMs: 0 } : reply;
+      },
+    })),
+  },
   'a start moves the last tick back': {
     rule: 'last tick',
     breakJobs: jobsWith((jobs, { lastTicks, clock }) => ({

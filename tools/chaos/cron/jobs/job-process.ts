@@ -98,7 +98,7 @@ export class JobProcess {
     const schedule = this.world.scheduleOf(job);
     this.scheduler.schedule(job, this.world.firingsOf(job), (due) => {
       const { before: previous, after: next } = schedule.around(due);
-      const onGap = (after: number) => this.#missed.close(job.name, after, due);
+      const onGap = (after: number) => this.#missed.close(job.name, after, due, schedule);
       const onAccounted = (): void => this.#missed.accounted(job.name, due, next);
       const plan = { schedule: schedule.text, previous, next, onGap, onAccounted };
       void this.#run(job, { tick: new Date(due).toISOString(), due, plan });

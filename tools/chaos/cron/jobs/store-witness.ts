@@ -30,7 +30,6 @@ export class StoreWitness {
     told: 0,
     tellings: 0,
     paused: 0,
-    skippedUntold: 0,
     gaps: 0,
     toldAgain: 0,
   };
@@ -257,8 +256,7 @@ export class StoreWitness {
     const isOther = job.schedule?.text !== note!.schedule;
     if (!isOther && job.through !== undefined) {
       const passed = job.schedule!.ticks(job.through, at - 1).length;
-      if (passed > 0 && note!.previous !== undefined) this.#tell(job, 'not told', `${passed} ticks before ${tick}`);
-      this.counts.skippedUntold += passed;
+      if (passed > 0) this.#tell(job, 'not told', `${passed} ticks before ${tick}`);
     }
     job.beginsAt(at);
     if (isOther && status !== 'paused') {
@@ -309,6 +307,7 @@ export class StoreWitness {
     job.beginsAt(newest);
     const counted = all.filter((tick) => !job.wasPausedAt(tick));
     for (const tick of counted) {
+      if (tick > now) this.#tell(job, 'told early', `${iso(tick)} is not due yet`);
       if (job.missed.has(tick)) this.#tell(job, 'told twice', iso(tick));
       if (job.claimed.has(tick)) this.#tell(job, 'told wrongly', `${iso(tick)} was claimed`);
       job.missed.add(tick);

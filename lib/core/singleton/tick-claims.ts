@@ -1,0 +1,199 @@
+import type { JobNote } from '../store/job-store.js';
+import { askUntil } from '../store/ask.js';
+import { LockUnavailableError } from '../api/errors.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
+import { LockStoreError, type LockOwner } from '../store/lock-store.js';
+import type { TickClaim, TickReply, TickStore } from '../store/tick-store.js';
+import { validUntil } from '../holding/store-lease.js';
+import type { LockObservers } from '../events/observers.js';
+import type { SingleLease } from '../lease/single-lease.js';
+import { pause } from '../util/promises.js';
+import type { ResolvedSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
+
+/** The pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
+const RETRY_PAUSE_MS = 50;
+const OVERLAP_PAUSE_MS = 250;
+
+/** The attempt of this instance to run one tick. */
+export interface TickAttempt extends ResolvedSingletonRun {
+  readonly owner: LockOwner;
+  readonly plan: RunPlan;
+  /** Where the store remembers jobs. */
+  readonly note: JobNote | undefined;
+  readonly startedAt: number;
+  /** Whether the work was called. */
+  hasBegun: boolean;
+}
+
+/** A reply, and when the command it answers was sent. */
+interface Claimed {
+  readonly reply: TickReply;
+  readonly sentAt: number;
+}
+
+/** Asks the tick store for ticks: the claims of this process, and that a tick has run. */
+export class TickClaims {
+  /** By job: aborts when the newest attempt has its answer, or gives up. */
+  readonly #claiming = new Map<string, AbortSignal>();
+
+  constructor(
+    private readonly deps: LeaseDeps,
+    private readonly tickStore: TickStore,
+  ) {}
+
+  /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
+  patience({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
+    const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
+    return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.deps.random.fraction());
+  }
+
+  /**
+   * After an outage, many ticks of a job may be unclaimed, and the newest one would make the others late. So this
+   * process claims them in the order in which they came. No tick waits longer for its turn than its own `waitMs`, so
+   * each is tried at least once.
+   */
+  async inTurn(attempt: TickAttempt): Promise<Claimed | undefined> {
+    const { lock, target } = attempt;
+    const before = this.#claiming.get(target.resource);
+    const over = new AbortController();
+    this.#claiming.set(target.resource, over.signal);
+    try {
+      // At a shutdown, the attempts before this one end at once.
+      if (before) await pause(this.deps.clock, lock.waitMs, before);
+      const claimed = await this.#claimAfterMissed(attempt);
+      if (claimed && claimed.reply.status !== 'early') attempt.plan.onAccounted?.();
+      return claimed;
+    } finally {
+      over.abort();
+      if (this.#claiming.get(target.resource) === over.signal) this.#claiming.delete(target.resource);
+    }
+  }
+
+  /**
+   * Claims a tick. If ticks before it were missed, they are accounted first: a claim makes them too late. As long as
+   * they cannot be accounted, the tick is not claimed: within `waitMs` it is tried again, and then the tick is missed
+   * as well. So no missed tick stays untold.
+   */
+  async #claimAfterMissed(attempt: TickAttempt): Promise<Claimed | undefined> {
+    const { plan, startedAt, lock } = attempt;
+    const { clock, closing } = this.deps;
+    let { note } = attempt;
+    let before: number | undefined;
+    for (;;) {
+      const claimed = await this.claim({ ...attempt, note }, 'nothing', startedAt);
+      if (claimed?.reply.status !== 'gap') return claimed;
+      const { last, lateMs } = claimed.reply;
+      // The clock of this process is ahead of the store's. The ticks before it are not missed yet.
+      if (lateMs < 0) {
+        if ((await pause(clock, -lateMs, closing)) === 'aborted') return this.forget(attempt);
+        continue;
+      }
+      const gap = last === before ? NOT_ACCOUNTED : await accountGap(plan, last);
+      if (gap === 'nothing') note = note && { ...note, previous: undefined };
+      if (gap === 'accounted') before = last;
+      if (gap === 'nothing' || gap === 'accounted') continue;
+      before = undefined;
+      if (clock.now() + RETRY_PAUSE_MS < startedAt + lock.waitMs) {
+        if ((await pause(clock, RETRY_PAUSE_MS, closing)) === 'aborted') return this.forget(attempt);
+        continue;
+      }
+      this.forget(attempt);
+      if (closing.aborted) return undefined;
+      throw this.#unclaimed(attempt, 'failed', gap);
+    }
+  }
+
+  /**
+   * Asks the tick store until it answers. Resolves to `undefined` when the application shuts down meanwhile.
+   *
+   * @param since when `waitMs` began
+   */
+  async claim(
+    attempt: TickAttempt,
+    takeOver: TickClaim['takeOver'],
+    since = this.deps.clock.now(),
+  ): Promise<Claimed | undefined> {
+    const { deps, tickStore } = this;
+    const { clock, closing } = deps;
+    const { lock, target, owner, keepMs, options, due, note } = attempt;
+    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due, note };
+    if (closing.aborted) return undefined;
+    let sentAt = 0;
+    const answer = await askUntil(deps.alarms, clock, {
+      send() {
+        sentAt = clock.now();
+        return tickStore.claim(target, claim);
+      },
+      timeoutMs: lock.attemptTimeoutMs,
+      // The last attempt begins at the end of `waitMs`, or less than a pause later.
+      giveUpAt: since + lock.waitMs + RETRY_PAUSE_MS,
+      unanswered({ outcome }, command) {
+        if (outcome !== 'failed') deps.orphanReleases.refuseLateGrant(command, owner, lock);
+        return false;
+      },
+      // A grant that arrives after its lease is asked for again: the claim still has this owner id.
+      isFinal: ({ status }) => status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs),
+      pauseMs: () => RETRY_PAUSE_MS,
+      signal: closing,
+    });
+    if (answer.outcome === 'answered') return { reply: answer.value, sentAt };
+    this.forget(attempt);
+    if (answer.outcome === 'aborted') return undefined;
+    throw this.#unclaimed(attempt, answer.outcome, answer.error);
+  }
+
+  /**
+   * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the
+   * lock of the job are given up, so that any instance may have the tick.
+   */
+  forget({ owner, lock, target, keepMs }: TickAttempt): undefined {
+    this.deps.orphanReleases.start(owner, lock, () => this.tickStore.giveBack(target, owner, keepMs));
+  }
+
+  #unclaimed(
+    { options, target }: TickAttempt,
+    outcome: 'timeout' | 'failed',
+    cause: LockStoreError,
+  ): LockUnavailableError {
+    const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
+    this.deps.observers.emit({ type: 'tickFailed', ...describeTick(this.deps.observers, options), error });
+    return error;
+  }
+
+  /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
+  async finish(
+    { options, target, owner, lock, keepMs }: TickAttempt,
+    { hold }: Pick<SingleLease, 'hold'>,
+  ): Promise<void> {
+    if (options.onCrash === 'skip') return;
+    const { alarms, clock, closing } = this.deps;
+    await askUntil(alarms, clock, {
+      send: () => this.tickStore.finish(target, owner, keepMs),
+      // Leaves time for more than one try within the lease.
+      timeoutMs: Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3),
+      giveUpAt: clock.now() + lock.leaseMs + RETRY_PAUSE_MS,
+      // The shutdown did not wait for this run: the connections are closed.
+      unanswered: () => closing.aborted && !hold.isHeld(),
+      pauseMs: () => RETRY_PAUSE_MS,
+    });
+  }
+}
+
+/** What all events of a tick say. */
+export function describeTick({ service, groups }: LockObservers, { job, tick }: SingletonRunOptions) {
+  return { service, group: groups.of(job, job), job, tick };
+}
+
+/** The store said that it has accounted them, and has not. */
+const NOT_ACCOUNTED = new LockStoreError('unknown', 'the ticks that were missed before it are not accounted');
+
+/** Accounts the ticks that were missed before a tick. Resolves to why it failed, if the store has not done it. */
+async function accountGap({ onGap }: RunPlan, last: number): Promise<'accounted' | 'nothing' | LockStoreError> {
+  try {
+    return (await onGap?.(last)) ? 'accounted' : 'nothing';
+  } catch (error) {
+    const cause = error instanceof LockUnavailableError ? error.cause : error;
+    // Ticks that cannot be computed would stop the job for good.
+    return cause instanceof LockStoreError ? cause : 'nothing';
+  }
+}

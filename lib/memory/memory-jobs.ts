@@ -1,6 +1,13 @@
 import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import { JOB_KEEP_MS, type JobPause, type MissedSpan, type OwedRun, type StoredRun } from '../core/store/job-store.js';
+import {
+  catchUpOf,
+  JOB_KEEP_MS,
+  type JobPause,
+  type MissedSpan,
+  type OwedRun,
+  type StoredRun,
+} from '../core/store/job-store.js';
 
 /** What is known of one job, as in Redis; see lua/include/job-record.lua. */
 export interface MemoryJob {
@@ -88,4 +95,12 @@ export function addRuns(job: MemoryJob, historySize: number, ...runs: readonly S
 export function dropOpenRun(job: MemoryJob | undefined, tick: string): void {
   const index = job?.runs.findIndex((run) => run.tick === tick) ?? -1;
   if (index >= 0 && job!.runs[index]!.outcome === undefined) job!.runs.splice(index, 1);
+}
+
+/** The newest run of a tick was granted, and never began. A catch-up is owed again. */
+export function forgetRun(job: MemoryJob | undefined, tick: string): void {
+  if (!job) return;
+  dropOpenRun(job, tick);
+  const owed = catchUpOf(tick);
+  if (owed !== undefined && job.owed === undefined && job.span?.last === owed) job.owed = owed;
 }

@@ -2,7 +2,7 @@ import { MemoryServer } from './memory-server.js';
 import { catchUpOf, type JobNote, type MissedSpan } from '../core/store/job-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { instanceOf } from '../core/store/owner-id.js';
-import { addRuns, dropOpenRun, type MemoryJob } from './memory-jobs.js';
+import { addRuns, dropOpenRun, forgetRun, type MemoryJob } from './memory-jobs.js';
 import {
   type ClaimChange,
   claimText,
@@ -68,6 +68,11 @@ export class MemoryTickStore implements TickStore, TickNode {
       return { status: 'finished' };
     }
     const pause = note && note.kind !== 'manual' ? jobs.pauses.get(resource) : undefined;
+    if (note && claimant === owner && state !== '' && (pause || (lock && overlap === 'skip'))) {
+      // The answer to an earlier grant of this owner came too late, and now it does not get the run.
+      forgetRun(job, tick.tick);
+      if (note.kind === 'catchUp') claims.set(key, returnedFrom(claim!), keepMs);
+    }
     if (pause) {
       // It is over for all instances, also for those that ask after a resume.
       if (due) this.#note(tick, due);
@@ -136,12 +141,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const claim = claims.get(key);
     if (claim === undefined || readClaim(claim).claimant !== owner) return;
     claims.set(key, returnedFrom(claim), keepMs);
-    if (readClaim(claim).state === '') return;
-    // It was granted, and did not begin.
-    const job = this.server.jobs.get(tick.resource);
-    dropOpenRun(job, tick.tick);
-    const owed = catchUpOf(tick.tick);
-    if (job && job.owed === undefined && job.span?.last === owed) job.owed = owed;
+    if (readClaim(claim).state !== '') forgetRun(this.server.jobs.get(tick.resource), tick.tick);
   }
 
   async exchange(tick: Tick, { to, from, force, drop, keepMs, due, isJudged }: ClaimChange): Promise<string | null> {

@@ -53,6 +53,7 @@
 -- @include job-instances
 -- @include job-pause
 -- @include job-runs
+-- @include job-unbegun
 
 local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
 if kind then noteInstance(KEYS[8], owner, ARGV[15]) end
@@ -101,6 +102,12 @@ if kind then
   jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
   lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
 end
+-- The answer to an earlier grant of this owner came too late, and now it does not get the run.
+local function refuseUnbegun()
+  if not kind or not isMine or state == '' then return end
+  forgetRun(KEYS[5], KEYS[6], ARGV[16], kind == 'catchUp' and ARGV[13] or '')
+  if kind == 'catchUp' then redis.call('SET', KEYS[2], rerun == 1 and 'returned reruns' or 'returned', 'PX', ARGV[3]) end
+end
 if kind and kind ~= 'manual' then
   local at, till, by = readPause(KEYS[7])
   if at and kind == 'tick' then
@@ -110,8 +117,12 @@ if kind and kind ~= 'manual' then
     noteSchedule()
     keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
   end
-  if at then return { 'paused', till, 0, by } end
+  if at then
+    refuseUnbegun()
+    return { 'paused', till, 0, by }
+  end
 end
+if holder and ARGV[4] == 'skip' then refuseUnbegun() end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then

@@ -12,7 +12,7 @@
 -- Reply  1: noted, also if it was noted before
 --        0: the claim belongs to another owner, or Redis has forgotten it
 
--- @include job-runs
+-- @include job-unbegun
 
 local claim = redis.call('GET', KEYS[1])
 if claim and claim == ARGV[3] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
@@ -21,12 +21,5 @@ if claimant ~= ARGV[1] then return 0 end
 -- A run that another owner may have begun stays one.
 local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
 redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
-if ARGV[4] and state ~= '' then
-  -- It was granted, and did not begin.
-  dropOpenRun(KEYS[2], ARGV[4])
-  local record = ARGV[5] ~= '' and redis.pcall('HMGET', KEYS[3], 'owed', 'span') or {}
-  if not record[1] and record[2] and string.match(record[2], '^%d+ %d+ (%d+)') == ARGV[5] then
-    redis.pcall('HSET', KEYS[3], 'owed', ARGV[5])
-  end
-end
+if ARGV[4] and state ~= '' then forgetRun(KEYS[2], KEYS[3], ARGV[4], ARGV[5]) end
 return 1

@@ -713,6 +713,17 @@ local function dropOpenRun(runsKey, tick)
 end
 `;
 
+// include/job-unbegun.lua
+const jobUnbegun = `
+local function forgetRun(runsKey, recordKey, tick, lastMissed)
+  dropOpenRun(runsKey, tick)
+  local record = lastMissed ~= '' and redis.pcall('HMGET', recordKey, 'owed', 'span') or {}
+  if not record[1] and record[2] and string.match(record[2], '^%d+ %d+ (%d+)') == lastMissed then
+    redis.pcall('HSET', recordKey, 'owed', lastMissed)
+  end
+end
+`;
+
 // claim-tick.lua
 const claimTickScript = `
 local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
@@ -762,6 +773,12 @@ if kind then
   jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
   lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
 end
+-- The answer to an earlier grant of this owner came too late, and now it does not get the run.
+local function refuseUnbegun()
+  if not kind or not isMine or state == '' then return end
+  forgetRun(KEYS[5], KEYS[6], ARGV[16], kind == 'catchUp' and ARGV[13] or '')
+  if kind == 'catchUp' then redis.call('SET', KEYS[2], rerun == 1 and 'returned reruns' or 'returned', 'PX', ARGV[3]) end
+end
 if kind and kind ~= 'manual' then
   local at, till, by = readPause(KEYS[7])
   if at and kind == 'tick' then
@@ -771,8 +788,12 @@ if kind and kind ~= 'manual' then
     noteSchedule()
     keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
   end
-  if at then return { 'paused', till, 0, by } end
+  if at then
+    refuseUnbegun()
+    return { 'paused', till, 0, by }
+  end
 end
+if holder and ARGV[4] == 'skip' then refuseUnbegun() end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then
@@ -978,14 +999,7 @@ if claimant ~= ARGV[1] then return 0 end
 -- A run that another owner may have begun stays one.
 local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
 redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
-if ARGV[4] and state ~= '' then
-  -- It was granted, and did not begin.
-  dropOpenRun(KEYS[2], ARGV[4])
-  local record = ARGV[5] ~= '' and redis.pcall('HMGET', KEYS[3], 'owed', 'span') or {}
-  if not record[1] and record[2] and string.match(record[2], '^%d+ %d+ (%d+)') == ARGV[5] then
-    redis.pcall('HSET', KEYS[3], 'owed', ARGV[5])
-  end
-end
+if ARGV[4] and state ~= '' then forgetRun(KEYS[2], KEYS[3], ARGV[4], ARGV[5]) end
 return 1
 `;
 
@@ -1676,12 +1690,12 @@ return { ttl, seen }
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
-  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, claimTickScript].join('\n'),
+  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
   endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
   exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
-  finishTick: [jobRuns, finishTickScript].join('\n'),
+  finishTick: [jobRuns, jobUnbegun, finishTickScript].join('\n'),
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   indexJobs: [clock, indexJobsScript].join('\n'),

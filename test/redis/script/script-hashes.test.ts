@@ -4,12 +4,12 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
   acquire: '6b204da295dc864df24a4080cd6ede6fca73083a 28864',
-  claimTick: '68184f55dfdf8b3e5d1a9099302dab419257e7a1 17363',
+  claimTick: '63436d2404946a6a34506be76cb33618bff96dd3 18185',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: '9b41e120543707329ca8269c79929142d155a991 18759',
   endRun: '01fd38ad229181f207666ff14261c26de5a9de76 20046',
   exchangeClaim: 'e40a0abc0d9ba91ca3626652bd43d76c24b0f6c4 2087',
-  finishTick: 'cdf1926d55a50a2dc6366bc31b532d6386fb9315 1583',
+  finishTick: '90bd15ad7927428e75cac0751c48e559b99006a2 1668',
   forceRelease: '561876af49397fe5411e7a7846f7bda86f779f63 17857',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
   indexJobs: '730411c5ab54dfc6c787aab0b2dc53ebadbd4017 651',

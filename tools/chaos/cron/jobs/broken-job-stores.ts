@@ -2,7 +2,7 @@ import type { JobStore } from '../../../../lib/core/store/job-store.js';
 import type { TickStore } from '../../../../lib/core/store/tick-store.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { JobSimulationOptions } from './job-simulation.js';
-import { RETRIED_JOBS } from './simulated-record.js';
+import { RETRIED_JOBS, RETURNED_JOBS } from './simulated-record.js';
 
 interface BrokenStore extends Pick<JobSimulationOptions, 'breakTicks' | 'breakJobs'> {
   /** Which rule finds it out. */
@@ -12,6 +12,8 @@ interface BrokenStore extends Pick<JobSimulationOptions, 'breakTicks' | 'breakJo
 }
 
 const LONG_MS = 1e9;
+/** Many shutdowns, and many ticks that have not begun. */
+const RETURNED = { jobs: RETURNED_JOBS, calmMs: 2_000 };
 
 function ticksWith(change: (ticks: TickStore, server: MemoryServer) => Partial<TickStore>) {
   return (ticks: TickStore, server: MemoryServer): TickStore => ({
@@ -176,6 +178,49 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
         return ticks.giveBack(tick, owner, keepMs);
       },
     })),
+  },
+  'a tick that is given back is over': {
+    rule: 'given back',
+    breakTicks: ticksWith((ticks) => ({
+      giveBack: (tick, owner, keepMs) => ticks.finish(tick, owner, keepMs),
+    })),
+    options: RETURNED,
+  },
+  'a tick that is given back counts as one that has begun': {
+    rule: 'given back',
+    breakTicks: ticksWith((ticks, { claims }) => ({
+      async giveBack(tick, owner, keepMs) {
+        await ticks.giveBack(tick, owner, keepMs);
+        const key = JSON.stringify([tick.resource, tick.tick]);
+        if (claims.get(key) === 'returned') claims.replace(key, 'returned reruns');
+      },
+    })),
+    options: RETURNED,
+  },
+  'a run that is given back stays in the history': {
+    rule: 'history',
+    breakTicks: ticksWith((ticks, { jobs }) => ({
+      async giveBack(tick, owner, keepMs) {
+        const runs = jobs.get(tick.resource)?.runs ?? [];
+        const before = [...runs];
+        await ticks.giveBack(tick, owner, keepMs);
+        runs.splice(0, runs.length, ...before);
+      },
+    })),
+    options: RETURNED,
+  },
+  'a run that was granted too late, and is refused then, stays in the history': {
+    rule: 'history',
+    breakTicks: ticksWith((ticks, { jobs }) => ({
+      async claim(tick, claim) {
+        const runs = jobs.get(tick.resource)?.runs ?? [];
+        const before = [...runs];
+        const reply = await ticks.claim(tick, claim);
+        if (reply.status === 'paused' || reply.status === 'overlap') runs.splice(0, runs.length, ...before);
+        return reply;
+      },
+    })),
+    options: { calmMs: 2_000 },
   },
   'what was missed before an early tick is told at once': {
     rule: 'told early',

@@ -82,7 +82,19 @@ export class JobProcess {
     for (const { name } of this.jobs) this.#missed.remove(name);
   }
 
+  /**
+   * Its application ends: it gives back what it has not begun, and what it has begun gets some time. Then it is gone.
+   *
+   * @param drainMs so much time
+   */
+  async shutdown(drainMs: number): Promise<void> {
+    this.stop();
+    await this.instance.locks.shutdown(drainMs);
+    this.kill();
+  }
+
   kill(): void {
+    if (this.#isDead) return;
     this.#isDead = true;
     this.clock.kill();
     void this.instance.store.close();

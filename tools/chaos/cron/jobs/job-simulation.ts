@@ -59,6 +59,7 @@ export class JobSimulation implements JobWorld {
   readonly witness: StoreWitness;
   readonly counts = {
     kills: 0,
+    shutdowns: 0,
     pauses: 0,
     suspends: 0,
     clockSteps: 0,
@@ -186,7 +187,7 @@ export class JobSimulation implements JobWorld {
     const victim = this.#processes[this.#upTo(this.#processes.length)]!;
     const job = this.jobs[this.#upTo(this.jobs.length)]!;
     const resource = `cron:${job.name}`;
-    switch (this.#upTo(14)) {
+    switch (this.#upTo(16)) {
       case 0:
       case 1:
         this.counts.kills++;
@@ -220,7 +221,12 @@ export class JobSimulation implements JobWorld {
       }
       case 9:
       case 10:
+        this.#shutDown(victim);
+        this.#join(1);
+        return;
       case 11:
+      case 12:
+      case 13:
         this.counts.resumes++;
         for (const each of this.jobs) if (this.#upTo(2) === 0) await this.#operator.resume(`cron:${each.name}`);
         return;
@@ -233,6 +239,14 @@ export class JobSimulation implements JobWorld {
   #kill(victim: JobProcess): void {
     victim.kill();
     this.#processes = this.#processes.filter((each) => each !== victim);
+  }
+
+  #shutDown(victim: JobProcess): void {
+    if (!victim.clock.isAwake) return this.#kill(victim);
+    this.counts.shutdowns++;
+    this.#processes = this.#processes.filter((each) => each !== victim);
+    // Some runs take longer than that.
+    void victim.shutdown(this.#upTo(2) === 0 ? 0 : this.#upTo(10_000));
   }
 
   /** It stands still, or its machine is suspended: mostly for less than a lease, sometimes for longer than all is remembered. */

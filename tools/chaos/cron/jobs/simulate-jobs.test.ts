@@ -1,7 +1,7 @@
 import { runs } from '../../../../test/support/simulation/runs.js';
 import { repeatWith, report, SEED } from '../seed.js';
 import { brokenJobStores } from './broken-job-stores.js';
-import { BUSY_JOBS } from './simulated-record.js';
+import { BUSY_JOBS, RETURNED_JOBS } from './simulated-record.js';
 import { type JobsResult, simulateJobs } from './simulate-jobs.js';
 
 const MINUTE_MS = 60_000;
@@ -32,6 +32,22 @@ describe(`a simulated fleet whose jobs are remembered (${repeatWith})`, () => {
     report('simulated jobs', { ...counts, seed: FIRST });
     // They have seen what they are to prove something about.
     for (const count of ['granted', 'told', 'ok', 'failed', 'catchUps', 'kills', 'gaps'] as const) {
+      expect([count, counts[count]! > 0]).toEqual([count, true]);
+    }
+  });
+
+  it('gives a tick back to all instances that was not begun at a shutdown, or was granted too late', async () => {
+    const results: JobsResult[] = [];
+    for (let seed = FIRST; seed < FIRST + runs(3); seed++) {
+      const world = { jobs: RETURNED_JOBS, upMs: 5 * MINUTE_MS, calmMs: 2_000 };
+      const { counts, violations } = await simulateJobs({ seed, ...world });
+      expect({ seed, violations: violations.slice(0, 10) }).toEqual({ seed, violations: [] });
+      results.push({ counts, violations });
+    }
+    const counts = sumOf(results);
+    report('simulated jobs, given back', { ...counts, seed: FIRST });
+    // The last two are rare: not any three worlds have them.
+    for (const count of ['shutdowns', 'returned', ...(FIRST === 1 ? ['returnedRuns', 'takenBack'] : [])]) {
       expect([count, counts[count]! > 0]).toEqual([count, true]);
     }
   });

@@ -44,6 +44,9 @@ export const RETRIED_JOBS = ['skip', 'wait'].map((overlap) =>
   job(5, { overlap: overlap as 'skip' | 'wait', onCrash: 'retry' }),
 );
 
+/** Their runs often wait for an earlier one, so that a shutdown finds ticks that have not begun. */
+export const RETURNED_JOBS = (['skip', 'retry'] as const).map((onCrash) => job(3, { overlap: 'wait', onCrash }));
+
 /** Ticks at all multiples of a time. A new deployment may change it. */
 export class EverySoOften implements TickSchedule {
   constructor(readonly everyMs: number) {}

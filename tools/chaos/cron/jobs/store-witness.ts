@@ -31,6 +31,9 @@ export class StoreWitness {
     tellings: 0,
     paused: 0,
     gaps: 0,
+    returned: 0,
+    returnedRuns: 0,
+    takenBack: 0,
     toldAgain: 0,
   };
   /** In which life of the data a run was granted, by its token. */
@@ -64,15 +67,16 @@ export class StoreWitness {
         this.#checkLast(job, `the claim of ${tick.tick}, ${reply.status}`);
         return reply;
       },
-      finish: (tick, owner, keepMs) => inner.finish(tick, owner, keepMs),
+      finish: async (tick, owner, keepMs) => {
+        await inner.finish(tick, owner, keepMs);
+        this.#jobs.get(tick.resource)!.finish(tick.tick, owner.id);
+      },
       giveBack: async (tick, owner, keepMs) => {
         const job = this.#job(tick.resource);
         await inner.giveBack(tick, owner, keepMs);
         this.#checkLast(job, `${tick.tick} was given back`);
-        const run = job.openRun(tick.tick, owner.id);
-        if (!run) return;
-        job.drop(run);
-        job.oweAgain(tick.tick);
+        if (job.openRun(tick.tick, owner.id)) this.counts.returnedRuns++;
+        if (job.giveBack(tick.tick, owner.id, this.#now + keepMs)) this.counts.returned++;
       },
     };
   }
@@ -231,6 +235,10 @@ export class StoreWitness {
       this.counts.paused++;
       if (!job.isPaused(this.#now)) this.#tell(job, 'paused', `${tick} is refused, and the job is not paused`);
     }
+    this.#checkReturned(job, tick, reply);
+    job.answered(tick, owner.id, reply);
+    // It was granted before, and never will be again.
+    if (reply.status === 'paused' || reply.status === 'overlap') job.dropUnbegun(tick, owner.id);
     if (!isNew) return;
     this.lifeOf.set(reply.fencingToken, this.#life);
     this.counts.granted++;
@@ -243,6 +251,17 @@ export class StoreWitness {
     const { fencingToken } = reply;
     const instance = instanceOf(owner.id);
     job.add(seenRun({ tick, startedAt: this.#now, instance, ...marks, fencingToken, owner: owner.id }));
+  }
+
+  /** Whether any instance may have a tick that was given back, as if its owner had never had it. */
+  #checkReturned(job: WitnessedJob, tick: string, reply: TickReply): void {
+    const returned = job.returned(tick, this.#now);
+    if (!returned) return;
+    const { status } = reply;
+    if (status === 'granted') this.counts.takenBack++;
+    const isRefused = status === 'finished' || status === 'taken' || status === 'late';
+    if (!isRefused && !(status === 'granted' && reply.rerun !== returned.hasBegun)) return;
+    this.#tell(job, 'given back', `${tick} was given back, and is ${JSON.stringify(reply)}`);
   }
 
   /** Whether a tick may be claimed, and none before it is passed over. */
@@ -259,7 +278,7 @@ export class StoreWitness {
       if (passed > 0) this.#tell(job, 'not told', `${passed} ticks before ${tick}`);
     }
     job.beginsAt(at);
-    if (isOther && status !== 'paused') {
+    if (isOther) {
       job.schedule = scheduleOf(note!.schedule!);
       job.debt = undefined;
     }

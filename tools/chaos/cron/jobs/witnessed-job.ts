@@ -1,5 +1,6 @@
 import { jobResource } from '../../../../lib/core/api/resource.js';
 import { catchUpOf, type MissedSpan, type RunRecord } from '../../../../lib/core/store/job-store.js';
+import type { TickReply } from '../../../../lib/core/store/tick-store.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
 
 /** A run, or a missed tick, as the witness saw it. Without an end, it crashed or still holds the lock. */
@@ -25,6 +26,9 @@ export class WitnessedJob {
   missedCount = 0;
   /** Which instance told which missed ticks last. */
   lastTelling = '';
+  /** Which owner has a tick, and until when the store remembers one that was given back. */
+  readonly #holders = new Map<string, { readonly owner: string; readonly hasBegun: boolean }>();
+  readonly #returned = new Map<string, { readonly until: number; readonly hasBegun: boolean }>();
   /** The newest first. */
   runs: SeenRun[] = [];
   readonly pauses: SeenPause[] = [];
@@ -72,8 +76,44 @@ export class WitnessedJob {
     this.runs = this.runs.filter((each) => each !== run);
   }
 
-  /** A catch-up was granted, and never began. */
-  oweAgain(tick: string): void {
+  /** The store has answered a claim: which owner has the tick then. */
+  answered(tick: string, owner: string, reply: TickReply): void {
+    const { hasBegun = false } = this.#returned.get(tick) ?? this.#holders.get(tick) ?? {};
+    if (reply.status === 'granted') this.#holders.set(tick, { owner, hasBegun: reply.rerun });
+    else if (reply.status === 'claimed') this.#holders.set(tick, { owner, hasBegun });
+    else if (reply.status === 'paused' || reply.status === 'overlap') this.#holders.delete(tick);
+    else return;
+    this.#returned.delete(tick);
+  }
+
+  /** The owner never begins the run. @returns whether it had the tick: then any instance may have it until a time */
+  giveBack(tick: string, owner: string, until: number): boolean {
+    const holder = this.#holders.get(tick);
+    const isHolder = holder?.owner === owner;
+    if (isHolder) {
+      this.#holders.delete(tick);
+      this.#returned.set(tick, { until, hasBegun: holder.hasBegun });
+      this.dropUnbegun(tick, owner);
+    }
+    return isHolder;
+  }
+
+  /** The owner has begun the run, and it is over. */
+  finish(tick: string, owner: string): void {
+    if (this.#holders.get(tick)?.owner === owner) this.#holders.delete(tick);
+  }
+
+  /** A tick that was given back, which any instance may have. `hasBegun`: another owner may have begun it before. */
+  returned(tick: string, now: number): { readonly hasBegun: boolean } | undefined {
+    const returned = this.#returned.get(tick);
+    return returned && returned.until > now ? returned : undefined;
+  }
+
+  /** A run was granted to this owner, and never began. A catch-up is owed again. */
+  dropUnbegun(tick: string, owner: string): void {
+    const run = this.openRun(tick, owner);
+    if (!run) return;
+    this.drop(run);
     if (!this.debt && this.paid && this.paid.last === catchUpOf(tick)) this.debt = this.paid;
   }
 }

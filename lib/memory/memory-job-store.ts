@@ -121,6 +121,7 @@ export class MemoryJobStore implements JobStore {
       if (schedule !== undefined && (job.schedule !== schedule || last === undefined)) {
         if ((last ?? 0) < now) lastTicks.set(resource, now, jobs.leftMs(resource));
         job.owed = undefined;
+        job.since = last === undefined ? now : undefined;
       }
       job.schedule = schedule;
       job.due = next;

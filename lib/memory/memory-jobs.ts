@@ -14,6 +14,8 @@ export interface MemoryJob {
   schedule?: string | undefined;
   due?: number | undefined;
   missed: number;
+  /** When it became known, until something is claimed. Only the tick that was due last before may still be claimed. */
+  since?: number | undefined;
   /** The last missed ticks: the accounted tick before them, the last of them, and the instance that noted them. */
   told?: string;
   lastSuccessAt?: number;

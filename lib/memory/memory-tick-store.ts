@@ -61,7 +61,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     const job = note && jobs.keep(resource, note.next);
     if (due && claim === undefined) {
-      const refusal = this.#judge(tick, due) ?? (note && job && this.#gap(tick, due, note, job));
+      const refusal = this.#judge(tick, due, note, job) ?? (note && job && this.#gap(tick, due, note, job));
       if (refusal) return refusal;
     }
     if (note?.kind === 'catchUp' && claim === undefined && jobs.owedOf(job)?.last !== catchUpOf(tick.tick)) {
@@ -85,7 +85,10 @@ export class MemoryTickStore implements TickStore, TickNode {
     }
     if (lock && note?.kind === 'catchUp' && overlap === 'skip') return { status: 'overlap' };
     if (due) this.#note(tick, due);
-    if (note && job) noteSchedule(job, note);
+    if (note && job) {
+      if (note.kind === 'tick') job.since = undefined;
+      noteSchedule(job, note);
+    }
     if (lock && overlap === 'skip') {
       claims.set(key, FINISHED, keepMs);
       return { status: 'overlap' };
@@ -163,9 +166,12 @@ export class MemoryTickStore implements TickStore, TickNode {
     return stands ?? null;
   }
 
-  #judge({ resource }: Tick, due: TickDue): DueRefusal | undefined {
+  #judge({ resource }: Tick, due: TickDue, note?: JobNote, job?: MemoryJob): DueRefusal | undefined {
     const { lastTicks, clock } = this.server;
-    return refusalOf(due, lastTicks.get(resource) ?? 0, clock.wallNow());
+    const [last, now] = [lastTicks.get(resource) ?? 0, clock.wallNow()];
+    // A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
+    const isOfStart = note?.kind === 'tick' && job?.since === last && (note.next ?? 0) > now;
+    return refusalOf(due, isOfStart ? 0 : last, now);
   }
 
   #note({ resource }: Tick, { at, earlyMs }: TickDue): void {

@@ -86,6 +86,10 @@ local function noteSchedule()
 end
 if due ~= '' and not claim then
   local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+  -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
+  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', KEYS[4]) then
+    if tonumber(due) >= now - ARGV[8] and (tonumber(ARGV[14]) or 0) > now then refusal = nil end
+  end
   if refusal then return { refusal, lateMs, 0 } end
   -- With this tick accounted, no other could be claimed that was due before.
   if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
@@ -126,6 +130,7 @@ if holder and ARGV[4] == 'skip' then refuseUnbegun() end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then
+  if record.since and kind == 'tick' then redis.pcall('HDEL', KEYS[6], 'since') end
   noteSchedule()
   if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end

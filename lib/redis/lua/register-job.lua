@@ -19,8 +19,10 @@ local record = readRecord(KEYS[1])
 local ttl = keepFor(KEYS[1], ARGV[3], ARGV[4])
 local last = tonumber(redis.call('GET', KEYS[2]) or '')
 if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
-  if not last or last < now then redis.call('SET', KEYS[2], string.format('%.0f', now), 'PX', ttl) end
-  redis.call('HDEL', KEYS[1], 'owed')
+  local since = string.format('%.0f', now)
+  if not last or last < now then redis.call('SET', KEYS[2], since, 'PX', ttl) end
+  redis.call('HDEL', KEYS[1], 'owed', 'since')
+  if not last then redis.call('HSET', KEYS[1], 'since', since) end
 end
 redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3])
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end

@@ -645,9 +645,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -757,6 +757,10 @@ local function noteSchedule()
 end
 if due ~= '' and not claim then
   local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+  -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
+  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', KEYS[4]) then
+    if tonumber(due) >= now - ARGV[8] and (tonumber(ARGV[14]) or 0) > now then refusal = nil end
+  end
   if refusal then return { refusal, lateMs, 0 } end
   -- With this tick accounted, no other could be claimed that was due before.
   if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
@@ -797,6 +801,7 @@ if holder and ARGV[4] == 'skip' then refuseUnbegun() end
 if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
 if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
 if kind then
+  if record.since and kind == 'tick' then redis.pcall('HDEL', KEYS[6], 'since') end
   noteSchedule()
   if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
 end
@@ -1395,8 +1400,10 @@ local record = readRecord(KEYS[1])
 local ttl = keepFor(KEYS[1], ARGV[3], ARGV[4])
 local last = tonumber(redis.call('GET', KEYS[2]) or '')
 if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
-  if not last or last < now then redis.call('SET', KEYS[2], string.format('%.0f', now), 'PX', ttl) end
-  redis.call('HDEL', KEYS[1], 'owed')
+  local since = string.format('%.0f', now)
+  if not last or last < now then redis.call('SET', KEYS[2], since, 'PX', ttl) end
+  redis.call('HDEL', KEYS[1], 'owed', 'since')
+  if not last then redis.call('HSET', KEYS[1], 'since', since) end
 end
 redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3])
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end

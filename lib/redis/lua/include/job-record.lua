@@ -6,6 +6,7 @@
 --   ok        when the last run that succeeded ended
 --   owed      the catch-up that no instance has begun: when the last of its ticks was due
 --   span      "count first last until" of the last catch-up
+--   since     when it became known, until something is claimed or told: only the tick that was due last before may still be claimed
 --   told      the last missed ticks: the accounted tick before them, the last of them, and the owner id that noted them
 --   pause     "from until" of the last pause that ends by itself
 -- Beside it: the history, a list of runs, the newest first; the instances that have the job, a sorted set with the time
@@ -14,9 +15,9 @@
 -- Needs clock.lua. A record that another program has written is none.
 
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.

@@ -41,7 +41,8 @@ export class MemoryJobStore implements JobStore {
       }
     }
     const isFirst = stored ? stored.outcome === undefined : released;
-    if (outcome === 'ok' && isFirst) (job ?? jobs.keep(owner.resource, undefined)).lastSuccessAt = endedAt;
+    // Without a history and a record, the run leaves nothing behind.
+    if (job && outcome === 'ok' && isFirst) job.lastSuccessAt = endedAt;
     return released;
   }
 

@@ -38,7 +38,8 @@ export class MemoryTickStore implements TickStore, TickNode {
     const { resource } = tick;
     const key = claimKey(tick);
     const isNew = note?.next !== undefined && jobs.get(resource)?.due === undefined;
-    if (note) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
+    const isRemembered = note && (note.historySize > 0 || note.schedule !== undefined || note.next !== undefined);
+    if (isRemembered) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
     const { claimant, state } = readClaim(claim);
@@ -59,7 +60,7 @@ export class MemoryTickStore implements TickStore, TickNode {
         return { status: 'taken', ttlMs, isBegun };
       }
     }
-    const job = note && jobs.keep(resource, note.next);
+    const job = isRemembered ? jobs.keep(resource, note.next) : jobs.get(resource);
     if (due && claim === undefined) {
       const refusal = this.#judge(tick, due, note, job) ?? (note && job && this.#gap(tick, due, note, job));
       if (refusal) return refusal;
@@ -78,7 +79,7 @@ export class MemoryTickStore implements TickStore, TickNode {
       if (due) this.#note(tick, due);
       if (note!.kind === 'tick') {
         claims.set(key, FINISHED, keepMs);
-        noteSchedule(job!, note!);
+        if (job) noteSchedule(job, note!);
       }
       const { by, until } = pause;
       return { status: 'paused', ...(by !== undefined && { by }), ...(until !== undefined && { until }) };

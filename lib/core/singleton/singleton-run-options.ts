@@ -61,7 +61,8 @@ export interface SingletonRunOptions {
    */
   readonly due?: TickTime | undefined;
   /**
-   * How many runs the history of the job keeps in Redis. 0 keeps none. On a quorum there is no history.
+   * How many runs the history of the job keeps in Redis. 0 keeps none: a job that no instance has registered then
+   * leaves no key behind once its claim is forgotten. On a quorum there is no history.
    *
    * @allowed 0 to 1,000
    * @default 100

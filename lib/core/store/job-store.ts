@@ -74,7 +74,10 @@ export interface JobPause {
   readonly until?: number;
 }
 
-/** What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. */
+/**
+ * What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. With `historySize: 0`
+ * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
+ */
 export interface JobNote {
   readonly kind: RunKind;
   /** How many entries the history keeps; 0 for none. */

@@ -56,7 +56,9 @@
 -- @include job-unbegun
 
 local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
-if kind then noteInstance(KEYS[8], owner, ARGV[15]) end
+-- Such as the runs of one text for each of a million orders: they leave nothing behind.
+local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
+if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
@@ -104,7 +106,7 @@ end
 local lastKeep, jobKeep = ARGV[9], nil
 if kind then
   jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
-  lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
+  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0)) end
 end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()

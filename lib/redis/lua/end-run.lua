@@ -40,7 +40,9 @@ elseif index then
 end
 -- A command that is sent again changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
-if ARGV[3] == 'ok' and isFirst and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
+-- Without a history and a record, the run leaves nothing behind.
+local isKept = ARGV[3] == 'ok' and isFirst and (index or redis.call('PTTL', KEYS[5]) ~= -2)
+if isKept and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
   -- There was no record: it lasts as long as the history.
   redis.call('PEXPIRE', KEYS[5], string.format('%.0f', math.max(redis.call('PTTL', KEYS[4]), 604800000)))
 end

@@ -727,7 +727,9 @@ end
 // claim-tick.lua
 const claimTickScript = `
 local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
-if kind then noteInstance(KEYS[8], owner, ARGV[15]) end
+-- Such as the runs of one text for each of a million orders: they leave nothing behind.
+local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
+if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
@@ -775,7 +777,7 @@ end
 local lastKeep, jobKeep = ARGV[9], nil
 if kind then
   jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
-  lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0))
+  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0)) end
 end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()
@@ -955,7 +957,9 @@ elseif index then
 end
 -- A command that is sent again changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
-if ARGV[3] == 'ok' and isFirst and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
+-- Without a history and a record, the run leaves nothing behind.
+local isKept = ARGV[3] == 'ok' and isFirst and (index or redis.call('PTTL', KEYS[5]) ~= -2)
+if isKept and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
   -- There was no record: it lasts as long as the history.
   redis.call('PEXPIRE', KEYS[5], string.format('%.0f', math.max(redis.call('PTTL', KEYS[4]), 604800000)))
 end

@@ -4,10 +4,10 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
   acquire: '6b204da295dc864df24a4080cd6ede6fca73083a 28864',
-  claimTick: '29ccc1f519edb3901b00342373926f22fafbd67a 18624',
+  claimTick: 'f95a294e8ea9bd9bb8cd7034b22c1fbd5f7856f0 18830',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: '9b41e120543707329ca8269c79929142d155a991 18759',
-  endRun: '01fd38ad229181f207666ff14261c26de5a9de76 20046',
+  endRun: '55158fbe8e705bde4ff99038026463b0eeea0b02 20183',
   exchangeClaim: 'e40a0abc0d9ba91ca3626652bd43d76c24b0f6c4 2087',
   finishTick: '90bd15ad7927428e75cac0751c48e559b99006a2 1668',
   forceRelease: '561876af49397fe5411e7a7846f7bda86f779f63 17857',

@@ -174,7 +174,7 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
 
     it('knows the last success of a job that no instance has registered', async () => {
       const owner = ownerOf(one);
-      const note = { kind: 'manual', historySize: 0 } as const;
+      const note = { kind: 'manual', historySize: 1 } as const;
       const reply = await one.tickStore.claim({ resource: JOB, tick: 'manual:1' }, wish(owner, note));
       await end(one, owner, reply);
       expect((await look()).lastSuccessAt).toBeGreaterThan(0);

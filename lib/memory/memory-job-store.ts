@@ -88,6 +88,7 @@ export class MemoryJobStore implements JobStore {
     const { jobs, clock } = this.#server;
     const now = clock.wallNow();
     const standing = jobs.pauses.get(resource);
+    jobs.index.add(resource);
     const at = standing?.at ?? now;
     const pause = { at, ...(by && { by }), ...(until !== undefined && { until }) };
     if (until === undefined) {
@@ -118,6 +119,7 @@ export class MemoryJobStore implements JobStore {
       const { jobs, lastTicks, clock } = this.#server;
       const now = clock.wallNow();
       const job = jobs.keep(resource, next);
+      jobs.index.add(resource);
       const last = lastTicks.get(resource);
       if (schedule !== undefined && (job.schedule !== schedule || last === undefined)) {
         if ((last ?? 0) < now) lastTicks.set(resource, now, jobs.leftMs(resource));
@@ -133,7 +135,7 @@ export class MemoryJobStore implements JobStore {
   }
 
   async list(): Promise<string[]> {
-    return this.#server.jobs.resources;
+    return [...this.#server.jobs.index];
   }
 
   get #server(): MemoryServer {

@@ -36,6 +36,8 @@ const SEEN_MS = 60_000;
 /** What the server keeps of jobs, by the lock of each. */
 export class MemoryJobs {
   readonly pauses: ExpiringMap<JobPause>;
+  /** The jobs that an instance has registered or paused, until a look finds that nothing is left of one. */
+  readonly index = new Set<string>();
   readonly #jobs: ExpiringMap<MemoryJob>;
 
   constructor(private readonly clock: Clock) {
@@ -45,10 +47,6 @@ export class MemoryJobs {
 
   get(resource: string): MemoryJob | undefined {
     return this.#jobs.get(resource);
-  }
-
-  get resources(): string[] {
-    return [...new Set([...this.#jobs.keys(), ...this.pauses.keys()])];
   }
 
   /**

@@ -105,16 +105,16 @@ export class RedisJobStore implements JobStore {
   async #pause(resource: string, what: string, until: number, by: string): Promise<JobPause | undefined> {
     const { keys } = this.store;
     const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
+    const standing = readPause((await this.store.run(PAUSE_JOB, own, [what, until, by, JOB_KEEP_MS])) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
-    return readPause((await this.store.run(PAUSE_JOB, own, [what, until, by, JOB_KEEP_MS])) as string);
+    return standing;
   }
 
   async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {
     const { keys, clientId } = this.store;
     const names = jobs.map(({ resource }) => resource);
-    await Promise.all([
-      this.#index('add', INDEX_KEEP_MS, names),
-      ...jobs.map(({ resource, schedule = '', next = '' }) => {
+    await Promise.all(
+      jobs.map(({ resource, schedule = '', next = '' }) => {
         const own = [
           keys.jobRecord(resource),
           keys.lastTick(resource),
@@ -123,7 +123,9 @@ export class RedisJobStore implements JobStore {
         ];
         return this.store.run(REGISTER_JOB, own, [clientId, schedule, next, JOB_KEEP_MS]);
       }),
-    ]);
+    );
+    // Not before: a name in the index whose job is not known is dropped from it.
+    await this.#index('add', INDEX_KEEP_MS, names);
     return this.look(names, 0);
   }
 

@@ -104,7 +104,7 @@ export {
   LockTimeoutError,
   LockUnavailableError,
 } from './core/api/errors.js';
-export { JobNotFoundError } from './core/api/job-errors.js';
+export { JobNotFoundError } from './core/jobs/job-errors.js';
 export type { SeenHolder, SeenHolders } from './core/api/seen-holders.js';
 export {
   FencedCommandError,

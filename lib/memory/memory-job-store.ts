@@ -80,8 +80,12 @@ export class MemoryJobStore implements JobStore {
     return { status: 'noted', missed: { count, first, last, ticks }, ...this.#owed(job) };
   }
 
-  async look(resources: readonly string[], limit: number): Promise<JobState[]> {
-    return resources.map((resource) => this.#stateOf(resource, limit));
+  async look(resources: readonly string[], limit: number, instances = 0): Promise<JobState[]> {
+    return resources.map((resource) => {
+      const state = this.#stateOf(resource, limit, instances);
+      if (!state.isKnown) this.#server.jobs.index.delete(resource);
+      return state;
+    });
   }
 
   async pause(resource: string, { by, until }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
@@ -130,7 +134,7 @@ export class MemoryJobStore implements JobStore {
       job.due = next;
       job.instances.delete(this.store.instanceId);
       jobs.noteInstance(job, this.store.instanceId);
-      return this.#stateOf(resource, 0);
+      return this.#stateOf(resource, 0, 0);
     });
   }
 
@@ -155,7 +159,7 @@ export class MemoryJobStore implements JobStore {
       (job?.pause !== undefined && tick >= job.pause.from && tick <= job.pause.until);
   }
 
-  #stateOf(resource: string, limit: number): JobState {
+  #stateOf(resource: string, limit: number, instances: number): JobState {
     const { jobs, lastTicks, locks, clock } = this.#server;
     const job = jobs.get(resource);
     const pause = jobs.pauses.get(resource);
@@ -174,7 +178,11 @@ export class MemoryJobStore implements JobStore {
       ...(pause && { pause }),
       ...(job?.pause && { timedPause: job.pause }),
       ...readHistory(job?.runs ?? [], token, limit),
-      instances: [...(job?.instances ?? [])].reverse().map(([instance, seenAt]) => ({ instance, seenAt })),
+      instances: [...(job?.instances ?? [])]
+        .reverse()
+        .slice(0, instances)
+        .map(([instance, seenAt]) => ({ instance, seenAt })),
+      instanceCount: instances > 0 ? (job?.instances.size ?? 0) : 0,
     };
   }
 }

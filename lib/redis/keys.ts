@@ -78,6 +78,12 @@ export class Keys {
     return `${this.lock(resource)}:instances`;
   }
 
+  /** All that is read of a singleton job: lock, last accounted tick, history, record, pause and instances. */
+  ofJob(resource: string): string[] {
+    const lock = this.lock(resource);
+    return [lock, `${lock}:last-tick`, `${lock}:runs`, `${lock}:job`, `${lock}:paused`, `${lock}:instances`];
+  }
+
   /** The names of all singleton jobs. On a cluster it is in a slot of its own. */
   jobIndex(): string {
     return `${this.prefix}:jobs`;

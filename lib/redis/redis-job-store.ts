@@ -1,3 +1,4 @@
+import { chunks } from '../core/util/objects.js';
 import {
   JOB_KEEP_MS,
   type JobPause,
@@ -21,16 +22,8 @@ const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
 const JOBS_PER_SCRIPT = 50;
 /** So many names are added to the index, or dropped from it, by one script. */
 const NAMES_PER_SCRIPT = 1_000;
-const MOST_INSTANCES = 1_000;
-
-type LookReply = [
-  last: string,
-  token: string,
-  record: string[],
-  pause: string,
-  runs: string[],
-  instances: readonly string[],
-];
+/** So many texts the reply has for each job; see lua/look-jobs.lua. */
+const TEXTS_PER_JOB = 4;
 
 /** What Redis remembers of jobs: a few keys beside the lock of each, and an index of all. */
 export class RedisJobStore implements JobStore {
@@ -74,20 +67,13 @@ export class RedisJobStore implements JobStore {
     };
   }
 
-  async look(resources: readonly string[], limit: number): Promise<JobState[]> {
+  async look(resources: readonly string[], limit: number, instances = 0): Promise<JobState[]> {
     const { keys } = this.store;
     const size = this.store.isCluster ? 1 : JOBS_PER_SCRIPT;
     const states = chunks(resources, size).map(async (some) => {
-      const all = some.flatMap((resource) => [
-        keys.lock(resource),
-        keys.lastTick(resource),
-        keys.jobRuns(resource),
-        keys.jobRecord(resource),
-        keys.jobPause(resource),
-        keys.jobInstances(resource),
-      ]);
-      const [now, ...found] = (await this.store.run<unknown>(LOOK_JOBS, all, [limit])) as [number, ...LookReply[]];
-      const looked = found.map((reply, index) => readState(some[index]!, now, reply, limit));
+      const all = some.flatMap((resource) => keys.ofJob(resource));
+      const reply = (await this.store.run<unknown>(LOOK_JOBS, all, [limit, instances])) as [number, ...string[]];
+      const looked = some.map((resource, index) => readState(resource, reply, 1 + index * TEXTS_PER_JOB, limit));
       this.#forget(looked.filter(({ isKnown }) => !isKnown));
       return looked;
     });
@@ -149,50 +135,55 @@ export class RedisJobStore implements JobStore {
   }
 }
 
-function readState(resource: string, now: number, reply: LookReply, limit: number): JobState {
-  const [lastText, token, fields, pauseText, entries, seen] = reply;
-  const record = new Map<string, string>();
-  for (let index = 0; index < fields.length; index += 2) record.set(fields[index]!, fields[index + 1]!);
-  const numberAt = (field: string): number | undefined => finite(record.get(field));
-  const next = numberAt('due');
-  const lastSuccessAt = numberAt('ok');
-  const last = finite(lastText);
-  const span = record.has('owed') ? readOwed(record.get('span') ?? '') : undefined;
-  const pause = readPause(pauseText);
-  const stored = entries.map(readRun).filter((run): run is StoredRun => run !== undefined);
-  const schedule = record.get('schedule');
-  const [, from, until] = /^(\d+) (\d+)$/.exec(record.get('pause') ?? '') ?? [];
-  return {
+/** @param at where the texts of this job begin in the reply */
+function readState(resource: string, reply: readonly [number, ...string[]], at: number, limit: number): JobState {
+  const [now] = reply;
+  const facts = (reply[at] as string).split('\n');
+  const number = (index: number): number | undefined => finite(facts[index]);
+  const pause = readPause(reply[at + 1] as string);
+  const stored = readRuns(reply[at + 2] as string);
+  const { runs, running } = readHistory(stored, number(2), limit);
+  const [last, next, lastSuccessAt] = [number(1), number(4), number(5)];
+  const owed = facts[7] ? readOwed(facts[8]!) : undefined;
+  const [, from, until] = /^(\d+) (\d+)$/.exec(facts[9]!) ?? [];
+  const schedule = facts.slice(10).join('\n');
+  // One by one: a list has a thousand of these, and spreads take far more memory.
+  const state: { -readonly [K in keyof JobState]: JobState[K] } = {
     resource,
-    isKnown: record.size > 0 || pause !== undefined || stored.length > 0,
+    isKnown: facts[0] !== '' || pause !== undefined || stored.length > 0,
     now,
-    ...(schedule && { schedule }),
-    ...(next !== undefined && { next }),
-    ...(last !== undefined && { last }),
-    missed: numberAt('missed') ?? 0,
-    ...(lastSuccessAt !== undefined && { lastSuccessAt }),
-    ...(span && span.until >= now && { owed: span }),
-    ...(pause && { pause }),
-    ...(until && { timedPause: { from: Number(from), until: Number(until) } }),
-    ...readHistory(stored, finite(token), limit),
-    instances: readInstances(seen),
+    missed: number(6) ?? 0,
+    runs,
+    instances: readInstances(reply[at + 3] as string),
+    instanceCount: number(3) ?? 0,
   };
+  if (schedule !== '') state.schedule = schedule;
+  if (next !== undefined) state.next = next;
+  if (last !== undefined) state.last = last;
+  if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
+  if (owed && owed.until >= now) state.owed = owed;
+  if (pause) state.pause = pause;
+  if (until) state.timedPause = { from: Number(from), until: Number(until) };
+  if (running) state.running = running;
+  return state;
 }
 
-function readInstances(seen: readonly string[]): JobState['instances'] {
-  const instances = [];
-  for (let index = 0; index < seen.length && instances.length < MOST_INSTANCES; index += 2) {
-    instances.push({ instance: seen[index]!, seenAt: Number(seen[index + 1]) });
-  }
-  return instances;
+function readRuns(text: string): StoredRun[] {
+  if (text === '') return [];
+  return text
+    .split('\n')
+    .map(readRun)
+    .filter((run): run is StoredRun => run !== undefined);
+}
+
+function readInstances(text: string): JobState['instances'] {
+  if (text === '') return [];
+  const lines = text.split('\n');
+  return Array.from({ length: lines.length >> 1 }, (_, index) => {
+    return { instance: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
+  });
 }
 
 function finite(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  const parts: T[][] = [];
-  for (let index = 0; index < items.length; index += size) parts.push(items.slice(index, index + size));
-  return parts;
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
 }

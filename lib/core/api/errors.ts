@@ -248,8 +248,8 @@ export class LockUnavailableError extends LockError {
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,
   ) {
-    const what = resource === '' ? 'locks' : quoteResource(resource);
-    super(`Redis could not ${operation} ${what}: ${describeThrown(cause)}`, resource, { cause });
+    const what = resource !== '' ? ` ${quoteResource(resource)}` : operation.includes(' ') ? '' : ' locks';
+    super(`Redis could not ${operation}${what}: ${describeThrown(cause)}`, resource, { cause });
   }
 }
 

@@ -15,7 +15,10 @@ export interface JobInfo {
   readonly cron?: string;
   /** The time zone of the expression. Not set where it is that of the process. */
   readonly timeZone?: string;
-  /** When the next tick is due. Not set for jobs without a cron expression, and where no instance has the job now. */
+  /**
+   * When the next tick is due; of an interval, when it may run next. Not set for time-outs and single dates, and where no
+   * instance has the job now.
+   */
   readonly nextDueAt?: number;
   /** The run that has not ended yet, and its `instance`. */
   readonly running?: JobRun;
@@ -27,6 +30,11 @@ export interface JobInfo {
   readonly pause?: JobPause;
   /** How many ticks were missed since the record of the job began. */
   readonly missed: number;
-  /** The instances that have the job and were seen lately, the last seen first. At most 1,000. */
+  /**
+   * The instances that have the job and were seen lately, the last seen first: at most 1,000 in the answer of `get`, at
+   * most 10 in that of `list`.
+   */
   readonly instances: readonly JobInstance[];
+  /** How many instances have the job and were seen lately. At most about 1,000. */
+  readonly instanceCount: number;
 }

@@ -1,12 +1,18 @@
-import { JobNotFoundError } from '../api/job-errors.js';
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
 import type { Runtime } from '../store/runtime.js';
+import { chunks } from '../util/objects.js';
+import { JobNotFoundError } from './job-errors.js';
 import type { JobInfo, JobRun } from './job-info.js';
 
 /** How many jobs one command looks at: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
+/** So many of these commands are on their way at once: Redis looks for the next jobs while the last ones are read. */
+const LOOKS_AT_ONCE = 4;
+/** So many instances a list names of each job. */
+const MOST_LISTED = 10;
+const MOST_INSTANCES = 1_000;
 const BY = /^manual:\S+ by ([^]+)$/;
 
 /** What the store knows of the jobs of all applications with the same prefix. */
@@ -23,15 +29,18 @@ export class JobRecords {
    * @throws LockUnavailableError
    */
   async list(own: ReadonlySet<string>): Promise<JobInfo[]> {
-    const names = [...new Set([...own, ...(await this.#names('list'))])].sort();
-    const states: JobState[] = [];
-    for (let from = 0; from < names.length; from += JOBS_AT_ONCE) {
-      states.push(...(await this.#look(names.slice(from, from + JOBS_AT_ONCE), 1, 'list jobs')));
-    }
-    return states.flatMap((state, index) => {
+    const names = [...new Set([...own, ...(await this.#names('list jobs'))])].sort();
+    const parts = chunks(names, JOBS_AT_ONCE);
+    const states: JobState[][] = [];
+    const rest = parts.entries();
+    const lookOn = async (): Promise<void> => {
+      for (const [index, some] of rest) states[index] = await this.#look(some, 1, MOST_LISTED, 'list jobs');
+    };
+    await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookOn));
+    // The index remembers jobs for longer than their records last.
+    return states.flat().flatMap((state, index) => {
       const name = names[index]!;
-      // The index remembers jobs for longer than their records last.
-      return state.isKnown || own.has(name) ? [infoOf(name, state, own.has(name))] : [];
+      return state.isKnown || own.has(name) ? this.#infoOf(name, state, own) : [];
     });
   }
 
@@ -40,7 +49,7 @@ export class JobRecords {
    * @throws LockUnavailableError
    */
   async get(name: string, own: ReadonlySet<string>): Promise<JobInfo> {
-    return infoOf(name, await this.#known(name, own, 1, 'get the job'), own.has(name));
+    return this.#infoOf(name, await this.#known(name, own, 1, 'get the job', MOST_INSTANCES), own);
   }
 
   /**
@@ -81,11 +90,11 @@ export class JobRecords {
    */
   async notHere(name: string, own: ReadonlySet<string>): Promise<JobNotFoundError> {
     try {
-      const [state] = await this.#look([name], 1, 'find the job');
+      const [state] = await this.#look([name], 0, MOST_INSTANCES, 'find the job');
       if (state?.isKnown) {
         return JobNotFoundError.elsewhere(
           name,
-          state.instances.map(({ instance }) => instance),
+          this.#withoutThis(state).instances.map(({ instance }) => instance),
         );
       }
     } catch {
@@ -94,16 +103,36 @@ export class JobRecords {
     return JobNotFoundError.unknown(name, 'This instance', [...own]);
   }
 
-  async #known(name: string, own: ReadonlySet<string>, limit: number, operation: string): Promise<JobState> {
-    const [state] = await this.#look([name], limit, operation);
+  #infoOf(name: string, state: JobState, own: ReadonlySet<string>): JobInfo {
+    const isHere = own.has(name);
+    return infoOf(name, isHere ? state : this.#withoutThis(state), isHere);
+  }
+
+  /** Without this instance, which may have had the job, and has removed it. */
+  #withoutThis(state: JobState): JobState {
+    const { instanceId } = this.runtime.store;
+    const instances = state.instances.filter(({ instance }) => instance !== instanceId);
+    const without = state.instances.length - instances.length;
+    return without === 0 ? state : { ...state, instances, instanceCount: state.instanceCount - without };
+  }
+
+  async #known(
+    name: string,
+    own: ReadonlySet<string>,
+    limit: number,
+    operation: string,
+    instances = 0,
+  ): Promise<JobState> {
+    const [state] = await this.#look([name], limit, instances, operation);
     if (state!.isKnown || own.has(name)) return state!;
     const names = await this.#names(operation).catch(() => []);
     throw JobNotFoundError.unknown(name, 'The fleet', [...new Set([...own, ...names])]);
   }
 
-  #look(names: readonly string[], limit: number, operation: string): Promise<JobState[]> {
+  #look(names: readonly string[], limit: number, instances: number, operation: string): Promise<JobState[]> {
     const resources = names.map(jobResource);
-    return this.#ask(() => this.store.look(resources, limit), operation, resources.length === 1 ? resources[0]! : '');
+    const send = () => this.store.look(resources, limit, instances);
+    return this.#ask(send, operation, resources.length === 1 ? resources[0]! : '');
   }
 
   async #names(operation: string): Promise<string[]> {
@@ -120,21 +149,17 @@ export class JobRecords {
 }
 
 function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
-  const { schedule, next, missed, lastSuccessAt, pause, running, instances } = state;
+  const { schedule, next, missed, lastSuccessAt, pause, running, instances, instanceCount } = state;
   const [last] = state.runs;
-  return {
-    name,
-    isHere,
-    missed,
-    instances,
-    ...(schedule !== undefined && scheduleOf(schedule)),
-    // An instance told it, which may be gone since.
-    ...(next !== undefined && next > state.now && { nextDueAt: next }),
-    ...(running && { running: runOf(running) }),
-    ...(last && { lastRun: runOf(last) }),
-    ...(lastSuccessAt !== undefined && { lastSuccessAt }),
-    ...(pause && { pause }),
-  };
+  const info: { -readonly [K in keyof JobInfo]: JobInfo[K] } = { name, isHere, missed, instances, instanceCount };
+  if (schedule !== undefined) Object.assign(info, scheduleOf(schedule));
+  // An instance told it, which may be gone since.
+  if (next !== undefined && next > state.now) info.nextDueAt = next;
+  if (running) info.running = runOf(running);
+  if (last) info.lastRun = runOf(last);
+  if (lastSuccessAt !== undefined) info.lastSuccessAt = lastSuccessAt;
+  if (pause) info.pause = pause;
+  return info;
 }
 
 /** The text of a schedule is its expression and its zone. */

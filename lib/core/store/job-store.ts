@@ -194,8 +194,10 @@ export interface JobState {
   readonly running?: RunRecord;
   /** The newest runs first, at most as many as were asked for. */
   readonly runs: readonly RunRecord[];
-  /** The last seen first, at most 1,000. */
+  /** The last seen first, at most as many as were asked for. */
   readonly instances: readonly JobInstance[];
+  /** How many instances there are; 0 if none were asked for. */
+  readonly instanceCount: number;
 }
 
 /**
@@ -214,8 +216,13 @@ export interface JobStore {
   end(run: RunEnd, lazily?: boolean): Promise<boolean>;
   /** Accounts ticks that no instance claimed. Of all instances that tell them, one is answered `noted`. */
   noteMissed(missed: MissedNote): Promise<MissedReply>;
-  /** The newest runs of a job at most, and all else that is known of it. A job that is not known has no runs. */
-  look(resources: readonly string[], limit: number): Promise<JobState[]>;
+  /**
+   * What is known of jobs. A job that is not known has no runs and no instances.
+   *
+   * @param limit how many of the newest runs of each
+   * @param instances how many of the instances that were seen last of each; 0 by default
+   */
+  look(resources: readonly string[], limit: number, instances?: number): Promise<JobState[]>;
   /**
    * Stops a job for the whole fleet, also one that is not known yet.
    *
@@ -232,7 +239,7 @@ export interface JobStore {
    * Makes jobs known, and notes that this instance has them. If a job has no record, or one with another schedule, all
    * ticks until now are accounted.
    *
-   * @returns each job as it is then, without runs
+   * @returns each job as it is then, without runs and instances
    */
   register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
   /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */

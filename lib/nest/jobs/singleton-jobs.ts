@@ -4,7 +4,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
-import { JobNotFoundError } from '../../core/api/job-errors.js';
+import { JobNotFoundError } from '../../core/jobs/job-errors.js';
 import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';

@@ -1176,11 +1176,12 @@ local function listOf(reply)
   return type(reply) == 'table' and not reply.err and reply or {}
 end
 
+local mostRuns, mostInstances = tonumber(ARGV[1]), tonumber(ARGV[2])
 local jobs = { now }
 -- A cluster adds a key at the end.
 for base = 0, #KEYS - 6, 6 do
   local _, token = readHolder(KEYS[base + 1])
-  local most = math.max(ARGV[1], token and 8 or 0)
+  local most = math.max(mostRuns, token and 8 or 0)
   local runs = most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {}
   if token and #runs == most then
     -- The run that goes on may stand behind ticks that were missed while it ran.
@@ -1190,14 +1191,21 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  jobs[#jobs + 1] = {
-    redis.call('GET', KEYS[base + 2]) or '',
-    token or '',
-    listOf(redis.pcall('HGETALL', KEYS[base + 4])),
-    redis.call('GET', KEYS[base + 5]) or '',
-    runs,
-    listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, 999, 'REV', 'WITHSCORES')),
-  }
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'due', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
+  local instances, count = {}, ''
+  if mostInstances > 0 then
+    instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))
+    count = #instances / 2
+    if count == mostInstances then count = redis.call('ZCARD', KEYS[base + 6]) end
+  end
+  local isKnown = record[1] or record[2] or record[3] or record[4] or record[5] or record[6] or record[7]
+  local size = #jobs
+  jobs[size + 1] = (isKnown and 1 or '') .. '\\n' .. (redis.call('GET', KEYS[base + 2]) or '') .. '\\n' .. (token or '') .. '\\n' .. count .. '\\n'
+    .. (record[1] or '') .. '\\n' .. (record[2] or '') .. '\\n' .. (record[3] or '') .. '\\n' .. (record[4] or '') .. '\\n'
+    .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[7] or '')
+  jobs[size + 2] = redis.call('GET', KEYS[base + 5]) or ''
+  jobs[size + 3] = #runs == 1 and runs[1] or table.concat(runs, '\\n')
+  jobs[size + 4] = table.concat(instances, '\\n')
 end
 return jobs
 `;

@@ -91,6 +91,7 @@ export class JobRecords {
       missed: 0,
       runs: [],
       instances: [],
+      instanceCount: 0,
       ...(schedule !== undefined && { schedule }),
       ...(last !== undefined && { last }),
       ...(owed && { owed }),

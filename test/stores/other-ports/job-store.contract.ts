@@ -85,7 +85,7 @@ export function describeJobStore(createSubject: () => Promise<Subject>): void {
   }
 
   async function look(limit = 100): Promise<JobState> {
-    const [state] = await one.jobs.look([JOB], limit);
+    const [state] = await one.jobs.look([JOB], limit, 1_000);
     return state!;
   }
 

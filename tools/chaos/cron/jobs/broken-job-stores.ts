@@ -28,7 +28,7 @@ function jobsWith(change: (jobs: JobStore, server: MemoryServer) => Partial<JobS
   return (jobs: JobStore, server: MemoryServer): JobStore => ({
     end: (run, lazily) => jobs.end(run, lazily),
     noteMissed: (missed) => jobs.noteMissed(missed),
-    look: (resources, limit) => jobs.look(resources, limit),
+    look: (...args) => jobs.look(...args),
     pause: (resource, pause) => jobs.pause(resource, pause),
     resume: (resource) => jobs.resume(resource),
     register: (registrations) => jobs.register(registrations),
@@ -73,8 +73,8 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   'a full history loses its newest run': {
     rule: 'history',
     breakJobs: jobsWith((jobs) => ({
-      look: async (resources, limit) =>
-        (await jobs.look(resources, limit)).map((state) =>
+      look: async (...args) =>
+        (await jobs.look(...args)).map((state) =>
           state.runs.length < 5 ? state : { ...state, runs: state.runs.slice(1) },
         ),
     })),
@@ -82,8 +82,8 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   'a run that crashed is shown as running': {
     rule: 'history',
     breakJobs: jobsWith((jobs) => ({
-      look: async (resources, limit) =>
-        (await jobs.look(resources, limit)).map((state) => ({
+      look: async (...args) =>
+        (await jobs.look(...args)).map((state) => ({
           ...state,
           runs: state.runs.map(({ outcome, ...run }) =>
             outcome === 'crashed' || !outcome ? run : { ...run, outcome },

@@ -181,7 +181,7 @@ function onTheWay({ ticks, jobs }: ReturnType<JobWorld['stores']>, fate: Fate): 
     jobs: {
       end: (run, lazily) => fate(() => jobs.end(run, lazily)),
       noteMissed: (missed) => fate(() => jobs.noteMissed(missed)),
-      look: (resources, limit) => fate(() => jobs.look(resources, limit)),
+      look: (...args) => fate(() => jobs.look(...args)),
       pause: (resource, pause) => fate(() => jobs.pause(resource, pause)),
       resume: (resource) => fate(() => jobs.resume(resource)),
       register: (registrations) => fate(() => jobs.register(registrations)),

@@ -98,7 +98,7 @@ export class StoreWitness {
         this.#checkLast(job, `missed ticks, ${reply.status}`);
         return reply;
       },
-      look: (resources, limit) => inner.look(resources, limit),
+      look: (...args) => inner.look(...args),
       pause: async (resource, pause) => {
         const job = this.#job(resource);
         const standing = await inner.pause(resource, pause);

@@ -1,7 +1,7 @@
 import { brand } from '../util/brand.js';
 import { quote, quoteSome } from '../util/quoted.js';
-import { LockError } from './errors.js';
-import { nearest } from './validation.js';
+import { LockError } from '../api/errors.js';
+import { nearest } from '../api/validation.js';
 
 /**
  * No singleton job has this name, or its code is in another application.
@@ -34,10 +34,10 @@ export class JobNotFoundError extends LockError {
   }
 
   static elsewhere(job: string, instances: readonly string[]): JobNotFoundError {
-    const these = instances.length > 0 ? `These instances have it: ${quoteSome(instances)}` : 'No instance has it now';
+    const these = `These instances have it: ${quoteSome(instances)}. Run it there.`;
     const message =
-      `The job ${quote(job)} belongs to another application, so this instance has no code for it. ${these}. ` +
-      'Run it there.';
+      `This instance has no code for the job ${quote(job)}: it is of another application, or it was removed here. ` +
+      (instances.length > 0 ? these : 'No other instance has it now.');
     return new JobNotFoundError(message, job, instances);
   }
 }

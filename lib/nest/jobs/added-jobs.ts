@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly cronJobs: CronJobClass | undefined;
   /** Runs a tick that fires now. */
   readonly run: (job: JobToRun, tick: JobTick) => Promise<unknown>;
+  /** Milliseconds since the Unix epoch, by the clock of the lock service. */
+  readonly wallNow: () => number;
 }
 
 /** A job that was added, and where it stands in the scheduler's registry. */
@@ -107,12 +109,12 @@ export class AddedJobs {
     { intervalMs, ...job }: AddedIntervalJob,
     work: JobMethod,
     where: string,
-    { registry, run }: Surroundings,
+    { registry, run, wallNow }: Surroundings,
   ): JobToRun {
     const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...job }), intervalMs, where);
     const { name } = job;
     const toRun = { name, options, work };
-    const fire = (): void => void this.#logged(run(toRun, intervalTick(intervalMs)));
+    const fire = (): void => void this.#logged(run(toRun, intervalTick(intervalMs, wallNow())));
     // Not in the context of the caller, which may be a request.
     const timer = inRootContext(() => setInterval(fire, intervalMs));
     registry.addInterval(name, timer);
@@ -127,9 +129,9 @@ export class AddedJobs {
     where: string,
     surroundings: Surroundings,
   ): JobToRun {
-    const { run } = surroundings;
+    const { run, wallNow } = surroundings;
     const toRun = { name, options, work };
-    const fire = (time: CronTimeLike) => this.#logged(run(toRun, jobTickOf(cronTickAt(time, Date.now()), options)));
+    const fire = (time: CronTimeLike) => this.#logged(run(toRun, jobTickOf(cronTickAt(time, wallNow()), options)));
     this.#schedule(toRun, { cronTime: cron, timeZone, utcOffset }, fire, { where, option: 'cron' }, surroundings);
     return toRun;
   }

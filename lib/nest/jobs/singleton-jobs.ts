@@ -12,6 +12,7 @@ import type { JobPause, OwedRun } from '../../core/store/job-store.js';
 import { checkFunction, describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
+import { clockOf } from '../service-clock.js';
 import { scheduleOf } from '../schedule/job-ticks.js';
 import { checkMissedIsKept, jobWatchOf, watchJob } from '../schedule/job-watch.js';
 import {
@@ -301,7 +302,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #surroundings(): Surroundings {
     const { service, discovery } = this.#deps;
     const registry = this.#scheduler();
-    return { registry, cronJobs: cronJobClass(registry, discovery), run: (job, tick) => runTick(service, job, tick) };
+    const cronJobs = cronJobClass(registry, discovery);
+    const wallNow = (): number => clockOf(service).wallNow();
+    return { registry, cronJobs, run: (job, tick) => runTick(service, job, tick), wallNow };
   }
 
   #scheduler(): SchedulerRegistry {

@@ -16,8 +16,8 @@ export interface CronSchedule {
 
 /** The ticks of a `@Cron` method. */
 export interface DeclaredTicks {
-  /** The tick that fires now on an instance of the class. */
-  now(instance: object): CronTick;
+  /** The tick that fires now on an instance of the class. @param wallNow milliseconds since the Unix epoch */
+  now(instance: object, wallNow: number): CronTick;
   /**
    * When ticks are due, as the job of an instance is scheduled at the moment; `undefined` while it is disabled or
    * stopped. Not set for a job on a single date.
@@ -37,8 +37,7 @@ export function declareCronTicks(prototype: object, schedule: CronSchedule): Dec
   const once = oneShotTime(schedule.cronTime);
   const { name } = schedule;
 
-  const now = (instance: object): CronTick => {
-    const wallNow = Date.now();
+  const now = (instance: object, wallNow: number): CronTick => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
     if (current) return cronTickAt(current, wallNow);

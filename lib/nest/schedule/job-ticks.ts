@@ -82,7 +82,7 @@ export function resolveIntervalOptions(options: SingletonJobOptions, ms: number,
 }
 
 /** The tick of an interval whose timer fires. @param ms the interval */
-export function intervalTick(ms: number): JobTick {
+export function intervalTick(ms: number, wallNow: number): JobTick {
   const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
-  return { tick: 'interval', keepMs, next: Date.now() + ms };
+  return { tick: 'interval', keepMs, next: wallNow + ms };
 }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
+import { clockOf } from '../service-clock.js';
 import { jobWatchOf } from './job-watch.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
@@ -57,7 +58,11 @@ export function runForMissed(
 ): Promise<unknown> {
   const { overlap, onCrash, history, lock } = options;
   const run = { job: name, tick, overlap, onCrash, keepMs: MANUAL_KEEP_MS, ...history, lock };
-  const plan = { kind: 'catchUp', schedule: schedule?.text, next: schedule?.after(Date.now()) } as const;
+  const plan = {
+    kind: 'catchUp',
+    schedule: schedule?.text,
+    next: schedule?.after(clockOf(service).wallNow()),
+  } as const;
   const runs = jobWatchOf(service)?.runs;
   return runs ? runs.run(run, (_lease, singletonRun) => work(singletonRun), plan) : Promise.resolve();
 }

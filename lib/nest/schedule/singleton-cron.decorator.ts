@@ -62,7 +62,10 @@ export function SingletonCron(
   return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, resolved) => {
     const ticks = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset, disabled });
     const { schedule } = ticks;
-    return { now: (instance) => jobTickOf(ticks.now(instance), resolved), ...(schedule && { schedule }) };
+    return {
+      now: (instance, wallNow) => jobTickOf(ticks.now(instance, wallNow), resolved),
+      ...(schedule && { schedule }),
+    };
   });
 }
 

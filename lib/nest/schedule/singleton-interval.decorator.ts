@@ -31,6 +31,6 @@ export function SingletonInterval<N extends string | number>(
   return singletonMethod(
     (where) => resolveIntervalOptions(options, ms, where),
     schedule,
-    () => ({ now: () => intervalTick(ms) }),
+    () => ({ now: (_instance, wallNow) => intervalTick(ms, wallNow) }),
   );
 }

@@ -4,6 +4,7 @@ import { SetMetadata } from '@nestjs/common';
 import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
+import { clockOf } from '../service-clock.js';
 import { type JobMethod, type JobTick, runForMissed, runManually, runTick, takeManualTick } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
@@ -39,7 +40,7 @@ type JobMistake<R> = unknown extends R
 /** The ticks of the job of a method. */
 export interface MethodTicks {
   /** The tick that fires now. */
-  now(instance: object): JobTick;
+  now(instance: object, wallNow: number): JobTick;
   /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
   schedule?(instance: object): TickSchedule | undefined;
 }
@@ -71,7 +72,7 @@ export function singletonMethod(
           const name = jobName(job, this);
           const toRun = { name, options, work: (run: SingletonRun) => original.call(this, run) };
           const manual = takeManualTick(name);
-          if (!manual) return runTick(service, toRun, ticks.now(this));
+          if (!manual) return runTick(service, toRun, ticks.now(this, clockOf(service).wallNow()));
           return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
         },
     );

@@ -47,7 +47,7 @@ import {
   ADDED_INTERVAL_OPTIONS,
   checkAddedJob,
 } from '../../lib/nest/jobs/added-job-options.js';
-import { HISTORY_OPTIONS, PAUSE_OPTIONS, RUN_NOW_OPTIONS } from '../../lib/nest/jobs/singleton-jobs.js';
+import { HISTORY_OPTIONS, PAUSE_OPTIONS, RUN_NOW_OPTIONS } from '../../lib/nest/jobs/job-call-options.js';
 import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {

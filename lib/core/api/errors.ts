@@ -257,8 +257,9 @@ export class LockUnavailableError extends LockError {
 export class LockShutdownError extends LockError {
   override readonly code = 'LOCK_SHUTDOWN';
 
-  constructor(resource: string) {
-    super(`${quoteResource(resource)} was not acquired: this application is shutting down.`, resource);
+  /** @param what what it did not do */
+  constructor(resource: string, what = `${quoteResource(resource)} was not acquired`) {
+    super(`${what}: this application is shutting down.`, resource);
   }
 }
 

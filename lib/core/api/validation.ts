@@ -113,14 +113,15 @@ export function unknownOption(where: string, name: string, known: readonly strin
   );
 }
 
-/** The known name within two edits, or with the same letters in another case. */
+/** The known name within two edits, or with the same letters in another case. They have a letter in common. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const scored = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
   const best = scored[0];
-  return best && best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
+  if (!best || best.distance >= Math.max(name.length, best.candidate.length)) return undefined;
+  return best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
 }
 
 /** Levenshtein distance (Wagner and Fischer, 1974), one row at a time. */

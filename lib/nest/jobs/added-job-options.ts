@@ -1,6 +1,14 @@
 import type { CronOptions } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checked, milliseconds, type OptionsOf, OptionTable, text, without } from '../../core/api/option-table.js';
+import {
+  checked,
+  integer,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+  text,
+  without,
+} from '../../core/api/option-table.js';
 import { checkIsObject, describeValue } from '../../core/api/validation.js';
 import {
   JOB_OPTIONS,
@@ -35,7 +43,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'lockS
   /**
    * The offset of the expression from UTC, in minutes, instead of a time zone.
    *
-   * @allowed a whole number of minutes
+   * @allowed -1,439 to 1,439
    * @default none
    */
   utcOffset?: number;
@@ -77,7 +85,7 @@ export const ADDED_CRON_OPTIONS = new OptionTable({
   name,
   cron: checked<AddedCronJob['cron']>(),
   timeZone: text(/./su, 'the name of a time zone'),
-  utcOffset: checked<number>(),
+  utcOffset: integer(-1_439, 1_439, 'minutes'),
   intervalMs: checked<never>(),
   at: checked<never>(),
 } satisfies OptionsOf<AddedCronJob>);

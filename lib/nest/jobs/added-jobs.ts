@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { describeValue } from '../../core/api/validation.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
 import {
@@ -23,7 +22,8 @@ import {
   checkAddedJob,
   fleetOptionsOf,
 } from './added-job-options.js';
-import type { CronJobClass, CronJobLike } from './cron-job-class.js';
+import type { CronJobClass } from './cron-job-class.js';
+import { cronJobOf, describeTime, invalidSchedule, type Place, timeOf } from './job-schedules.js';
 
 /** What the added jobs of an application need of it. */
 export interface Surroundings {
@@ -38,6 +38,8 @@ export interface Surroundings {
 /** A job that was added, and where it stands in the scheduler's registry. */
 interface AddedEntry extends JobToRun {
   readonly kind: 'cron' | 'interval';
+  /** Added with `at`. */
+  readonly isOnce: boolean;
   /** The `CronJob`, or the timer of the interval. */
   readonly scheduled: unknown;
 }
@@ -72,6 +74,20 @@ export class AddedJobs {
     return kind === 'at'
       ? this.#addDate(job as AddedDateJob, options, work, where, surroundings)
       : this.#addCron(job as AddedCronJob, options, work, where, surroundings);
+  }
+
+  /**
+   * Checks that an added job can have another schedule: one with `at` is removed after its run.
+   *
+   * @throws InvalidLockOptionsError
+   */
+  checkReschedule(registry: SchedulerRegistry, name: string, cron: unknown): void {
+    if (typeof cron !== 'string' || !this.#entry(registry, name)?.isOnce) return;
+    throw new InvalidLockOptionsError(
+      `The job ${quote(name)} was added with at, so it can only get another date. For an expression, remove it and ` +
+        'add it again.',
+      'cron',
+    );
   }
 
   /** Ends the schedule of a job. A run goes on to its end. @returns whether there was such a job */
@@ -118,7 +134,7 @@ export class AddedJobs {
     // Not in the context of the caller, which may be a request.
     const timer = inRootContext(() => setInterval(fire, intervalMs));
     registry.addInterval(name, timer);
-    this.#entries.set(name, { ...toRun, kind: 'interval', scheduled: timer });
+    this.#entries.set(name, { ...toRun, kind: 'interval', isOnce: false, scheduled: timer });
     return toRun;
   }
 
@@ -145,10 +161,10 @@ export class AddedJobs {
     surroundings: Surroundings,
   ): JobToRun {
     const due = dateOf(at, where);
-    const { registry, run } = surroundings;
+    const { registry, run, wallNow } = surroundings;
     const toRun = { name, options, work };
-    const fire = async (): Promise<void> => {
-      await this.#logged(run(toRun, jobTickOf({ at: due.getTime(), cronTime: undefined }, options)));
+    const fire = async (time: CronTimeLike): Promise<void> => {
+      await this.#logged(run(toRun, jobTickOf(cronTickAt(time, wallNow()), options)));
       // Another job may have taken the name meanwhile.
       if (this.#entry(registry, name)?.work === work) this.remove(registry, name);
     };
@@ -160,19 +176,19 @@ export class AddedJobs {
     toRun: JobToRun,
     schedule: { cronTime: unknown; timeZone?: string | undefined; utcOffset?: number | undefined },
     fire: (cronTime: CronTimeLike) => Promise<void>,
-    { where, option }: { where: string; option: string },
+    place: Place,
     { registry, cronJobs }: Surroundings,
   ): void {
     const { name } = toRun;
-    const job = cronJobOf(cronJobs, where, option, { ...schedule, name, onTick: () => fire(job.cronTime) });
+    const job = cronJobOf(cronJobs, place, { ...schedule, name, onTick: () => fire(job.cronTime) });
     registry.addCronJob(name, job as never);
     try {
       inRootContext(() => job.start());
     } catch (error) {
       registry.deleteCronJob(name);
-      throw invalidSchedule(where, option, schedule.cronTime, error);
+      throw invalidSchedule(schedule, place, error);
     }
-    this.#entries.set(name, { ...toRun, kind: 'cron', scheduled: job });
+    this.#entries.set(name, { ...toRun, kind: 'cron', isOnce: place.option === 'at', scheduled: job });
   }
 
   async #logged(tick: Promise<unknown>): Promise<void> {
@@ -184,67 +200,13 @@ export class AddedJobs {
   }
 }
 
-/**
- * Gives a cron job of the scheduler another time.
- *
- * @throws InvalidLockOptionsError when it cannot be right; then the job keeps its time
- */
-export function setCronTime(
-  job: CronJobLike,
-  source: {
-    readonly cronTime: unknown;
-    readonly timeZone?: string | undefined;
-    readonly utcOffset?: number | undefined;
-  },
-  where: string,
-): void {
-  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => CronTimeLike;
-  const { timeZone = null, utcOffset = null } = source;
-  let cronTime: CronTimeLike;
-  try {
-    cronTime = new CronTime(source.cronTime, timeZone, utcOffset);
-    // An expression may have no tick at all, such as February 30.
-    if (!cronTime.realDate) (cronTime as CronTimeLike & { sendAt(): unknown }).sendAt();
-  } catch (error) {
-    throw invalidSchedule(where, 'cron', source.cronTime, error);
-  }
-  inRootContext(() => job.setTime(cronTime));
-}
-
-function cronJobOf(
-  cronJobs: CronJobClass | undefined,
-  where: string,
-  option: string,
-  source: Parameters<CronJobClass['from']>[0],
-): CronJobLike {
-  if (!cronJobs) {
-    throw new InvalidLockOptionsError(
-      `${where} finds no class for cron jobs in this version of @nestjs/schedule. Use intervalMs, or @SingletonCron.`,
-      option,
-    );
-  }
-  try {
-    return cronJobs.from(source);
-  } catch (error) {
-    throw invalidSchedule(where, option, source.cronTime, error);
-  }
-}
-
 function dateOf(at: AddedDateJob['at'], where: string): Date {
-  const ms = at instanceof Date ? at.getTime() : (at as { toMillis?: () => unknown } | null)?.toMillis?.();
-  if (typeof ms !== 'number' || Number.isNaN(ms)) {
-    throw new InvalidLockOptionsError(`at of ${where} must be a valid Date, not ${describeValue(at)}.`, 'at');
+  const ms = timeOf(at);
+  if (ms === undefined) {
+    throw new InvalidLockOptionsError(`at of ${where} must be a valid Date, not ${describeTime(at)}.`, 'at');
   }
   if (ms <= Date.now()) {
     throw new InvalidLockOptionsError(`at of ${where} is over: ${new Date(ms).toISOString()}.`, 'at');
   }
   return new Date(ms);
-}
-
-/** The error for what the package `cron` refuses, with what it says of the field that is wrong. */
-function invalidSchedule(where: string, option: string, source: unknown, cause: unknown): InvalidLockOptionsError {
-  const given = typeof source === 'string' ? quote(source, 200) : describeValue(source);
-  const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n', 1);
-  const message = `${option} of ${where} cannot be scheduled: ${given}. The package cron says: ${quote(why, 200)}.`;
-  return new InvalidLockOptionsError(message, option, { cause });
 }

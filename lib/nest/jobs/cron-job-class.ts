@@ -5,6 +5,9 @@ import type { CronTimeLike } from '../schedule/nominal-tick.js';
 /** The part of `CronJob` that is needed here, of the package `cron`. */
 export interface CronJobLike {
   readonly cronTime: CronTimeLike;
+  readonly isActive: boolean;
+  /** Whether it stops after its next tick. */
+  runOnce: boolean;
   start(): void;
   stop(): unknown;
   setTime(time: unknown): void;

@@ -1,83 +1,31 @@
 import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { randomUUID } from 'node:crypto';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
 import { JobNotFoundError } from '../../core/jobs/job-errors.js';
-import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
-import type { JobPause, OwedRun } from '../../core/store/job-store.js';
-import { checkFunction, describeValue } from '../../core/api/validation.js';
+import type { JobPause } from '../../core/store/job-store.js';
+import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf } from '../service-clock.js';
-import { scheduleOf } from '../schedule/job-ticks.js';
-import { checkMissedIsKept, jobWatchOf, watchJob } from '../schedule/job-watch.js';
-import {
-  callManually,
-  type JobMethod,
-  type JobToRun,
-  runForMissed,
-  runManually,
-  runTick,
-} from '../schedule/run-job.js';
+import { checkMissedIsKept, jobRecordsOf, jobWatchOf } from '../schedule/job-watch.js';
+import { callManually, type JobMethod, manualTick, runManually, runTick } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
-import { AddedJobs, setCronTime, type Surroundings } from './added-jobs.js';
+import { AddedJobs, type Surroundings } from './added-jobs.js';
 import { cronJobClass, type CronJobLike } from './cron-job-class.js';
-import { jobRecordsOf } from './job-records-of.js';
-
-/** What `SingletonJobs.runNow` takes. */
-export interface RunNowOptions {
-  /**
-   * Who asks for it. It stands in the history of the job.
-   *
-   * @allowed 1 to 100 characters
-   * @default none
-   */
-  by?: string;
-}
-
-/** What `SingletonJobs.history` takes. */
-export interface HistoryOptions {
-  /**
-   * How many runs to return at most, the newest first.
-   *
-   * @allowed 1 to 1,000
-   * @default 100
-   */
-  limit?: number;
-}
-
-/** What `SingletonJobs.pause` takes. */
-export interface PauseOptions {
-  /**
-   * Who asks for it. `list` and `get` show it, and the event `tickSkipped`.
-   *
-   * @allowed 1 to 100 characters
-   * @default none
-   */
-  by?: string;
-  /**
-   * When the pause ends by itself. Without it, the pause lasts until `resume`, however long that is.
-   *
-   * @allowed a Date that is not over, or its milliseconds since 1970
-   * @default none
-   */
-  until?: Date | number;
-}
-
-const BY = text(/^[^]{1,100}$/, '1 to 100 characters');
-export const HISTORY_OPTIONS = new OptionTable({
-  limit: integer(1, 1_000, 'runs').default(100),
-} satisfies OptionsOf<HistoryOptions>);
-export const PAUSE_OPTIONS = new OptionTable({
-  by: BY,
-  until: checked<Date | number>(checkUntil),
-} satisfies OptionsOf<PauseOptions>);
-export const RUN_NOW_OPTIONS = new OptionTable({ by: BY } satisfies OptionsOf<RunNowOptions>);
+import {
+  checkPause,
+  HISTORY_OPTIONS,
+  type HistoryOptions,
+  type PauseOptions,
+  RUN_NOW_OPTIONS,
+  type RunNowOptions,
+} from './job-call-options.js';
+import { setCronTime } from './job-schedules.js';
+import { watchAdded } from './watch-added.js';
 
 /** What the jobs of an application are found with. */
 interface JobsDeps {
@@ -136,7 +84,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     );
     const added = this.#added.add(job, work, surroundings);
     this.#deps.onAdded(added.name);
-    this.#watch(added, job, surroundings.registry);
+    watchAdded(this.#deps.service, this.#added, added, { job, registry: surroundings.registry });
   }
 
   /**
@@ -156,12 +104,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * Gives a cron job another schedule on this instance, from its next tick on. Do so on every instance: each fires by
    * its own. A decorated job needs a `name` for it. A run goes on to its end.
    *
-   * @param cron a cron expression, in the time zone that the job has
+   * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
    * @throws JobNotFoundError when there is no such job on this instance
-   * @throws InvalidLockOptionsError when the expression is invalid, or the job has none; then it keeps its schedule
+   * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its schedule
    */
   reschedule(name: string, cron: AddedCronJob['cron']): void {
     this.#checkRuns('reschedule');
+    jobResource(name);
     const registry = this.#scheduler();
     const known = this.#added.find(registry, name) ?? this.#deps.explorer.jobs.get(name);
     if (!known) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
@@ -172,10 +121,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
         'name',
       );
     }
+    this.#added.checkReschedule(registry, name, cron);
     const job = registry.getCronJob(name) as unknown as CronJobLike;
     const { timeZone, utcOffset } = job.cronTime;
-    const where = `SingletonJobs.reschedule(${quote(name)})`;
-    setCronTime(job, { cronTime: cron, timeZone, utcOffset }, where);
+    const place = { where: `SingletonJobs.reschedule(${quote(name)})`, option: 'cron' };
+    setCronTime(job, { cronTime: cron, timeZone, utcOffset }, place);
+    // At its next look, this instance tells the fleet the new schedule.
+    jobWatchOf(this.#deps.service)?.missed.unknown(name);
   }
 
   /**
@@ -194,7 +146,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#checkRuns('runNow');
     RUN_NOW_OPTIONS.check('runNow', options);
     jobResource(name);
-    const tick = manualTick(options.by);
+    const tick = manualTick(clockOf(this.#deps.service).wallNow(), options.by);
     const added = this.#registry && this.#added.find(this.#registry, name);
     if (added) return runManually(this.#deps.service, added, tick);
     const decorated = this.#deps.explorer.jobs.get(name);
@@ -209,11 +161,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Returns all jobs with the `keyPrefix` of this lock service, by name: those of this application, and those of others
-   * that Redis knows.
+   * that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance registers it. The
+   * other methods know it by its name.
    *
    * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
+   * @throws InvalidLockOptionsError when the application has not started yet, as all methods of this class
    */
   async list(): Promise<JobInfo[]> {
+    this.#checkStarted('list');
     return jobRecordsOf(this.#deps.service).list(new Set(this.#names()));
   }
 
@@ -224,6 +179,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async get(name: string): Promise<JobInfo> {
+    this.#checkStarted('get');
     jobResource(name);
     return jobRecordsOf(this.#deps.service).get(name, new Set(this.#names()));
   }
@@ -236,6 +192,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async history(name: string, options: HistoryOptions = {}): Promise<JobRun[]> {
+    this.#checkStarted('history');
     HISTORY_OPTIONS.check('history', options);
     jobResource(name);
     const { limit = HISTORY_OPTIONS.defaults.limit } = options;
@@ -252,7 +209,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
-    PAUSE_OPTIONS.check('pause', options);
+    this.#checkStarted('pause');
+    checkPause(options, clockOf(this.#deps.service).wallNow());
     jobResource(name);
     const { by, until } = options;
     const pause = { ...(by !== undefined && { by }), ...(until !== undefined && { until: Number(until) }) };
@@ -267,6 +225,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async resume(name: string): Promise<JobPause | undefined> {
+    this.#checkStarted('resume');
     jobResource(name);
     return jobRecordsOf(this.#deps.service).resume(name, new Set(this.#names()));
   }
@@ -287,18 +246,6 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#state = 'closed';
   }
 
-  /** A job on a single date misses no tick, and leaves no trace. */
-  #watch(added: JobToRun, { cron, intervalMs }: AddedJob, registry: SchedulerRegistry): void {
-    const { service } = this.#deps;
-    const watch = jobWatchOf(service);
-    if (!watch || (typeof cron !== 'string' && intervalMs === undefined)) return;
-    const { name, options } = added;
-    const schedule = (): TickSchedule | undefined =>
-      this.#added.find(registry, name) && scheduleOf(registry.getCronJob(name) as unknown as CronJobLike);
-    const runOwed = ({ tick }: OwedRun) => runForMissed(service, added, { tick, schedule: schedule() });
-    watchJob(watch, { name, options, schedule: intervalMs === undefined ? schedule : undefined, runOwed });
-  }
-
   #surroundings(): Surroundings {
     const { service, discovery } = this.#deps;
     const registry = this.#scheduler();
@@ -316,8 +263,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   #checkRuns(method: string): void {
-    if (this.#state === 'closed') throw new LockShutdownError(`SingletonJobs.${method}`);
-    if (this.#state === 'running') return;
+    if (this.#state === 'closed') throw new LockShutdownError('', `SingletonJobs.${method} was refused`);
+    this.#checkStarted(method);
+  }
+
+  /** Before that, the decorated jobs are not known yet. */
+  #checkStarted(method: string): void {
+    if (this.#state !== 'starting') return;
     throw new InvalidLockOptionsError(
       `SingletonJobs.${method} was called before the application has started. Call it in onApplicationBootstrap() or ` +
         'later. In a test, call app.init() first.',
@@ -327,6 +279,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   #checkAdded(method: string, name: string): void {
     this.#checkRuns(method);
+    jobResource(name);
     if (this.#added.find(this.#scheduler(), name)) return;
     const decorated = this.#deps.explorer.jobs.get(name);
     if (!decorated) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
@@ -344,17 +297,3 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 }
 
-/** A tick of its own for a manual run. The text says when, and by whom. */
-function manualTick(by: string | undefined): string {
-  const id = `manual:${new Date().toISOString()}:${randomUUID().slice(0, 8)}`;
-  return by === undefined ? id : `${id} by ${by}`;
-}
-
-function checkUntil(option: string, until: unknown): void {
-  const ms = until instanceof Date ? until.getTime() : until;
-  if (typeof ms === 'number' && Number.isSafeInteger(ms) && ms > Date.now()) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a Date that is not over, or its milliseconds, not ${describeValue(until)}.`,
-    option,
-  );
-}

@@ -19,7 +19,6 @@ import type { MissingRights } from '../../redis/script/missing-rights.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import { CampaignLog } from '../leader/campaign-log.js';
-import { setJobRecords } from '../jobs/job-records-of.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
@@ -90,8 +89,9 @@ export async function createLockService(
   const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
   if (transactions) setTransactionHooks(service, transactions);
   setGroups(service, client.observers.groups);
-  setJobRecords(service, client.jobRecords(stores.jobs));
-  setJobWatch(service, { runs: singletonRuns, missed: client.missedTicks(stores.jobs), refusal: stores.jobs.refusal });
+  const { jobs } = stores;
+  const [missed, records] = [client.missedTicks(jobs), client.jobRecords(jobs)];
+  setJobWatch(service, { runs: singletonRuns, missed, records, refusal: jobs.refusal });
   return service;
 }
 

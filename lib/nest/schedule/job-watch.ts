@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
+import type { JobRecords } from '../../core/jobs/job-records.js';
 import type { MissedTicks } from '../../core/jobs/missed-ticks.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRuns } from '../../core/singleton/singleton-runs.js';
@@ -10,6 +11,7 @@ import type { ResolvedJobOptions } from './singleton-options.js';
 export interface JobWatch {
   readonly runs: SingletonRuns;
   readonly missed: MissedTicks;
+  readonly records: JobRecords;
   /** Why its store remembers no jobs. */
   readonly refusal: string | undefined;
 }
@@ -23,6 +25,17 @@ export function setJobWatch(service: object, watch: JobWatch): void {
 
 export function jobWatchOf(service: object): JobWatch | undefined {
   return (service as { [JOBS]?: JobWatch })[JOBS];
+}
+
+/**
+ * What the store of a lock service knows of jobs.
+ *
+ * @throws LockUnavailableError for the mock of a test
+ */
+export function jobRecordsOf(service: object): JobRecords {
+  const watch = jobWatchOf(service);
+  if (watch) return watch.records;
+  throw new LockUnavailableError('', 'find jobs', 'failed', new Error('this lock service is a mock'));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
@@ -65,6 +66,12 @@ export function runForMissed(
   } as const;
   const runs = jobWatchOf(service)?.runs;
   return runs ? runs.run(run, (_lease, singletonRun) => work(singletonRun), plan) : Promise.resolve();
+}
+
+/** A tick of its own for a manual run. The text says when, and by whom. */
+export function manualTick(now: number, by: string | undefined): string {
+  const id = `manual:${new Date(now).toISOString()}:${randomUUID().slice(0, 8)}`;
+  return by === undefined ? id : `${id} by ${by}`;
 }
 
 /** How long the claim of a manual run is remembered: for an answer that is lost, and the same command again. */

@@ -165,7 +165,7 @@ describe('a job that is watched', () => {
     const added: WatchedJob[] = [];
     const missed = { add: (job: WatchedJob) => added.push(job) } as unknown as MissedTicks;
     const options = resolveJobOptions({ spreadMs }, 'Jobs.run', TICK_OPTIONS);
-    const watch = { missed, runs: undefined as never, refusal: undefined };
+    const watch = { missed, runs: undefined as never, records: undefined as never, refusal: undefined };
     watchJob(watch, { name: 'job', options, schedule, runOwed: async () => {} });
     expect(added).toMatchObject([{ job: 'job', graceMs, historySize: 100, onMissed: 'skip' }]);
   });

@@ -164,7 +164,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     expect(error).toBeInstanceOf(JobNotFoundError);
     expect(error).toMatchObject({ instances: ['anna'] });
     expect((error as Error).message).toBe(
-      'The job "nightly-report" belongs to another application, so this instance has no code for it. ' +
+      'This instance has no code for the job "nightly-report": it is of another application, or it was removed here. ' +
         'These instances have it: "anna". Run it there.',
     );
     await jobs.pause('nightly-report', { by: 'ben' });

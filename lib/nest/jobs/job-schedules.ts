@@ -1,0 +1,100 @@
+import { isDate } from 'node:util/types';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { describeValue } from '../../core/api/validation.js';
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { quote } from '../../core/util/quoted.js';
+import type { CronTimeLike } from '../schedule/nominal-tick.js';
+import type { CronJobClass, CronJobLike } from './cron-job-class.js';
+
+/** When a job of the package `cron` is due, as the application states it. */
+interface Schedule {
+  readonly cronTime: unknown;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
+}
+
+/** Where a schedule was stated, for messages, and as which option. */
+export interface Place {
+  readonly where: string;
+  readonly option: string;
+}
+
+/** @throws InvalidLockOptionsError */
+export function cronJobOf(
+  cronJobs: CronJobClass | undefined,
+  place: Place,
+  source: Parameters<CronJobClass['from']>[0],
+): CronJobLike {
+  if (!cronJobs) {
+    throw new InvalidLockOptionsError(
+      `${place.where} finds no class for cron jobs in this version of @nestjs/schedule. Use intervalMs, or @SingletonCron.`,
+      place.option,
+    );
+  }
+  checkCronTime(source, place);
+  try {
+    return cronJobs.from(source);
+  } catch (error) {
+    throw invalidSchedule(source, place, error);
+  }
+}
+
+/**
+ * Gives a cron job of the scheduler another time. A job that is stopped stays so, unless it was due at a date.
+ *
+ * @throws InvalidLockOptionsError when it cannot be right; then the job keeps its time
+ */
+export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place): void {
+  checkCronTime(schedule, place);
+  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => CronTimeLike & { sendAt(): unknown };
+  const { timeZone = null, utcOffset = null } = schedule;
+  let cronTime: CronTimeLike;
+  try {
+    const made = new CronTime(schedule.cronTime, timeZone, utcOffset);
+    // An expression may have no tick at all, such as February 30, and a date may be over.
+    made.sendAt();
+    cronTime = made;
+  } catch (error) {
+    throw invalidSchedule(schedule, place, error);
+  }
+  const isToStart = job.isActive || job.cronTime.realDate;
+  inRootContext(() => {
+    job.setTime(cronTime);
+    // `setTime` sets it for a date, and leaves it for an expression after that.
+    job.runOnce = cronTime.realDate;
+    if (isToStart && !job.isActive) job.start();
+  });
+}
+
+/** The error for what the package `cron` refuses, with what it says of the field that is wrong. */
+export function invalidSchedule(schedule: Schedule, { where, option }: Place, cause: unknown): InvalidLockOptionsError {
+  const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n', 1);
+  const { cronTime, timeZone } = schedule;
+  const zone = timeZone === undefined ? '' : ` in the time zone ${quote(timeZone, 60)}`;
+  const message =
+    `${option} of ${where} cannot be scheduled: ${describeTime(cronTime)}${zone}. ` +
+    `The package cron says: ${quote(why, 200)}.`;
+  return new InvalidLockOptionsError(message, /time ?zone/i.test(why) ? 'timeZone' : option, { cause });
+}
+
+function checkCronTime({ cronTime }: Schedule, { where, option }: Place): void {
+  if (typeof cronTime === 'string' || Number.isFinite(timeOf(cronTime))) return;
+  throw new InvalidLockOptionsError(
+    `${option} of ${where} cannot be scheduled: ${describeTime(cronTime)}. ` +
+      'It must be a cron expression, a Date or a DateTime of luxon.',
+    option,
+  );
+}
+
+/** The milliseconds of a Date, or of a DateTime of luxon. */
+export function timeOf(value: unknown): number | undefined {
+  const ms = isDate(value) ? value.getTime() : (value as { toMillis?: () => unknown } | null | undefined)?.toMillis?.();
+  return typeof ms === 'number' && !Number.isNaN(ms) ? ms : undefined;
+}
+
+/** Describes a date or the text of a schedule for a message. */
+export function describeTime(value: unknown): string {
+  if (typeof value === 'string') return quote(value, 200);
+  if (!isDate(value)) return describeValue(value);
+  return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+}

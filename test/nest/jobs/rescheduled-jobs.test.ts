@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from 'nestjs-redis-lock';
+import { SingletonCron, SingletonJobs } from 'nestjs-redis-lock/schedule';
+import { eventually } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+
+const YEARLY = '0 0 0 1 1 *';
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const dueIn = (ms: number): Date => new Date(Date.now() + ms);
+
+describe('a job that gets another schedule', () => {
+  const start = useApps();
+  let ticks: string[];
+
+  @Injectable()
+  class Declared {
+    @SingletonCron(YEARLY, { name: 'declared', timeZone: 'Europe/Vienna' })
+    async run(): Promise<void> {}
+  }
+
+  async function startApp() {
+    ticks = [];
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Declared] });
+    const jobs = app.get(SingletonJobs);
+    const add = (schedule: { cron: string } | { at: Date }): void =>
+      jobs.add({ name: 'mine', ...schedule }, ({ tick }) => void ticks.push(tick));
+    return { jobs, registry: app.get(SchedulerRegistry), add };
+  }
+
+  it('is shown with it at once', async () => {
+    const { jobs } = await startApp();
+    await eventually(async () => expect((await jobs.get('declared')).cron).toBe(YEARLY));
+    jobs.reschedule('declared', '0 0 0 2 1 *');
+    await eventually(async () => {
+      expect(await jobs.get('declared')).toMatchObject({ cron: '0 0 0 2 1 *', timeZone: 'Europe/Vienna' });
+    });
+  });
+
+  it('runs at another date, where it was added with one', async () => {
+    const { jobs, registry, add } = await startApp();
+    add({ at: dueIn(DAY_MS) });
+    const at = dueIn(300);
+    jobs.reschedule('mine', at);
+    await eventually(() => expect(ticks).toEqual([at.toISOString()]));
+    await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
+  });
+
+  it('keeps its date where it is given an expression: it is removed after its run', async () => {
+    const { jobs, registry, add } = await startApp();
+    const at = dueIn(DAY_MS);
+    add({ at });
+    expect(() => jobs.reschedule('mine', '* * * * * *')).toThrow(
+      'The job "mine" was added with at, so it can only get another date. For an expression, remove it and add it again.',
+    );
+    expect(registry.getCronJob('mine').nextDate().toMillis()).toBe(at.getTime());
+  });
+
+  it('runs at a date and then by an expression again', async () => {
+    const { jobs, registry, add } = await startApp();
+    add({ cron: YEARLY });
+    const at = dueIn(200);
+    jobs.reschedule('mine', at);
+    await eventually(() => expect(ticks).toEqual([at.toISOString()]));
+    await eventually(() => expect(registry.getCronJob('mine').isActive).toBe(false));
+    jobs.reschedule('mine', '* * * * * *');
+    await eventually(() => expect(ticks.length).toBeGreaterThan(2));
+    jobs.remove('mine');
+  });
+
+  it('stays stopped where the application has stopped it', async () => {
+    const { jobs, registry, add } = await startApp();
+    add({ cron: YEARLY });
+    void registry.getCronJob('mine').stop();
+    jobs.reschedule('mine', '0 0 0 2 1 *');
+    expect(registry.getCronJob('mine').isActive).toBe(false);
+  });
+
+  it.each([
+    ['a date that is over', new Date(0), /^cron of SingletonJobs\.reschedule\("mine"\) .* 1970-01-01T00:00:00\.000Z/],
+    ['no date', new Date(NaN), /cannot be scheduled: an invalid Date/],
+    [
+      'nothing',
+      undefined,
+      /cannot be scheduled: undefined\. It must be a cron expression, a Date or a DateTime of luxon/,
+    ],
+  ])('keeps its schedule where it is given %s', async (_, cron, message) => {
+    const { jobs, registry, add } = await startApp();
+    add({ cron: YEARLY });
+    const before = registry.getCronJob('mine').nextDate().toMillis();
+    expect(() => jobs.reschedule('mine', cron as never)).toThrow(InvalidLockOptionsError);
+    expect(() => jobs.reschedule('mine', cron as never)).toThrow(message);
+    expect(registry.getCronJob('mine').isActive).toBe(true);
+    expect(registry.getCronJob('mine').nextDate().toMillis()).toBe(before);
+  });
+});

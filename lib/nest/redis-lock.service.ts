@@ -21,7 +21,7 @@ import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singl
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
 import { checkFunction } from '../core/api/validation.js';
-import { addServiceClass } from './service-classes.js';
+import { addInjected } from './injected-classes.js';
 
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -352,4 +352,4 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 }
 
-addServiceClass(RedisLockService);
+addInjected({ RedisLockService });

@@ -8,6 +8,7 @@ import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
+import { addInjected } from '../injected-classes.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf } from '../service-clock.js';
 import { checkMissedIsKept, jobRecordsOf, jobWatchOf } from '../schedule/job-watch.js';
@@ -297,3 +298,4 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 }
 
+addInjected({ SingletonJobs });

@@ -19,7 +19,7 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
-import { otherServiceClasses } from '../service-classes.js';
+import { inOtherCopies } from '../injected-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
@@ -28,6 +28,9 @@ import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken, getSingleton
 
 /** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
+
+/** What the default registration provides by class. Their constructors are not called by Nest. */
+const INJECTED = [RedisLockService, SingletonJobs] as unknown as Type[];
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
@@ -144,7 +147,7 @@ function createModule(
     imports: [DiscoveryModule, ...imports],
     // Read when the application starts: a second copy of this package may be loaded after forRoot() was called.
     get providers() {
-      const aliases = (name === DEFAULT_NAME ? otherServiceClasses(RedisLockService) : []).map(aliasOfService);
+      const aliases = name === DEFAULT_NAME ? INJECTED.flatMap(aliasesOf) : [];
       return [
         ...optionsProviders,
         ...providers,
@@ -162,14 +165,14 @@ function createModule(
     },
     get exports() {
       return name === DEFAULT_NAME
-        ? [RedisLockService, SingletonJobs, token, jobsToken, ...otherServiceClasses(RedisLockService)]
+        ? [...INJECTED, token, jobsToken, ...INJECTED.flatMap(inOtherCopies)]
         : [token, jobsToken];
     },
   };
 }
 
-function aliasOfService(otherClass: Type): Provider {
-  return { provide: otherClass, useExisting: RedisLockService };
+function aliasesOf(injected: Type): Provider[] {
+  return inOtherCopies(injected).map((provide) => ({ provide, useExisting: injected }));
 }
 
 function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {

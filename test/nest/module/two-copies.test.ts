@@ -1,10 +1,13 @@
 import { jest } from '@jest/globals';
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
 import { LockExceptionFilter, RedisLockService } from 'nestjs-redis-lock';
+import { SingletonJobs } from 'nestjs-redis-lock/schedule';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 
 type Package = typeof import('../../../lib/index.js');
+type SchedulePackage = typeof import('../../../lib/schedule.js');
 
 // Called before the second copy is loaded, as in an application that imports its own modules before its libraries.
 const lockModule = inMemory({ waitMs: 0 });
@@ -12,6 +15,7 @@ const lockModule = inMemory({ waitMs: 0 });
 jest.resetModules();
 /** The second copy of the package, as a CommonJS library in an ES module application loads it. */
 const second: Package = await import('../../../lib/index.js');
+const secondSchedule: SchedulePackage = await import('../../../lib/schedule.js');
 
 /** Compiled against the second copy: TypeScript writes the class of a parameter into this metadata. */
 @Injectable()
@@ -47,7 +51,21 @@ class LibraryController {
   }
 }
 
-@Module({ providers: [LibraryService], controllers: [LibraryController] })
+@Injectable()
+@Reflect.metadata('design:paramtypes', [secondSchedule.SingletonJobs, Object])
+class LibraryJobs {
+  constructor(
+    readonly byClass: SingletonJobs,
+    @secondSchedule.InjectSingletonJobs() readonly byToken: SingletonJobs,
+  ) {}
+
+  @secondSchedule.SingletonCron('0 0 0 1 1 *', { name: 'yearly' })
+  async yearly(): Promise<string | undefined> {
+    return 'ran';
+  }
+}
+
+@Module({ providers: [LibraryService, LibraryJobs], controllers: [LibraryController] })
 class LibraryModule {}
 
 describe('a library with a copy of the package of its own', () => {
@@ -64,6 +82,17 @@ describe('a library with a copy of the package of its own', () => {
     expect(byClass).toBe(app.get(RedisLockService));
     expect(byToken).toBe(byClass);
     expect(byClass).toBeInstanceOf(RedisLockService);
+  });
+
+  it('has the jobs of the application injected, by class and by token, and they know its own', async () => {
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), lockModule, LibraryModule] });
+    expect(secondSchedule.SingletonJobs).not.toBe(SingletonJobs);
+    const { byClass, byToken } = app.get(LibraryJobs);
+    expect(byClass).toBe(app.get(SingletonJobs));
+    expect(byToken).toBe(byClass);
+    expect(await byClass.runNow('yearly')).toBe('ran');
+    byClass.add({ name: 'added', cron: '0 0 0 1 1 *' }, () => 'ran too');
+    expect(await app.get(SingletonJobs).runNow('added')).toBe('ran too');
   });
 
   it('is locked out by the application, and skips', async () => {

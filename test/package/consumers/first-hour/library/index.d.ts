@@ -1,6 +1,7 @@
 export class LibraryService {
   readonly byClass: object;
   readonly byToken: object;
+  readonly jobs: object;
   readonly ticks: readonly string[];
   readonly led: number;
   orSkip(): Promise<string | undefined>;

@@ -4,7 +4,7 @@ import { Injectable, Module } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import * as locks from 'nestjs-redis-lock';
 import { DistributedLock, InjectRedisLock, LeaderOnly, RedisLockService } from 'nestjs-redis-lock';
-import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { SingletonCron, SingletonJobs } from 'nestjs-redis-lock/schedule';
 
 @Injectable()
 export class LibraryService {
@@ -14,6 +14,7 @@ export class LibraryService {
   constructor(
     readonly byClass: RedisLockService,
     @InjectRedisLock() readonly byToken: RedisLockService,
+    readonly jobs: SingletonJobs,
   ) {}
 
   @DistributedLock({ key: 'library', onBusy: 'skip' })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { LockBusyError, LockError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { SingletonJobs } from 'nestjs-redis-lock/schedule';
 import { LibraryModule, LibraryService, locks as other } from 'shop-library';
 import { AppModule } from './app.module.js';
 
@@ -15,6 +16,8 @@ async function checkCopies(): Promise<void> {
   const locks = app.get(RedisLockService);
   assert.equal(library.byClass, locks);
   assert.equal(library.byToken, locks);
+  const jobs = app.get(SingletonJobs);
+  assert.equal(library.jobs, jobs);
 
   const lease = await locks.acquire('library');
   assert.equal(await library.orSkip(), undefined);

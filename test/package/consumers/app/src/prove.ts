@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { LockBusyError } from 'nestjs-redis-lock';
 import { redlock, type RedlockOptions } from 'nestjs-redis-lock/migration';
+import { jobsOfTheFleet, missTicks } from './jobs.js';
 import { AppModule, Shop } from './shop.js';
 
 const TICKS = 2;
@@ -11,12 +12,14 @@ const TICKS = 2;
 export async function prove(): Promise<void> {
   locksOfOtherLibraries();
   const boot = () => NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
+  await missTicks(boot);
   const apps = await Promise.all([boot(), boot()]);
   const [here, there] = apps.map((app) => app.get(Shop)) as [Shop, Shop];
   try {
     await oneAtATime(here, there);
     await busyAcrossInstances(here, there);
     await oneRunPerTick();
+    await jobsOfTheFleet(apps);
   } finally {
     await Promise.all(apps.map((app) => app.close()));
   }

@@ -2,13 +2,17 @@
 import { Injectable, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DistributedLock, RedisLockModule, RedisLockService, type Lease } from 'nestjs-redis-lock';
-import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { SingletonCron, type SingletonRun } from 'nestjs-redis-lock/schedule';
+
+/** Due in half an hour, and so not while this runs. */
+const HOURLY = `0 ${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 
 @Injectable()
 export class Shop {
   static paying = 0;
   static mostPayingAtOnce = 0;
   static ticks: number[] = [];
+  static missed: number[] = [];
 
   constructor(private readonly locks: RedisLockService) {}
 
@@ -34,6 +38,11 @@ export class Shop {
   @SingletonCron('* * * * * *', { name: 'tick' })
   async tick(): Promise<void> {
     Shop.ticks.push(Math.round(Date.now() / 1000));
+  }
+
+  @SingletonCron(HOURLY, { name: 'hourly', timeZone: 'UTC', onMissed: 'runOnce' })
+  async hourly({ missed }: SingletonRun): Promise<void> {
+    if (missed) Shop.missed.push(missed.count);
   }
 }
 

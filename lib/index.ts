@@ -10,6 +10,7 @@ export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nes
 export type {
   OptionsWithConnection,
   OptionsWithQuorum,
+  OptionsWithStore,
   RedisLockModuleExtras,
   RedisLockModuleOptions,
   RedisLockModuleSettings,
@@ -49,6 +50,47 @@ export {
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
+
+// A store of your own
+export type { LockStores, StoreContext, StoreFactory } from './core/store/lock-stores.js';
+export {
+  type AcquireReply,
+  type FoundInUse,
+  type GrantListener,
+  type LockOwner,
+  type LockStore,
+  LockStoreError,
+  type PushedGrant,
+  type Queueing,
+  type Retention,
+  type RetentionNotice,
+  type RotateReply,
+  type StoreFailure,
+  type Transfer,
+} from './core/store/lock-store.js';
+export type { FreedListener, FreedMessage, Watcher, WatchReply, WatchStore } from './core/store/watch-store.js';
+export type { ServerHealth, StoreProbe, StoreProblem } from './core/store/store-probe.js';
+export type { DueRefusal, Tick, TickClaim, TickDue, TickReply, TickStore } from './core/store/tick-store.js';
+export type {
+  JobInstance,
+  JobNote,
+  JobPause,
+  JobRegistration,
+  JobState,
+  JobStore,
+  MissedNote,
+  MissedReply,
+  MissedSpan,
+  OwedRun,
+  RunEnd,
+  RunKind,
+  RunOutcome,
+  RunRecord,
+} from './core/store/job-store.js';
+export type { LatchListener, LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';
+export type { Clock, Timer } from './core/util/clock.js';
+export type { Random } from './core/util/random.js';
+export type { PermitRequest } from './core/api/lock-options.js';
 
 // Locks and leases
 export type { LabelValue, LockLabel } from './core/api/label.js';

@@ -58,7 +58,7 @@ export function catchUpOf(tick: string): number | undefined {
 
 /** A catch-up that no instance has begun. */
 export interface OwedRun extends MissedSpan {
-  /** What to claim: see {@link catchUpTick}. */
+  /** What to claim: `catch-up:` and the ISO time at which the last of them was due. */
   readonly tick: string;
   /** It is not granted any more after this, in milliseconds since the Unix epoch. */
   readonly until: number;
@@ -90,8 +90,7 @@ export interface JobNote {
   /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */
   readonly previous?: number | undefined;
   /**
-   * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until
-   * {@link JOB_KEEP_MS} after it.
+   * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until a week after it.
    */
   readonly next?: number | undefined;
 }
@@ -130,7 +129,7 @@ export interface MissedNote {
   readonly schedule: string;
   /** The last accounted tick that the count began after. If it has moved on meanwhile, nothing is noted. */
   readonly after: number;
-  /** When they were due, the newest {@link MOST_MISSED_AT_ONCE} of them, the oldest first. Not empty. */
+  /** When they were due, the newest 1,000 of them, the oldest first. Not empty. */
   readonly ticks: readonly number[];
   /** How many were due before those, and when the first and the last of them. */
   readonly earlier?: MissedSpan | undefined;

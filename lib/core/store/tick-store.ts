@@ -1,5 +1,5 @@
 import type { JobNote, MissedSpan } from './job-store.js';
-import type { LockOwner } from './lock-store.js';
+import { type LockOwner, LockStoreError } from './lock-store.js';
 
 /** One tick of one singleton job. */
 export interface Tick {
@@ -14,7 +14,7 @@ export interface TickClaim {
   /** The owner of the claim, and of the job's lock if it is granted. */
   readonly owner: LockOwner;
   readonly leaseMs: number;
-  /** How long the claim is remembered, in milliseconds. With `due`, at least {@link windowMs}. */
+  /** How long the claim is remembered, in milliseconds. With `due`, longer than its window. */
   readonly keepMs: number;
   /** If an earlier run still holds the job's lock: drop the tick, or run it after that run. */
   readonly overlap: 'skip' | 'wait';
@@ -86,6 +86,28 @@ export interface TickStore {
   finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
   /** Returns the tick to all instances, if this owner still has it. The owner has not begun the run and never will. */
   giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
+}
+
+/** Where no ticks are kept. */
+export class RefusedTickStore implements TickStore {
+  /** @param refusal why, and what to do instead; part of the error message */
+  constructor(readonly refusal: string) {}
+
+  claim(): Promise<never> {
+    return this.#refuse();
+  }
+
+  finish(): Promise<never> {
+    return this.#refuse();
+  }
+
+  giveBack(): Promise<never> {
+    return this.#refuse();
+  }
+
+  #refuse(): Promise<never> {
+    return Promise.reject(new LockStoreError('refused', this.refusal));
+  }
 }
 
 /** When a tick of a schedule is due, and how much earlier or later it may start, by the store's clock. */

@@ -5,7 +5,7 @@ export interface Watcher {
   readonly resource: string;
   /** The client id and a secret random part, like an owner id. */
   readonly id: string;
-  /** A number of the client from 0 to {@link MARKS} - 1. A {@link FreedMessage} returns the one that was sent last. */
+  /** A number of the client from 0 to 999. A {@link FreedMessage} returns the one that was sent last. */
   readonly mark: number;
 }
 

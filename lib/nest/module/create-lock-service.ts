@@ -2,9 +2,15 @@ import { LockClient } from '../../core/lock-client.js';
 import type { LatchStore } from '../../core/store/latch-store.js';
 import type { LockStore } from '../../core/store/lock-store.js';
 import { type JobStore, RefusedJobStore } from '../../core/store/job-store.js';
-import type { TickStore } from '../../core/store/tick-store.js';
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { SystemRandom } from '../../core/util/random.js';
+import {
+  checkLockStores,
+  type LockStores,
+  type StoreContext,
+  type StoreFactory,
+} from '../../core/store/lock-stores.js';
+import { RefusedTickStore, type TickStore } from '../../core/store/tick-store.js';
+import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { type Random, SystemRandom } from '../../core/util/random.js';
 import { MemoryJobStore } from '../../memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
@@ -24,6 +30,7 @@ import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
 import { StartLog } from '../log/start-log.js';
 import { setJobWatch } from '../schedule/job-watch.js';
+import { setClock } from '../service-clock.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { setTransactionHooks } from '../transactions/transaction-order.js';
@@ -40,12 +47,25 @@ const NO_JOBS =
   'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
   'and a name of its own';
 
+const NO_TICKS =
+  'the option store returned no ticks, so nothing could say which instance runs a tick. Return a TickStore as ticks';
+
+const NO_RECORDS =
+  'the option store returned no jobs, so nothing remembers them. Their ticks run as without them. For history, pauses ' +
+  'and missed ticks, return a JobStore as jobs';
+
+const NO_OWN_LATCHES = 'the option store returned no latches. Return a LatchStore as latches';
+
 /** Where one registration of the module keeps its locks, ticks and latches. */
 interface Stores {
   readonly store: LockStore;
   readonly tickStore: TickStore;
   readonly latches: LatchStore;
   readonly jobs: JobStore;
+  /** @default the system's */
+  readonly clock?: Clock | undefined;
+  /** @default the system's */
+  readonly random?: Random | undefined;
   /**
    * Called when the application has started: from then on, the connections keep the process alive. Not before, because
    * Nest does not report a start that fails, and such a process must be able to exit.
@@ -59,13 +79,15 @@ export async function createLockService(
   name = DEFAULT_NAME,
 ): Promise<RedisLockService> {
   const { defaults, observers, onLeak, drainMs, transactions } = options;
-  const stores = await createStores(options, new StartLog(name));
+  const stores = await createStores(options, name, new StartLog(name));
   const { group, labelGroups, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
-  const { store } = stores;
+  const { store, clock, random } = stores;
   const client = new LockClient({
     store,
+    ...(clock && { clock }),
+    ...(random && { random }),
     defaults,
     onLeak,
     transactions,
@@ -76,7 +98,7 @@ export async function createLockService(
     contention,
     warn,
   });
-  new LockEventLog(name).listenTo(client.observers, client.closing, () => client.countWaiting());
+  new LockEventLog(name, clock).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
   const isInMemory = options.connection() === IN_MEMORY;
@@ -87,6 +109,7 @@ export async function createLockService(
   };
   const singletonRuns = client.singletonRuns(stores.tickStore, stores.jobs);
   const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
+  if (clock) setClock(service, clock);
   if (transactions) setTransactionHooks(service, transactions);
   setGroups(service, client.observers.groups);
   const { jobs } = stores;
@@ -95,9 +118,32 @@ export async function createLockService(
   return service;
 }
 
-function createStores(options: ResolvedModuleOptions, log: StartLog): Stores | Promise<Stores> {
+function contextOf({ instanceId, keyPrefix, defaults }: ResolvedModuleOptions, name: string): StoreContext {
+  return { name, instanceId, keyPrefix, defaults };
+}
+
+function createStores(options: ResolvedModuleOptions, name: string, log: StartLog): Stores | Promise<Stores> {
+  if (options.store) return createOwn(contextOf(options, name), options.store);
   if (options.quorum) return createOnQuorum(options, options.quorum, log);
   return options.connection() === IN_MEMORY ? createInMemory(options, log) : createOnRedis(options, log);
+}
+
+async function createOwn(context: StoreContext, create: StoreFactory): Promise<Stores> {
+  const stores: unknown = await create(context);
+  checkLockStores(stores, context.instanceId);
+  return withRefusals(stores);
+}
+
+/** What is not there refuses, with the reason. */
+function withRefusals({ locks, ticks, jobs, latches, clock, random }: LockStores): Stores {
+  return {
+    store: locks,
+    tickStore: ticks ?? new RefusedTickStore(NO_TICKS),
+    jobs: jobs ?? new RefusedJobStore(ticks ? NO_RECORDS : NO_TICKS),
+    latches: latches ?? new RefusedLatchStore(NO_OWN_LATCHES),
+    clock,
+    random,
+  };
 }
 
 function createInMemory({ instanceId }: ResolvedModuleOptions, log: StartLog): Stores {

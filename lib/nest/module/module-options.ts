@@ -7,6 +7,7 @@ import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
+import type { StoreFactory } from '../../core/store/lock-stores.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
@@ -27,7 +28,7 @@ export const IN_MEMORY = 'memory:';
 export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOptions {
   /**
    * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
-   * process, for tests without a Redis. Either this or `quorum` is required.
+   * process, for tests without a Redis. Either this, `quorum` or `store` is required.
    *
    * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
    * `'memory:'`
@@ -36,6 +37,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * @see docs/guide/testing.md
    */
   connection?: RedisConnectionOption;
+  /**
+   * Keeps the locks in a store of your own, behind the ports of this package: `LockStore` and, where the store has them,
+   * `TickStore`, `JobStore` and `LatchStore`. It is called once, when the application starts.
+   *
+   * @allowed a function that returns `LockStores`, or a promise of them
+   * @default none
+   * @see docs/guide/own-store.md
+   */
+  store?: StoreFactory;
   /**
    * What every key and channel in Redis begins with, after the `keyPrefix` of a client of yours. Applications with
    * the same prefix on the same Redis share their locks.
@@ -157,19 +167,28 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
 export interface OptionsWithConnection extends RedisLockModuleSettings {
   connection: RedisConnectionOption;
   quorum?: never;
+  store?: never;
 }
 
 /** The locks are on several independent primaries. */
 export interface OptionsWithQuorum extends RedisLockModuleSettings {
   connection?: never;
   quorum: readonly RedisConnectionOption[];
+  store?: never;
+}
+
+/** The locks are in a store of your own. */
+export interface OptionsWithStore extends RedisLockModuleSettings {
+  connection?: never;
+  quorum?: never;
+  store: StoreFactory;
 }
 
 /**
- * The options of `RedisLockModule.forRoot`: with a `connection` or a `quorum`, not both. The factories of
+ * The options of `RedisLockModule.forRoot`: with one of `connection`, `quorum` and `store`. The factories of
  * `forRootAsync` return the same.
  */
-export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
+export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum | OptionsWithStore;
 
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
@@ -191,8 +210,12 @@ export interface ResolvedModuleOptions {
   readonly connection: () => RedisConnectionOption | undefined;
   /** Instead of the connection. */
   readonly quorum: ResolvedQuorum | undefined;
+  /** Instead of the connection. */
+  readonly store: StoreFactory | undefined;
   readonly keyPrefix: string;
   readonly instanceId: string;
+  /** Whether the options state the instance id. */
+  readonly isNamed: boolean;
   readonly defaults: LockDefaults;
   readonly durability: Durability | undefined;
   readonly observers: readonly LockObserver[];
@@ -222,6 +245,7 @@ const {
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
   ...QUORUM_OPTIONS.options,
+  store: checked<StoreFactory>(checkFunction),
   keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
   leaseMs,
@@ -317,20 +341,12 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   checkNoExtras(options);
   MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', options);
   const { keyPrefix: defaultPrefix, observers: noObservers, onLeak: defaultOnLeak } = MODULE_OPTIONS.defaults;
-  const { connection, keyPrefix = defaultPrefix, instanceId = defaultInstanceId() } = options;
+  const { connection, store, keyPrefix = defaultPrefix, instanceId = defaultInstanceId() } = options;
   const { observers = noObservers, onLeak = defaultOnLeak } = options;
-  if (connection !== undefined && options.quorum !== undefined) {
-    throw new InvalidLockOptionsError('Set either connection or quorum, not both.', 'quorum');
-  }
-  if (connection === undefined && options.quorum === undefined) {
-    throw new InvalidLockOptionsError(
-      'connection is missing. Set it to a URL such as redis://localhost:6379, to ioredis options, or to an ioredis ' +
-        'client. Or set quorum to several of these.',
-      'connection',
-    );
-  }
+  checkPlace(options);
   const defaults = resolveLockDefaults(options);
   const quorum = resolveQuorum(options, defaults.leaseMs);
+  if (store) checkIsOwnStore(options);
   if (quorum && options.durability !== undefined) {
     throw new InvalidLockOptionsError(
       'durability is for a connection. With a quorum, a lock survives the loss of a node because a majority of the ' +
@@ -344,8 +360,10 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   return {
     connection: () => connection,
     quorum,
+    store,
     keyPrefix,
     instanceId,
+    isNamed: options.instanceId !== undefined,
     defaults: { ...defaults, ...resolveQuarantine(restartQuarantineMs, defaults) },
     durability: resolveDurability(options.durability, defaults),
     observers,
@@ -359,9 +377,33 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   };
 }
 
+/** @throws InvalidLockOptionsError unless the options say in one way where the locks are */
+function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): void {
+  const [, second] = Object.entries({ connection, quorum, store }).filter(([, value]) => value !== undefined);
+  if (second) {
+    const both = connection === undefined ? 'quorum or store' : `connection or ${second[0]}`;
+    throw new InvalidLockOptionsError(`Set either ${both}, not both.`, second[0]);
+  }
+  if (connection !== undefined || quorum !== undefined || store !== undefined) return;
+  throw new InvalidLockOptionsError(
+    'connection is missing. Set it to a URL such as redis://localhost:6379, to ioredis options, or to an ioredis ' +
+      'client. Or set quorum to several of these.',
+    'connection',
+  );
+}
+
+/** @throws InvalidLockOptionsError for options that only a Redis has */
+function checkIsOwnStore(options: RedisLockModuleSettings): void {
+  for (const option of ['durability', 'restartQuarantineMs'] as const) {
+    if (options[option] === undefined) continue;
+    const what = 'is for a connection. A store of your own has options of its own: leave it out here.';
+    throw new InvalidLockOptionsError(`${option} ${what}`, option);
+  }
+}
+
 /** Whether another application could use the same keys by accident. */
-export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
-  return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY;
+export function mayShareKeys({ keyPrefix, connection, store }: ResolvedModuleOptions): boolean {
+  return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY && !store;
 }
 
 function checkNoExtras(options: object): void {

@@ -24,6 +24,8 @@ const FEATURES = [
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
+const CONTRACT = [...STORE, 'testing/contract'];
+
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
 /**
@@ -112,6 +114,17 @@ export const ROOMS = {
     why: 'The only room that needs prom-client.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  'testing/contract': {
+    rooms: STORE,
+    why: 'What a test of a store needs, of any runner. It knows the ports, and no store.',
+  },
+  'testing/contract/locks': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
+  'testing/contract/queue': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
+  'testing/contract/others': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
+  'testing/contract/stores': {
+    rooms: [...CONTRACT, 'testing/contract/locks', 'testing/contract/queue', 'testing/contract/others'],
+    why: 'What users call. It knows every part.',
+  },
   health: {
     rooms: [...CORE, 'nest'],
     packages: [...NEST, '@nestjs/terminus'],
@@ -165,7 +178,7 @@ const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const room = (name) => `^lib/${escaped(name)}/[^/]+$`;
 
 const arrows = Object.entries(ROOMS).map(([name, { rooms, why }]) => ({
-  name: `arrows-of-${name.replace('/', '-')}`,
+  name: `arrows-of-${name.replaceAll('/', '-')}`,
   comment: `lib/${name} may import ${rooms.length ? rooms.map((it) => `lib/${it}`).join(', ') : 'nothing else of lib/'}. ${why}`,
   severity: 'error',
   from: { path: room(name) },
@@ -173,7 +186,7 @@ const arrows = Object.entries(ROOMS).map(([name, { rooms, why }]) => ({
 }));
 
 const packages = Object.entries(ROOMS).map(([name, { packages: allowed = [] }]) => ({
-  name: `packages-of-${name.replace('/', '-')}`,
+  name: `packages-of-${name.replaceAll('/', '-')}`,
   comment: `lib/${name} may import node:*${allowed.map((it) => `, ${it}`).join('')}.`,
   severity: 'error',
   from: { path: room(name) },

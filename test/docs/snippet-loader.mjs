@@ -9,6 +9,7 @@ const OURS = {
   'nestjs-redis-lock/telemetry': 'lib/telemetry.ts',
   'nestjs-redis-lock/prom-client': 'lib/prom-client.ts',
   'nestjs-redis-lock/health': 'lib/health.ts',
+  'nestjs-redis-lock/testing': 'lib/testing.ts',
 };
 
 if (!import.meta.url.includes('?hooks')) register(`${import.meta.url}?hooks`);

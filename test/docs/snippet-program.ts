@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 
 /** The entry points of the package. */
-const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health'];
+const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'];
 /** What snippets may use without an import. */
 const WORLD = `
 import type { RedisLockService } from 'nestjs-redis-lock';

@@ -1,14 +1,12 @@
 import { eventually } from '../support/expect/eventually.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import { describeDowngrade } from './contract/downgrade.contract.js';
-import { describeLockStore } from './contract/lock-store.contract.js';
+import {
+  describeJobStore,
+  describeLockStore,
+  describeTickStore,
+} from '../../lib/testing/contract/stores/describe-stores.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
-import { describeReadWrite } from './contract/read-write.contract.js';
-import { describeJobStore } from './other-ports/job-store.contract.js';
-import { describeTickStore } from './other-ports/tick-store.contract.js';
-import { describeTransfer } from './contract/transfer.contract.js';
-import { describeWriter } from './contract/writer.contract.js';
 
 /**
  * The parts of the contract whose commands go to replicas. Those about messages are left out: who is granted by one has to ask, see
@@ -30,11 +28,9 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
       },
     };
   });
-  describeLockStore(onRedis);
-  describe('a read/write lock', () => describeReadWrite(onRedis));
-  describe('a writer', () => describeWriter(onRedis));
-  describe('downgrade', () => describeDowngrade(onRedis));
-  describe('transfer', () => describeTransfer(onRedis));
-  describe('the tick store', () => describeTickStore(onRedis));
-  describe('the job store', () => describeJobStore(onRedis));
+  describeLockStore({ describe, it }, onRedis, {
+    parts: ['leases', 'readWrite', 'writer', 'downgrade', 'transfer'],
+  });
+  describe('the tick store', () => describeTickStore({ describe, it }, onRedis));
+  describe('the job store', () => describeJobStore({ describe, it }, onRedis));
 });

@@ -4,32 +4,19 @@ import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
 import { FakeClock } from '../support/world/fake-clock.js';
-import { GrantLog } from '../support/expect/grant-log.js';
-import { describeDeadHolder } from './contract/dead-holder.contract.js';
-import { describeDowngrade } from './contract/downgrade.contract.js';
-import { describeGrants, describeGrantTerms } from './contract/grants.contract.js';
-import { describeLatchHistories } from './other-ports/latch-histories.contract.js';
-import { describeLatchStore } from './other-ports/latch-store.contract.js';
-import { describeLockStore } from './contract/lock-store.contract.js';
-import { describeOperators } from './contract/operators.contract.js';
-import { describeQueue } from './contract/queue.contract.js';
-import { describeReadWrite } from './contract/read-write.contract.js';
-import { describeRetention } from './contract/retention.contract.js';
-import { describeRotation } from './contract/rotation.contract.js';
-import { describeLabels } from './contract/label.contract.js';
-import { describeSeenHolders } from './contract/seen-holders.contract.js';
-import { describeSemaphore } from './contract/semaphore.contract.js';
-import { describeSemaphoreSize } from './contract/semaphore-size.contract.js';
+import { GrantLog } from '../../lib/testing/contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
-import { newOwner, enqueue, type Subject, take } from './subjects/subject.js';
-import { describeJobStore } from './other-ports/job-store.contract.js';
-import { describeTickStore } from './other-ports/tick-store.contract.js';
-import { describeTransfer } from './contract/transfer.contract.js';
-import { describeWatch } from './other-ports/watch.contract.js';
-import { describeWriter } from './contract/writer.contract.js';
+import { enqueue, newOwner, take } from '../../lib/testing/contract/requests.js';
+import {
+  describeJobStore,
+  describeLatchStore,
+  describeLockStore,
+  describeTickStore,
+} from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeLatchHistories, type LatchSubject } from './histories/latch-histories.contract.js';
 import { runs } from '../support/simulation/runs.js';
 
-async function inMemory(): Promise<Subject> {
+async function inMemory(): Promise<LatchSubject> {
   const clock = new FakeClock();
   const server = new MemoryServer(clock);
   const stores: MemoryLockStore[] = [];
@@ -38,8 +25,8 @@ async function inMemory(): Promise<Subject> {
       const store = new MemoryLockStore({ instanceId, server });
       stores.push(store);
       return {
-        store,
-        tickStore: new MemoryTickStore(server),
+        locks: store,
+        ticks: new MemoryTickStore(server),
         latches: new MemoryLatchStore(store),
         jobs: new MemoryJobStore(store),
       };
@@ -61,23 +48,7 @@ async function inMemory(): Promise<Subject> {
 }
 
 describe('the in-memory lock store', () => {
-  describeLockStore(inMemory);
-  describe('the queue', () => describeQueue(inMemory));
-  describe('grants', () => describeGrants(inMemory));
-  describe('grants', () => describeGrantTerms(inMemory));
-  describe('a dead holder', () => describeDeadHolder(inMemory));
-  describe('rotate', () => describeRotation(inMemory));
-  describe('what is seen of the holders', () => describeSeenHolders(inMemory));
-  describe('the label', () => describeLabels(inMemory));
-  describe('a read/write lock', () => describeReadWrite(inMemory));
-  describe('a writer', () => describeWriter(inMemory));
-  describe('downgrade', () => describeDowngrade(inMemory));
-  describe('a semaphore', () => describeSemaphore(inMemory));
-  describe('a semaphore', () => describeSemaphoreSize(inMemory));
-  describe('retain', () => describeRetention(inMemory));
-  describe('transfer', () => describeTransfer(inMemory));
-  describe('an operator', () => describeOperators(inMemory));
-  describe('a watcher', () => describeWatch(inMemory));
+  describeLockStore({ describe, it }, inMemory);
   describe('in any history', () => {
     describeStoreModel(inMemory, {
       numRuns: runs(300),
@@ -101,12 +72,12 @@ describe('the in-memory lock store', () => {
   });
 });
 
-describe('the in-memory tick store', () => describeTickStore(inMemory));
+describe('the in-memory tick store', () => describeTickStore({ describe, it }, inMemory));
 
-describe('the in-memory job store', () => describeJobStore(inMemory));
+describe('the in-memory job store', () => describeJobStore({ describe, it }, inMemory));
 
 describe('the in-memory latch store', () => {
-  describeLatchStore(inMemory);
+  describeLatchStore({ describe, it }, inMemory);
   describeLatchHistories(inMemory, runs(300));
 });
 

@@ -23,6 +23,7 @@ const names = reportApi({
     './telemetry': join(root, 'lib/telemetry.ts'),
     './prom-client': join(root, 'lib/prom-client.ts'),
     './health': join(root, 'lib/health.ts'),
+    './testing': join(root, 'lib/testing.ts'),
   },
   tsconfig: join(root, 'tsconfig.esm.json'),
 });

@@ -2,7 +2,7 @@ import { OptionDefaults } from 'typedoc';
 
 /** The API reference of the site. */
 export default {
-  entryPoints: ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health'].map(
+  entryPoints: ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'].map(
     (name) => `../../lib/${name}.ts`,
   ),
   tsconfig: '../../tsconfig.esm.json',

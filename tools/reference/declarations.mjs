@@ -6,7 +6,7 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
 /** The entry points of the package. */
-const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health'];
+const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'];
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 

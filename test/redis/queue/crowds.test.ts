@@ -5,7 +5,7 @@ import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
-import { GrantLog } from '../../support/expect/grant-log.js';
+import { GrantLog } from '../../../lib/testing/contract/grant-log.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';

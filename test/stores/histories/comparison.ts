@@ -3,7 +3,7 @@ import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders
 import type { AcquireReply, LockHolder, LockState } from '../../../lib/core/store/lock-store.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
-import { untimed } from '../../support/expect/untimed.js';
+import { untimed } from '../../../lib/testing/contract/requests.js';
 import { without } from '../../../lib/core/api/option-table.js';
 
 type AnyHolder = LockHolder | SeenHolder;

@@ -6,11 +6,11 @@ import {
   type LockOwner,
 } from '../../../lib/core/store/lock-store.js';
 import { eventually } from '../../support/expect/eventually.js';
-import { GrantLog, type OwnedGrant } from '../../support/expect/grant-log.js';
+import { GrantLog, type OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
-import type { Subject } from '../subjects/subject.js';
+import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 
 /** How long a message may take; only a broken store takes that long. */
 const MESSAGE_MS = 5_000;
@@ -32,10 +32,10 @@ interface Client {
 
 /** Runs a plan on a store and on the model, and throws where they differ. */
 export class History {
-  static async begin(subject: Subject, plan: HistoryPlan, pace: Pace): Promise<History> {
+  static async begin(subject: StoreSubject, plan: HistoryPlan, pace: Pace): Promise<History> {
     const clients: Client[] = [];
     for (let i = 0; i <= CLIENTS; i++) {
-      const { store } = await subject.open(`client${i}`);
+      const { locks: store } = await subject.open(`client${i}`);
       clients.push({ store, grants: new GrantLog(store), freed: new FreedLog(store) });
     }
     return new History(subject, plan, pace, clients);
@@ -51,7 +51,7 @@ export class History {
   freed = 0;
 
   private constructor(
-    private readonly subject: Subject,
+    private readonly subject: StoreSubject,
     private readonly plan: HistoryPlan,
     private readonly pace: Pace,
     private readonly clients: readonly Client[],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Pace } from './comparison.js';
 import { History } from './history.js';
 import { historyPlan } from './history-plan.js';
-import type { Subject } from '../subjects/subject.js';
+import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { PATIENCE_MS } from '../../support/simulation/runs.js';
 
 export interface ModelRuns extends Pace {
@@ -12,7 +12,7 @@ export interface ModelRuns extends Pace {
 }
 
 /** What every lock store keeps to: after each step of any history it says and shows what the model does. */
-export function describeStoreModel(createSubject: () => Promise<Subject>, runs: ModelRuns): void {
+export function describeStoreModel(createSubject: () => Promise<StoreSubject>, runs: ModelRuns): void {
   it('does what the model does, step by step, and leaves nothing behind', async () => {
     let grants = 0;
     let freed = 0;

@@ -6,28 +6,15 @@ import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
-import { describeDeadHolder } from '../contract/dead-holder.contract.js';
-import { describeDowngrade } from '../contract/downgrade.contract.js';
-import { describeGrants, describeGrantTerms } from '../contract/grants.contract.js';
-import { describeLatchHistories } from '../other-ports/latch-histories.contract.js';
-import { describeLatchStore } from '../other-ports/latch-store.contract.js';
-import { describeLockStore } from '../contract/lock-store.contract.js';
-import { describeOperators } from '../contract/operators.contract.js';
-import { describeQueue } from '../contract/queue.contract.js';
-import { describeReadWrite } from '../contract/read-write.contract.js';
-import { describeRetention } from '../contract/retention.contract.js';
-import { describeRotation } from '../contract/rotation.contract.js';
-import { describeLabels } from '../contract/label.contract.js';
-import { describeSeenHolders } from '../contract/seen-holders.contract.js';
-import { describeSemaphore } from '../contract/semaphore.contract.js';
-import { describeSemaphoreSize } from '../contract/semaphore-size.contract.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
-import { LONG_MS, type Subject } from './subject.js';
-import { describeJobStore } from '../other-ports/job-store.contract.js';
-import { describeTickStore } from '../other-ports/tick-store.contract.js';
-import { describeTransfer } from '../contract/transfer.contract.js';
-import { describeWatch } from '../other-ports/watch.contract.js';
-import { describeWriter } from '../contract/writer.contract.js';
+import { LONG_MS } from '../../../lib/testing/contract/requests.js';
+import {
+  describeJobStore,
+  describeLatchStore,
+  describeLockStore,
+  describeTickStore,
+} from '../../../lib/testing/contract/stores/describe-stores.js';
+import { describeLatchHistories, type LatchSubject } from '../histories/latch-histories.contract.js';
 import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */
@@ -55,7 +42,7 @@ export async function timeOf(admin: Redis): Promise<number> {
 }
 
 /** Stores on a site, for the contract. */
-export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise<Subject> {
+export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise<LatchSubject> {
   let site: RedisSite;
   let subjects = 0;
   beforeAll(async () => void (site = await openSite()), 60_000);
@@ -71,8 +58,8 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
         stores.push(store);
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
         return {
-          store,
-          tickStore: new RedisTickStore(store),
+          locks: store,
+          ticks: new RedisTickStore(store),
           latches: new RedisLatchStore(store),
           jobs: new RedisJobStore(store),
         };
@@ -120,23 +107,7 @@ export function describeOnRedis(
   const onRedis = useSubjectsOn(openSite);
 
   describe('the Redis lock store', () => {
-    describeLockStore(onRedis);
-    describe('the queue', () => describeQueue(onRedis));
-    describe('grants', () => describeGrants(onRedis));
-    describe('grants', () => describeGrantTerms(onRedis));
-    describe('a dead holder', () => describeDeadHolder(onRedis));
-    describe('rotate', () => describeRotation(onRedis));
-    describe('what is seen of the holders', () => describeSeenHolders(onRedis));
-    describe('the label', () => describeLabels(onRedis));
-    describe('a read/write lock', () => describeReadWrite(onRedis));
-    describe('a writer', () => describeWriter(onRedis));
-    describe('downgrade', () => describeDowngrade(onRedis));
-    describe('a semaphore', () => describeSemaphore(onRedis));
-    describe('a semaphore', () => describeSemaphoreSize(onRedis));
-    describe('retain', () => describeRetention(onRedis));
-    describe('transfer', () => describeTransfer(onRedis));
-    describe('an operator', () => describeOperators(onRedis));
-    describe('a watcher', () => describeWatch(onRedis));
+    describeLockStore({ describe, it }, onRedis);
     if (part === 'locks') return;
     if (histories.locks === 0) return;
     describe('in any history', () => {
@@ -145,12 +116,12 @@ export function describeOnRedis(
     });
   });
 
-  describe('the Redis tick store', () => describeTickStore(onRedis));
-  describe('the Redis job store', () => describeJobStore(onRedis));
+  describe('the Redis tick store', () => describeTickStore({ describe, it }, onRedis));
+  describe('the Redis job store', () => describeJobStore({ describe, it }, onRedis));
 
   if (part === 'locks') return;
   describe('the Redis latch store', () => {
-    describeLatchStore(onRedis);
+    describeLatchStore({ describe, it }, onRedis);
     describeLatchHistories(onRedis, histories.latches);
   });
 }

@@ -1,18 +1,16 @@
-import { RefusedJobStore } from '../../../lib/core/store/job-store.js';
 import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
-import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
-import type { Subject } from './subject.js';
+import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 
 let clients = 0;
 
 /** A quorum of so many servers in this process. */
-export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) => Promise<void>): Subject {
+export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) => Promise<void>): StoreSubject {
   const servers = Array.from({ length: nodes }, () => new MemoryServer(clock));
   const stores: QuorumLockStore[] = [];
   const from = clock.now();
@@ -33,22 +31,14 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       const store = new QuorumLockStore({ nodes: members, clock: fromZero, random, nodeTimeoutMs: 100, fencing: true });
       stores.push(store);
       const claims = servers.map((server) => new MemoryTickStore(server));
-      const tickStore = new QuorumTickStore(store, claims, new SystemClock(), random);
-      return {
-        store,
-        tickStore,
-        latches: new MemoryLatchStore(members[0]!.store),
-        jobs: new RefusedJobStore('no jobs'),
-      };
+      const ticks = new QuorumTickStore(store, claims, new SystemClock(), random);
+      return { locks: store, ticks };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();
     },
     now: async () => clock.wallNow(),
     pass,
-    async expireLatch() {
-      throw new Error('there are no latches on a quorum');
-    },
     isEmpty: async () => servers.every((server) => server.isEmpty),
     async close() {
       for (const store of stores) await store.close();

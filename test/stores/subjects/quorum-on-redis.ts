@@ -1,4 +1,3 @@
-import { RefusedJobStore } from '../../../lib/core/store/job-store.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../../lib/core/util/clock.js';
@@ -6,15 +5,15 @@ import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';
 import { passOnServer, timeOf } from './on-redis.js';
-import { LONG_MS, type Subject } from './subject.js';
+import { LONG_MS } from '../../../lib/testing/contract/requests.js';
+import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 
 /** A quorum of so many servers, fresh for every test. */
-export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
+export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
   let admins: Redis[] = [];
   let subjects = 0;
   afterAll(() => admins.forEach((admin) => admin.disconnect()));
@@ -43,13 +42,8 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
         const quorum = new QuorumLockStore({ ...deps, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
         opened.push({ quorum, stores });
         const claims = stores.map((store) => new RedisTickStore(store));
-        const tickStore = new QuorumTickStore(quorum, claims, deps.clock, deps.random);
-        return {
-          store: quorum,
-          tickStore,
-          latches: new RedisLatchStore(stores[0]!),
-          jobs: new RefusedJobStore('no jobs'),
-        };
+        const ticks = new QuorumTickStore(quorum, claims, deps.clock, deps.random);
+        return { locks: quorum, ticks };
       },
       async kill(instanceId) {
         const { quorum, stores } = opened.find(({ quorum: { instanceId: id } }) => id === instanceId)!;
@@ -60,9 +54,6 @@ export function useQuorumOnRedis(nodes: number): () => Promise<Subject> {
       },
       now: () => timeOf(admins[0]!),
       pass: passOnServer,
-      async expireLatch() {
-        throw new Error('there are no latches on a quorum');
-      },
       async isEmpty() {
         // A majority has answered; the others are about to do what they were told before.
         for (let tries = 0; tries < 200; tries++) {

@@ -1,20 +1,6 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Tries until the probe passes, and gives what it gave. The bound is generous: it only says how long a broken test takes.
- */
-export async function eventually<T>(probe: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
-  const giveUpAt = performance.now() + withinMs;
-  for (;;) {
-    try {
-      return await probe();
-    } catch (error) {
-      if (performance.now() >= giveUpAt) throw error;
-    }
-    await sleep(10);
-  }
-}
+export { eventually } from '../../../lib/testing/contract/eventually.js';
 
 /** What a promise is rejected with. Fails where it is not rejected. */
 export async function rejection<E = Error>(promise: Promise<unknown>): Promise<E> {

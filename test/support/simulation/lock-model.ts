@@ -13,7 +13,7 @@ import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
 import { clientOf } from '../../../lib/core/store/owner-id.js';
-import type { OwnedGrant } from '../expect/grant-log.js';
+import type { OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 
 interface Holder {
   readonly resource: string;

@@ -1,0 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Tries until the probe passes, and resolves to its result. The limit is generous: only a test that fails needs it. */
+export async function eventually<T>(probe: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
+  const giveUpAt = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await probe();
+    } catch (error) {
+      if (performance.now() >= giveUpAt) throw error;
+    }
+    await sleep(10);
+  }
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
+import { SHORT_MS } from '../requests.js';
+import type { Base, Suite } from '../suite.js';
+import {
+  claim,
+  claimText,
+  DAY_MS,
+  end,
+  type Granted,
+  JOB,
+  MINUTE_MS,
+  openJobs,
+  ownerOf,
+  run,
+  SCHEDULE,
+} from './job-world.js';
+
+/** What every job store keeps to: a pause stops the ticks of a job, and nothing else. */
+export function describeJobPauses(suite: Suite<Base>): void {
+  const { describe, it } = suite.with(openJobs);
+
+  describe('a pause', () => {
+    it('is obeyed by each claim, with what its caller said', async ({ subject, two, one, at, look }) => {
+      const until = (await subject.now()) + DAY_MS;
+      assert.equal(await two.jobs.pause(JOB, { by: 'Ada, on call', until }), undefined);
+      assertEquals(await claim(one, at), { status: 'paused', by: 'Ada, on call', until });
+      assertMatches(await look(), {
+        isKnown: true,
+        pause: { at: ANY_NUMBER, by: 'Ada, on call', until },
+      });
+      assertMatches(await one.store.inspect(JOB), { mode: null });
+    });
+
+    it('accounts the tick, so that a resume a moment later does not run it elsewhere', async ({
+      one,
+      at,
+      two,
+      look,
+    }) => {
+      await one.jobs.pause(JOB, {});
+      assertEquals(await claim(one, at), { status: 'paused' });
+      assertEquals(await two.jobs.resume(JOB), { at: ANY_NUMBER });
+      assert.equal((await claim(two, at)).status, 'finished');
+      assert.equal((await look()).pause, undefined);
+      assert.equal(await one.jobs.resume(JOB), undefined);
+    });
+
+    it('leaves the record complete: a paused job is known with its schedule and its next tick', async ({
+      one,
+      at,
+      look,
+    }) => {
+      await one.jobs.pause(JOB, {});
+      await claim(one, at);
+      assertMatches(await look(), { schedule: SCHEDULE, next: at + MINUTE_MS });
+    });
+
+    it('stops texts that are no time, too, and no manual run', async ({ one }) => {
+      await one.jobs.pause(JOB, {});
+      assert.equal((await claimText(one, 'mine', ownerOf(one), 'tick')).status, 'paused');
+      assert.equal((await claimText(one, 'manual:1', ownerOf(one), 'manual')).status, 'granted');
+    });
+
+    it('stops the rerun of a run that crashed', async ({ subject, one, at, two }) => {
+      await claim(one, at, ownerOf(one), {}, { leaseMs: SHORT_MS });
+      await one.jobs.pause(JOB, {});
+      await subject.pass(SHORT_MS);
+      assert.equal((await claim(two, at, ownerOf(two), {}, { takeOver: 'unfinished' })).status, 'paused');
+      await one.jobs.resume(JOB);
+      assert.equal((await claim(two, at, ownerOf(two), {}, { takeOver: 'unfinished' })).status, 'finished');
+    });
+
+    it('leaves a run alone that has begun', async ({ one, at, two }) => {
+      const owner = ownerOf(one);
+      const reply = await claim(one, at, owner);
+      await two.jobs.pause(JOB, {});
+      const { fencingToken } = reply as Granted;
+      assertEquals(await claim(one, at, owner), { status: 'granted', fencingToken, rerun: false });
+      assert.equal(await end(one, owner, reply), true);
+    });
+
+    it('ends by itself', async ({ subject, one, look, at }) => {
+      await one.jobs.pause(JOB, { until: (await subject.now()) + SHORT_MS });
+      await subject.pass(SHORT_MS);
+      assert.equal((await look()).pause, undefined);
+      assert.equal((await claim(one, at)).status, 'granted');
+    });
+
+    it('is replaced by another one, and counts from the first', async ({ subject, one, look, two }) => {
+      await one.jobs.pause(JOB, { by: 'Ada' });
+      const { pause } = await look();
+      await subject.pass(5);
+      assertEquals(await two.jobs.pause(JOB, { by: 'Bob' }), pause);
+      assertEquals((await look()).pause, { at: pause!.at, by: 'Bob' });
+    });
+
+    it('accounts with its end all ticks until then', async ({ one, at, look }) => {
+      await run(one, at - 5 * MINUTE_MS);
+      await one.jobs.pause(JOB, {});
+      await one.jobs.resume(JOB);
+      assertAtLeast((await look()).last, at);
+      // Nothing was missed.
+      assert.equal((await claim(one, at + MINUTE_MS, ownerOf(one), { previous: at })).status, 'granted');
+    });
+  });
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
+import type { Base, Suite } from '../suite.js';
+import { claim, DAY_MS, end, JOB, MINUTE_MS, missedOf, openJobs, ownerOf, run, SCHEDULE } from './job-world.js';
+
+/** What every job store keeps to: what it knows of a job. */
+export function describeKnownJobs(suite: Suite<Base>): void {
+  const withJobs = suite.with(openJobs);
+  const { describe } = withJobs;
+
+  describe('what is known', () => {
+    const { it } = withJobs.with(({ at }) => ({
+      registration: { resource: JOB, schedule: SCHEDULE, next: at + MINUTE_MS },
+    }));
+
+    it('is nothing at first', async ({ subject, look, one }) => {
+      const now = await subject.now();
+      const { now: seen, ...rest } = await look();
+      assertEquals(rest, { resource: JOB, isKnown: false, missed: 0, runs: [], instances: [], instanceCount: 0 });
+      assertAtLeast(seen, now);
+      assertEquals(await one.jobs.list(), []);
+    });
+
+    it('begins with a registration: nothing before it was missed', async ({ one, registration, at, two, look }) => {
+      const [state] = await one.jobs.register([registration]);
+      assertMatches(state, { isKnown: true, schedule: SCHEDULE, next: at + MINUTE_MS, missed: 0, runs: [] });
+      assertAtLeast(state!.last, at);
+      assertEquals((await look()).instances, [{ instance: 'one', seenAt: ANY_NUMBER }]);
+      assertEquals(await two.jobs.list(), [JOB]);
+    });
+
+    it('leaves the tick that was due last before that to one call by hand, and no older one', async ({
+      one,
+      two,
+      at,
+      registration,
+    }) => {
+      await one.jobs.register([registration]);
+      assertMatches(await claim(two, at - MINUTE_MS, undefined, { next: at }), { status: 'late' });
+      const owner = ownerOf(one);
+      const reply = await claim(one, at, owner);
+      assertMatches(reply, { status: 'granted' });
+      await end(one, owner, reply);
+      assertMatches(await claim(two, at), { status: 'taken' });
+      assertMatches(await claim(two, at - MINUTE_MS, undefined, { next: at + MINUTE_MS }), { status: 'late' });
+    });
+
+    it('leaves no tick to a call by hand where another schedule is registered', async ({ one, at, registration }) => {
+      await run(one, at - 5 * MINUTE_MS);
+      await one.jobs.register([{ ...registration, schedule: 'another' }]);
+      assertMatches(await claim(one, at, undefined, { schedule: 'another' }), { status: 'late' });
+    });
+
+    it('stays with a registration of the same schedule, and begins anew with another', async ({
+      one,
+      at,
+      two,
+      registration,
+      look,
+    }) => {
+      await run(one, at - 5 * MINUTE_MS);
+      await one.jobs.noteMissed(
+        missedOf({ after: at - 5 * MINUTE_MS, ticks: [at - 4 * MINUTE_MS], runWithinMs: DAY_MS }),
+      );
+      await two.jobs.register([registration]);
+      assertMatches(await look(), { last: at - 4 * MINUTE_MS, missed: 1, owed: { count: 1 } });
+      await two.jobs.register([{ ...registration, schedule: 'another' }]);
+      const state = await look();
+      assertMatches(state, { schedule: 'another', missed: 1 });
+      assertAtLeast(state.last, at);
+      assert.equal(state.owed, undefined);
+    });
+
+    it('is of many jobs at once, in the order of the question', async ({ one, two }) => {
+      const names = Array.from({ length: 120 }, (_, index) => `cron:job ${index} {x}`);
+      await one.jobs.register(names.map((resource) => ({ resource })));
+      await two.jobs.register([{ resource: names[7]! }]);
+      const states = await one.jobs.look(names, 0, 10);
+      assertEquals(
+        states.map(({ resource, isKnown }) => [resource, isKnown]),
+        names.map((name) => [name, true]),
+      );
+      assertEquals(states[7]!.instances.map(({ instance }) => instance).toSorted(), ['one', 'two']);
+      assertEquals((await two.jobs.list()).toSorted(), names.toSorted());
+    });
+
+    it('is listed of a job that an instance has registered or paused', async ({ one, two, at, look, registration }) => {
+      await run(one, at);
+      assertMatches(await look(), { isKnown: true });
+      assertEquals(await two.jobs.list(), []);
+      await one.jobs.register([registration]);
+      assertEquals(await two.jobs.list(), [JOB]);
+    });
+
+    it('has each instance that asks for a tick', async ({ one, at, two, look }) => {
+      await run(one, at);
+      await claim(two, at);
+      assertEquals((await look()).instances.map(({ instance }) => instance).toSorted(), ['one', 'two']);
+    });
+
+    it('names as many instances as are asked for, and counts all of them', async ({ one, two, registration }) => {
+      await one.jobs.register([registration]);
+      await two.jobs.register([registration]);
+      const countOf = async (limit?: number) => {
+        const [state] = await one.jobs.look([JOB], 0, limit);
+        return [state!.instances.length, state!.instanceCount];
+      };
+      assertEquals(await countOf(1), [1, 2]);
+      assertEquals(await countOf(2), [2, 2]);
+      assertEquals(await countOf(3), [2, 2]);
+      assertEquals(await countOf(), [0, 0]);
+    });
+
+    it('has a pause of a job that no instance has', async ({ one, two }) => {
+      await one.jobs.pause(JOB, { by: 'Ada' });
+      assertEquals(await two.jobs.list(), [JOB]);
+    });
+  });
+}

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
+import { LONG_MS, newOwner, SHORT_MS, take } from '../requests.js';
+import type { Base, Suite } from '../suite.js';
+import { NEXT_TICK, openTicks, TICK, wish } from './tick-world.js';
+
+/** What every tick store keeps to: a tick starts once. */
+export function describeTicks(suite: Suite<Base>): void {
+  const ticks = suite.with(openTicks);
+  const { describe, it } = ticks;
+
+  it('grants a tick with the lock of its job, in one step', async ({ tickStore, runner, store }) => {
+    const reply = await tickStore.claim(TICK, wish(runner));
+    assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, rerun: false });
+    assertMatches(await store.inspect(TICK.resource), {
+      mode: 'exclusive',
+      holders: [{ instanceId: 'one', fencingToken: (reply as { fencingToken: number }).fencingToken }],
+    });
+  });
+
+  it('grants a re-sent claim again, with the same token', async ({ tickStore, runner }) => {
+    const reply = await tickStore.claim(TICK, wish(runner));
+    assertEquals(await tickStore.claim(TICK, wish(runner)), reply);
+  });
+
+  it('tells the others that the tick is taken, and for how long its lock lasts', async ({
+    tickStore,
+    runner,
+    otherTickStore,
+    other,
+  }) => {
+    await tickStore.claim(TICK, wish(runner));
+    const reply = await otherTickStore.claim(TICK, wish(other));
+    assertEquals(reply, { status: 'taken', ttlMs: ANY_NUMBER, isBegun: true });
+    assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
+  });
+
+  it('never starts a tick twice: not after it has run, and a late clock gets nothing', async ({
+    tickStore,
+    runner,
+    finish,
+    otherTickStore,
+    other,
+  }) => {
+    await tickStore.claim(TICK, wish(runner));
+    await finish();
+    assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+  });
+
+  it('forgets a tick after keepMs', async ({ subject, tickStore, runner, otherTickStore, other }) => {
+    await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
+    await subject.pass(SHORT_MS * 2);
+    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
+  });
+
+  it('keeps jobs, and ticks of one job, apart', async ({ tickStore, runner, finish, store }) => {
+    await tickStore.claim(TICK, wish(runner));
+    await finish();
+    assert.equal((await tickStore.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status, 'granted');
+    const elsewhere = { ...TICK, resource: 'job:draw' };
+    assert.equal((await tickStore.claim(elsewhere, wish(newOwner(store, 'job:draw')))).status, 'granted');
+  });
+
+  describe('while an earlier run holds the lock', () => {
+    const duringRun = ticks.with(async ({ store }) => {
+      const earlier = newOwner(store, TICK.resource);
+      await take(store, earlier);
+      return { earlier };
+    });
+    const { describe, it } = duringRun;
+
+    it('drops the tick for all instances (overlap: skip)', async ({
+      tickStore,
+      runner,
+      otherTickStore,
+      other,
+      store,
+      earlier,
+    }) => {
+      assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'overlap' });
+      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+      await store.release(earlier);
+      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+    });
+
+    it('claims the tick and gets the lock later (overlap: wait)', async ({
+      runner,
+      tickStore,
+      otherTickStore,
+      other,
+      store,
+      earlier,
+    }) => {
+      const waiting = wish(runner, { overlap: 'wait' });
+      assertEquals(await tickStore.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
+      const reply = await otherTickStore.claim(TICK, wish(other, { overlap: 'wait' }));
+      assertMatches(reply, { status: 'taken', isBegun: false });
+      await store.release(earlier);
+      assertMatches(await tickStore.claim(TICK, waiting), { status: 'granted', rerun: false });
+    });
+
+    describe('a tick that waits', () => {
+      const asStandBy = { overlap: 'wait', takeOver: 'unbegun' } as const;
+
+      const { it } = duringRun.with(async ({ tickStore, runner }) => {
+        await tickStore.claim(TICK, wish(runner, { overlap: 'wait' }));
+        return {};
+      });
+
+      it('is taken over by an instance that stands by, as soon as the lock is free: no run of it had begun', async ({
+        otherTickStore,
+        other,
+        store,
+        earlier,
+        tickStore,
+        runner,
+      }) => {
+        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+          status: 'taken',
+          isBegun: false,
+        });
+        await store.release(earlier);
+        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+          status: 'granted',
+          rerun: false,
+        });
+        assertMatches(await tickStore.claim(TICK, wish(runner, { overlap: 'wait' })), {
+          status: 'taken',
+          isBegun: true,
+        });
+      });
+
+      it('belongs to no instance when it is given back, and that run is no rerun', async ({
+        tickStore,
+        runner,
+        store,
+        earlier,
+        otherTickStore,
+        other,
+      }) => {
+        await tickStore.giveBack(TICK, runner, LONG_MS);
+        await store.release(earlier);
+        assertMatches(await otherTickStore.claim(TICK, wish(other)), { status: 'granted', rerun: false });
+        await tickStore.giveBack(TICK, runner, LONG_MS);
+        await otherTickStore.finish(TICK, other, LONG_MS);
+        assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'finished' });
+      });
+
+      it('is still stood by for when it is given back before the lock is free', async ({
+        tickStore,
+        runner,
+        otherTickStore,
+        other,
+        store,
+        earlier,
+      }) => {
+        await tickStore.giveBack(TICK, runner, LONG_MS);
+        assert.match((await otherTickStore.claim(TICK, wish(other, asStandBy))).status, /taken|claimed/);
+        await store.release(earlier);
+        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+          status: 'granted',
+          rerun: false,
+        });
+      });
+    });
+  });
+
+  it('does not let a run that was granted be taken over by one that only takes what has not begun', async ({
+    tickStore,
+    runner,
+    store,
+    otherTickStore,
+    other,
+  }) => {
+    await tickStore.claim(TICK, wish(runner));
+    await store.release(runner);
+    const reply = await otherTickStore.claim(TICK, wish(other, { takeOver: 'unbegun' }));
+    assertEquals(reply, { status: 'taken', ttlMs: 0, isBegun: true });
+  });
+
+  describe('a rescuer', () => {
+    const rescue = { takeOver: 'unfinished' as const };
+
+    it('waits as long as the runner holds the lock', async ({ tickStore, runner, otherTickStore, other }) => {
+      await tickStore.claim(TICK, wish(runner));
+      assert.equal((await otherTickStore.claim(TICK, wish(other, rescue))).status, 'taken');
+    });
+
+    it('takes over a tick whose runner died', async ({ subject, tickStore, runner, otherTickStore, other }) => {
+      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+      await subject.pass(SHORT_MS * 2);
+      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
+      assertMatches(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
+    });
+
+    it('leaves the dead runner nothing to finish', async ({ subject, tickStore, runner, otherTickStore, other }) => {
+      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      await subject.pass(SHORT_MS * 2);
+      await otherTickStore.claim(TICK, wish(other, rescue));
+      await tickStore.finish(TICK, runner, LONG_MS);
+      assert.equal((await tickStore.claim(TICK, wish(runner))).status, 'taken');
+    });
+
+    it('keeps the claim from being forgotten, however long the run takes', async ({
+      subject,
+      tickStore,
+      runner,
+      otherTickStore,
+      other,
+    }) => {
+      await tickStore.claim(TICK, wish(runner, { keepMs: 1_000 }));
+      await subject.pass(100);
+      await otherTickStore.claim(TICK, wish(other, rescue));
+      await subject.pass(1_000);
+      assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+    });
+
+    it('has nothing to do for a tick that has run or is forgotten', async ({
+      otherTickStore,
+      other,
+      tickStore,
+      runner,
+      finish,
+    }) => {
+      assertEquals(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'finished' });
+      await tickStore.claim(TICK, wish(runner));
+      await finish();
+      assertEquals(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'finished' });
+    });
+  });
+
+  it('finishes only the claim of the owner that says so', async ({ tickStore, runner, otherTickStore, other }) => {
+    await tickStore.claim(TICK, wish(runner));
+    await otherTickStore.finish(TICK, other, LONG_MS);
+    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+    await otherTickStore.finish(NEXT_TICK, other, LONG_MS);
+    assert.equal((await otherTickStore.claim(NEXT_TICK, wish(other))).status, 'overlap');
+  });
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
+import { openQueueWorld } from '../queue-world.js';
+import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take, untimed } from '../requests.js';
+import type { Base, Suite } from '../suite.js';
+
+/**
+ * What every lock store keeps to where the lease of a dead holder has ended while others wait: no message says so, and
+ * the next command sets things right.
+ */
+export function describeDeadHolder(suite: Suite<Base>): void {
+  const { it } = suite.with(openQueueWorld).with(async ({ world }) => ({ dead: await world.held() }));
+
+  it('shows a free resource, and the waiters', async ({ world, a, b, dead }) => {
+    await world.waiting(a);
+    await world.leaseEnds(dead);
+    const state = untimed(await b.store.inspect('stock'));
+    const waiters = [{ instanceId: 'a', mode: 'exclusive' }];
+    assertEquals(state, { resource: 'stock', mode: null, holders: [], ttlMs: 0, waiters });
+  });
+
+  it('grants it to the first in the queue when it asks again', async ({ world, a, b, dead }) => {
+    const first = await world.waiting(a);
+    await world.waiting(b);
+    await world.leaseEnds(dead);
+    const reply = await a.store.acquire(first, LONG_MS, PATIENT);
+    assert.equal(reply.status, 'granted');
+    assertEquals(await world.queue(), ['b']);
+    assert.equal(await world.grantBeforeNow(a), undefined);
+  });
+
+  it('grants it to the first in the queue also when it only asks', async ({ world, a, dead }) => {
+    const first = await world.waiting(a);
+    await world.leaseEnds(dead);
+    await take(a.store, first);
+    assertEquals(await world.queue(), []);
+  });
+
+  for (const [how, queueing, status, queue] of [
+    ['only asks', undefined, 'busy', ['b']],
+    ['queues', PATIENT, 'queued', ['b', 'a']],
+    ['finds the queue too long', { ...PATIENT, maxWaiters: 1 }, 'full', ['b']],
+  ] as const) {
+    it(`lets no newcomer jump the queue: the first in it is granted when one ${how}`, async ({ world, a, b, dead }) => {
+      const first = await world.waiting(a, 'stock', { sentAt: 77 });
+      await world.waiting(b);
+      await world.leaseEnds(dead);
+      const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS, queueing);
+      assertMatches(reply, { status, ttlMs: ANY_NUMBER, seen: { count: 1 } });
+      assertMatches(reply, { seen: { list: [{ instanceId: 'a' }] } });
+      assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
+      assertMatches(await a.grants.next(), { resource: 'stock', owner: first.id, sentAt: 77 });
+      assert.equal(await a.store.verify(first), true);
+      assertEquals(await world.queue(), queue);
+    });
+  }
+
+  it('grants it to the first when the second asks again, which keeps its place', async ({ world, a, b, dead }) => {
+    const first = await world.waiting(a);
+    const second = await world.waiting(b);
+    await world.waiting(a);
+    await world.leaseEnds(dead);
+    await enqueue(b.store, second);
+    assert.equal((await a.grants.next()).owner, first.id);
+    assertEquals(await world.queue(), ['b', 'a']);
+  });
+
+  it('grants it to the first that is alive when a waiter asks again whose place has expired: that one joins the end', async ({
+    world,
+    a,
+    b,
+    dead,
+  }) => {
+    const late = await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
+    const first = await world.waiting(b);
+    const second = await world.waiting(b);
+    await world.leaseEnds(dead);
+    await enqueue(a.store, late);
+    assert.equal((await b.grants.next()).owner, first.id);
+    assertEquals(await world.queue(), ['b', 'a']);
+    await b.store.release(first);
+    await b.store.release(second);
+    assert.equal((await a.grants.next()).owner, late.id);
+  });
+
+  it('grants it to the waiter that asks if all before it are dead', async ({ subject, world, a, b, dead }) => {
+    await world.waiting(a);
+    const second = await world.waiting(b);
+    await world.waiting(b);
+    await subject.kill('a');
+    await world.leaseEnds(dead);
+    assert.equal((await b.store.acquire(second, LONG_MS, PATIENT)).status, 'granted');
+    assert.equal(await b.store.verify(second), true);
+    assertEquals(await world.queue(), ['b']);
+  });
+
+  it('grants it to a newcomer if all waiters are dead', async ({ subject, world, a, b, dead }) => {
+    await world.waiting(a);
+    await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+    await subject.kill('a');
+    await world.leaseEnds(dead);
+    const token = await take(b.store, newOwner(b.store, 'stock'));
+    const { holders, waiters } = untimed(await b.store.inspect('stock'));
+    assertMatches(holders, [{ instanceId: 'b', fencingToken: token }]);
+    assertEquals(waiters, []);
+  });
+
+  it('grants it to the next when the first one withdraws', async ({ world, a, b, dead }) => {
+    const first = await world.waiting(a);
+    const second = await world.waiting(b);
+    await world.leaseEnds(dead);
+    assert.equal(await a.store.release(first), false);
+    assert.equal((await b.grants.next()).owner, second.id);
+  });
+
+  it('grants it to the first when the dead holder comes back and releases', async ({ world, a, dead }) => {
+    const first = await world.waiting(a);
+    await world.leaseEnds(dead);
+    assert.equal(await world.holder.store.release(dead), false);
+    assert.equal((await a.grants.next()).owner, first.id);
+  });
+
+  it('leaves nothing behind when the only one in the queue withdraws', async ({ subject, world, a, dead }) => {
+    const only = await world.waiting(a);
+    await world.leaseEnds(dead);
+    assert.equal(await a.store.release(only), false);
+    assert.equal(await subject.isEmpty(), true);
+  });
+}

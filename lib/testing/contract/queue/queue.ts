@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { ANY_NUMBER, ANYTHING, assertAbove, assertEquals, assertMatches } from '../asserts.js';
+import { openQueueWorld } from '../queue-world.js';
+import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take } from '../requests.js';
+import type { AllFeatures } from '../subject.js';
+import type { Base, Suite } from '../suite.js';
+
+/** What every lock store keeps to: which waiters stand in the queue of a resource, and where. */
+export function describeQueue(suite: Suite<Base>, features: AllFeatures): void {
+  const inWorld = suite.with(openQueueWorld);
+  const { describe, it } = inWorld;
+
+  it('is joined at its end, by as many waiters of an instance as ask', async ({ world, a, b }) => {
+    await world.held();
+    for (const peer of [a, b, a]) await world.waiting(peer);
+    assertEquals(await world.queue(), ['a', 'b', 'a']);
+  });
+
+  it('is not joined if the resource is free', async ({ world, a }) => {
+    const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS, PATIENT);
+    assert.equal(reply.status, 'granted');
+    assertEquals(await world.queue(), []);
+  });
+
+  it('tells a waiter that joins or asks again how long the lease of the holder lasts', async ({ world, a }) => {
+    await world.held();
+    const waiter = newOwner(a.store, 'stock');
+    for (const _ of ['joins', 'asks again']) {
+      const reply = await a.store.acquire(waiter, SHORT_MS, PATIENT);
+      assertMatches(reply, { status: 'queued', ttlMs: ANY_NUMBER, seen: ANYTHING });
+      assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
+    }
+  });
+
+  it('keeps the place of a waiter that asks again', async ({ world, a, b }) => {
+    await world.held();
+    const first = await world.waiting(a);
+    await world.waiting(b);
+    await enqueue(a.store, first);
+    assertEquals(await world.queue(), ['a', 'b']);
+  });
+
+  it('forgets a waiter that does not ask again in time', async ({ world, a, b }) => {
+    await world.held();
+    const diligent = await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
+    await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+    await enqueue(a.store, diligent, { leaseMs: LONG_MS });
+    await world.expire();
+    assertEquals(await world.queue(), ['a']);
+  });
+
+  it('lasts as long as the most patient one in it, not as long as the last', async ({ world, a, b }) => {
+    await world.held();
+    await world.waiting(a, 'stock', { leaseMs: LONG_MS });
+    await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+    await world.expire();
+    assertEquals(await world.queue(), ['a']);
+  });
+
+  it('is not joined by a caller that only asks', async ({ world, a }) => {
+    await world.held();
+    const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS);
+    assert.equal(reply.status, 'busy');
+    assertEquals(await world.queue(), []);
+  });
+
+  it('leaves a waiter that only asks as it is: in its place, for no longer than before', async ({ world, a, b }) => {
+    await world.held();
+    const patient = await world.waiting(a);
+    const hasty = await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+    assert.equal((await b.store.acquire(hasty, LONG_MS)).status, 'busy');
+    assert.equal((await a.store.acquire(patient, SHORT_MS)).status, 'busy');
+    await world.expire();
+    assertEquals(await world.queue(), ['a']);
+  });
+
+  if (features.ticks) {
+    it('is left by a waiter that got the resource in another way', async ({ world, a, b }) => {
+      const owner = await world.held();
+      const runner = await world.waiting(a);
+      await world.waiting(b);
+      await world.leaseEnds(owner);
+      const claim = {
+        owner: runner,
+        leaseMs: LONG_MS,
+        keepMs: LONG_MS,
+        overlap: 'skip',
+        takeOver: 'nothing',
+      } as const;
+      assert.equal((await a.ticks.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
+      assert.equal((await a.store.acquire(runner, LONG_MS, PATIENT)).status, 'granted');
+      assertEquals(await world.queue(), ['b']);
+    });
+  }
+
+  describe('that is full', () => {
+    const TWO = { ...PATIENT, maxWaiters: 2 };
+    const { it } = inWorld.with(async ({ world, a, b }) => {
+      await world.held();
+      const first = await world.waiting(a, 'stock', TWO);
+      await world.waiting(b, 'stock', TWO);
+      return { first };
+    });
+
+    it('takes no other waiter, and says how long the lease of the holder lasts', async ({ world, b }) => {
+      const reply = await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, TWO);
+      assertEquals(reply, { status: 'full', ttlMs: ANY_NUMBER, seen: ANYTHING });
+      assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
+      assertEquals(await world.queue(), ['a', 'b']);
+    });
+
+    it('takes a waiter that accepts a longer queue', async ({ world, a }) => {
+      await world.waiting(a, 'stock', { maxWaiters: 3 });
+      assertEquals(await world.queue(), ['a', 'b', 'a']);
+    });
+
+    it('lets those in it ask again', async ({ world, a, first }) => {
+      await enqueue(a.store, first, { ...TWO, maxWaiters: 1 });
+      assertEquals(await world.queue(), ['a', 'b']);
+    });
+
+    it('has room again when a waiter withdraws', async ({ world, a, first }) => {
+      await a.store.release(first);
+      await world.waiting(a, 'stock', TWO);
+      assertEquals(await world.queue(), ['b', 'a']);
+    });
+
+    it('has room again when a waiter behind a living one does not ask again in time', async ({ world, a, b }) => {
+      const owners = [await world.waiting(a, 'stock', { maxWaiters: 3, leaseMs: SHORT_MS })];
+      owners.push(await world.waiting(b, 'stock', { maxWaiters: 4, leaseMs: SHORT_MS }));
+      await world.expire();
+      const FOUR = { ...PATIENT, maxWaiters: 4 };
+      await world.waiting(a, 'stock', FOUR);
+      await world.waiting(a, 'stock', FOUR);
+      assertEquals(await world.queue(), ['a', 'b', 'a', 'a']);
+      assert.equal((await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, FOUR)).status, 'full');
+      // Those that were dropped come to the end.
+      await enqueue(b.store, owners[1]!, { maxWaiters: 5 });
+      assertEquals(await world.queue(), ['a', 'b', 'a', 'a', 'b']);
+    });
+
+    it('counts none of many that have died behind a living one, also for a waiter that accepts few', async ({
+      subject,
+      world,
+      a,
+      b,
+    }) => {
+      for (let i = 0; i < 40; i++) await world.waiting(b, 'stock', { leaseMs: 10 * SHORT_MS });
+      await world.expire();
+      await subject.pass(10 * SHORT_MS);
+      await world.waiting(a, 'stock', { maxWaiters: 3 });
+      assertEquals(await world.queue(), ['a', 'b', 'a']);
+    });
+
+    it('has room again when the first one does not ask again in time', async ({ world, a, first }) => {
+      await enqueue(a.store, first, { leaseMs: SHORT_MS });
+      await world.expire();
+      await world.waiting(a, 'stock', TWO);
+      assertEquals(await world.queue(), ['b', 'a']);
+    });
+  });
+
+  for (const [how, place, rest] of [
+    ['first', 0, ['b', 'a']],
+    ['middle', 1, ['a', 'a']],
+    ['last', 2, ['a', 'b']],
+  ] as const) {
+    it(`is left by the ${how} one when it withdraws, and nothing else changes`, async ({ world, holder, a, b }) => {
+      const owner = await world.held();
+      const waiters = [await world.waiting(a), await world.waiting(b), await world.waiting(a)];
+      const { store } = [a, b, a][place]!;
+      for (const _sent of ['once', 'again']) {
+        assert.equal(await store.release(waiters[place]!), false);
+        assertEquals(await world.queue(), rest);
+      }
+      assert.equal(await holder.verify(owner), true);
+      assert.equal(await world.grantBeforeNow(a), undefined);
+      assert.equal(await world.grantBeforeNow(b), undefined);
+    });
+  }
+
+  describe('leaves nothing behind', () => {
+    it('when the last one of the waiters has released', async ({ subject, world, holder, a }) => {
+      const owner = await world.held();
+      const waiters = [await world.waiting(a), await world.waiting(a)];
+      assert.equal(await subject.isEmpty(), false);
+      await holder.release(owner);
+      for (const waiter of waiters) await a.store.release(waiter);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('when all waiters have withdrawn', async ({ subject, world, holder, a }) => {
+      const owner = await world.held();
+      const waiters = [await world.waiting(a), await world.waiting(a)];
+      for (const waiter of waiters) await a.store.release(waiter);
+      await holder.release(owner);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('when all waiters have withdrawn, and the holder has died', async ({ subject, world, a }) => {
+      const owner = await world.held();
+      await a.store.release(await world.waiting(a));
+      await world.leaseEnds(owner);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('when the holder and all waiters have died', async ({ subject, world, a, b }) => {
+      const owner = await world.held();
+      await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
+      await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+      await world.leaseEnds(owner);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('when one that came to a full queue of dead ones has died too', async ({ subject, world, a, b }) => {
+      const owner = await world.held();
+      const patient = await world.waiting(a);
+      await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+      await a.store.release(patient);
+      await world.expire();
+      await world.waiting(a, 'stock', { leaseMs: 2 * SHORT_MS, maxWaiters: 1 });
+      await subject.pass(3 * SHORT_MS);
+      await world.leaseEnds(owner);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('of the numbers of waiters that gave up behind a patient one', async ({ subject, world, holder, a, b }) => {
+      const owner = await world.held();
+      const patient = await world.waiting(a);
+      for (let i = 0; i < 20; i++) await b.store.release(await world.waiting(b));
+      const next = await world.waiting(b);
+      await holder.release(owner);
+      await a.store.release(patient);
+      assert.equal(await b.store.verify(next), true);
+      await b.store.release(next);
+      assert.equal(await subject.isEmpty(), true);
+    });
+
+    it('when the waiters have died, and the holder has released', async ({ subject, world, holder, a, b }) => {
+      const owner = await world.held();
+      await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
+      await world.expire();
+      await holder.release(owner);
+      assert.equal(await subject.isEmpty(), true);
+      await take(b.store, newOwner(b.store, 'stock'));
+    });
+  });
+}

@@ -1,0 +1,122 @@
+import { describeDowngrade } from '../locks/downgrade.js';
+import { describeLabels } from '../locks/label.js';
+import { describeLeases } from '../locks/leases.js';
+import { describeOperators } from '../locks/operators.js';
+import { describeReadWrite } from '../locks/read-write.js';
+import { describeRetention } from '../locks/retention.js';
+import { describeSemaphoreSize } from '../locks/semaphore-size.js';
+import { describeSemaphore } from '../locks/semaphore.js';
+import { describeTransfer } from '../locks/transfer.js';
+import { describeWriter } from '../locks/writer.js';
+import { describeDueTicks } from '../others/due-ticks.js';
+import { describeJobCrashes } from '../others/job-crashes.js';
+import { describeJobHistory } from '../others/job-history.js';
+import { describeJobPauses } from '../others/job-pauses.js';
+import { describeKnownJobs } from '../others/known-jobs.js';
+import { describeLatches } from '../others/latches.js';
+import { describeMissedTicks } from '../others/missed-ticks.js';
+import { describeTicks } from '../others/ticks.js';
+import { describeDeadHolder } from '../queue/dead-holder.js';
+import { describeGrants, describeGrantMessages } from '../queue/grants.js';
+import { describeQueue } from '../queue/queue.js';
+import { describeRotation } from '../queue/rotation.js';
+import { describeSeenHolders } from '../queue/seen-holders.js';
+import { describeWatch } from '../queue/watch.js';
+import { type AllFeatures, type ContractRunner, type StoreFeatures, type StoreSubjectFactory } from '../subject.js';
+import { type Base, type Suite, suiteOf } from '../suite.js';
+import { type LockStoreFeatures, type LockStorePart, readFeatures, readParts } from './features.js';
+
+type Part = readonly [title: string, describePart: (suite: Suite<Base>, features: AllFeatures) => void];
+
+const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
+  leases: ['a lease', describeLeases],
+  readWrite: ['a read/write lock', describeReadWrite],
+  writer: ['a writer', describeWriter],
+  downgrade: ['downgrade', describeDowngrade],
+  queue: ['the queue', describeQueue],
+  grants: ['grants', describeGrants],
+  grantMessages: ['messages about grants', describeGrantMessages],
+  deadHolder: ['a dead holder', describeDeadHolder],
+  rotate: ['rotate', describeRotation],
+  seenHolders: ['what is seen of the holders', describeSeenHolders],
+  label: ['the label', describeLabels],
+  semaphore: ['a semaphore', describeSemaphore],
+  semaphoreSize: ['the size of a semaphore', describeSemaphoreSize],
+  retain: ['retain', describeRetention],
+  transfer: ['transfer', describeTransfer],
+  operators: ['an operator', describeOperators],
+  watch: ['a watcher', describeWatch],
+};
+
+/** The parts that only a store with semaphores has. */
+const OF_SEMAPHORES: readonly LockStorePart[] = ['semaphore', 'semaphoreSize'];
+
+/**
+ * Describes what each lock store has to do, as tests of your runner. An application can rely on a store that passes
+ * all of them as on Redis.
+ *
+ * @param runner `describe` and `it` of Jest, Vitest or `node:test`
+ * @param create creates an empty place for locks; called once for each test
+ * @param features what the store can do. @default all, one queue, 60 seconds a test
+ * @throws InvalidLockOptionsError if a feature or a part is not known
+ */
+export function describeLockStore(
+  runner: ContractRunner,
+  create: StoreSubjectFactory,
+  features: LockStoreFeatures = {},
+): void {
+  const [suite, all] = contractOf('describeLockStore', runner, create, features);
+  for (const part of readParts(features.parts, Object.keys(LOCK_PARTS) as LockStorePart[])) {
+    if (OF_SEMAPHORES.includes(part) && !all.semaphores) continue;
+    const [title, describePart] = LOCK_PARTS[part];
+    suite.describe(title, () => describePart(suite, all));
+  }
+}
+
+/** Describes what each tick store has to do: a tick starts once in the whole fleet. See {@link describeLockStore}. */
+export function describeTickStore(
+  runner: ContractRunner,
+  create: StoreSubjectFactory,
+  features: StoreFeatures = {},
+): void {
+  const [suite] = contractOf('describeTickStore', runner, create, features);
+  describeTicks(suite);
+  describeDueTicks(suite);
+}
+
+/**
+ * Describes what each job store has to do: history, pauses, missed ticks. The tick store of the same instance must note
+ * its claims there. See {@link describeLockStore}.
+ */
+export function describeJobStore(
+  runner: ContractRunner,
+  create: StoreSubjectFactory,
+  features: StoreFeatures = {},
+): void {
+  const [suite] = contractOf('describeJobStore', runner, create, features);
+  describeJobHistory(suite);
+  describeJobCrashes(suite);
+  describeJobPauses(suite);
+  describeMissedTicks(suite);
+  describeKnownJobs(suite);
+}
+
+/** Describes what each latch store has to do. See {@link describeLockStore}. */
+export function describeLatchStore(
+  runner: ContractRunner,
+  create: StoreSubjectFactory,
+  features: StoreFeatures = {},
+): void {
+  const [suite] = contractOf('describeLatchStore', runner, create, features);
+  describeLatches(suite);
+}
+
+function contractOf(
+  where: string,
+  runner: ContractRunner,
+  create: StoreSubjectFactory,
+  features: StoreFeatures,
+): [suite: Suite<Base>, features: AllFeatures] {
+  const all = readFeatures(where, runner, create, features);
+  return [suiteOf(runner, create, all.timeoutMs), all];
+}

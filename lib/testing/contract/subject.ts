@@ -1,0 +1,81 @@
+import type { LockStores } from '../../core/store/lock-stores.js';
+
+/** The `describe` and `it` of a test runner: those of Jest, Vitest, `node:test`, or others of the same form. */
+export interface ContractRunner {
+  readonly describe: (name: string, body: () => void) => unknown;
+  readonly it: (name: string, test: () => Promise<void>) => unknown;
+}
+
+/** An empty place for locks, such as a new database or a new key prefix, and the time that passes there. */
+export interface StoreSubject {
+  /**
+   * Opens the stores of one more instance, in the same place, as the module option `store` does. `describeTickStore` and
+   * `describeJobStore` need `ticks`, `describeJobStore` also `jobs`, `describeLatchStore` `latches`.
+   */
+  open(instanceId: string): LockStores | Promise<LockStores>;
+  /**
+   * Ends an instance without a release, as a crash does. Resolves when the place has noticed: it sends this instance
+   * nothing more, and passes over its waiters.
+   */
+  kill(instanceId: string): Promise<void>;
+  /** The time of the place, in milliseconds since the Unix epoch. Leases and ticks are judged by it. */
+  now(): Promise<number>;
+  /**
+   * Lets at least this many milliseconds pass in the place: a sleep on a real server, or a step of its clock. The tests
+   * pass 150 ms many times, and a few seconds at most.
+   */
+  pass(ms: number): Promise<void>;
+  /**
+   * Whether the place keeps nothing: no lock, no waiter, no claim of a tick, no latch. What the fencing tokens are
+   * counted with may stay. Records that have expired do not count, even if they have not been deleted yet.
+   */
+  isEmpty(): Promise<boolean>;
+  /** Closes the stores of all instances, and deletes the place. Called after each test, also after one that failed. */
+  close(): Promise<void>;
+}
+
+/** Creates an empty place. Called once for each test. */
+export type StoreSubjectFactory = () => StoreSubject | Promise<StoreSubject>;
+
+/** What the stores can do, and how long a test may take. */
+export interface StoreFeatures {
+  /**
+   * Whether there are semaphores. If not, their tests are left out.
+   *
+   * @allowed `true`, `false`
+   * @default true
+   */
+  readonly semaphores?: boolean;
+  /**
+   * Whether `open` returns `ticks`. If not, the few tests of locks that claim a tick are left out.
+   *
+   * @allowed `true`, `false`
+   * @default true
+   */
+  readonly ticks?: boolean;
+  /**
+   * Whether there is one queue, whose owner mints all tokens. With several, as on a quorum, waiters that are granted
+   * together have tokens in any order, and the answer to a waiter has no place in the queue.
+   *
+   * @allowed `true`, `false`
+   * @default true
+   */
+  readonly oneQueue?: boolean;
+  /**
+   * How many servers tell a watcher that a resource is free. With more than one, the messages need no mark.
+   *
+   * @allowed 1 and more
+   * @default 1
+   */
+  readonly servers?: number;
+  /**
+   * How long one test may take, in milliseconds. The limit of the runner counts as well: Jest and Vitest have one of 5
+   * seconds unless it is set.
+   *
+   * @allowed 1 ms to 2147483647 ms
+   * @default 60000
+   */
+  readonly timeoutMs?: number;
+}
+
+export type AllFeatures = Required<StoreFeatures>;

@@ -1,0 +1,214 @@
+import type { JobPause } from '../../../lib/core/store/job-store.js';
+import type { LatchSpec, LatchState } from '../../../lib/core/store/latch-store.js';
+import type { LockStores } from '../../../lib/core/store/lock-stores.js';
+import type {
+  AcquireReply,
+  GrantListener,
+  LockOwner,
+  LockState,
+  Queueing,
+} from '../../../lib/core/store/lock-store.js';
+import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/tick-store.js';
+import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
+import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
+import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+
+/** What differs from the memory store. */
+export interface Parts {
+  locks?: typeof MemoryLockStore;
+  ticks?: (locks: MemoryLockStore) => MemoryTickStore;
+  jobs?: (locks: MemoryLockStore) => MemoryJobStore;
+  latches?: (locks: MemoryLockStore) => MemoryLatchStore;
+  server?: (server: MemoryServer) => void;
+  subject?: Partial<StoreSubject>;
+}
+
+/** The memory store, with some parts of it replaced. */
+export function memoryWith({ locks: Locks = MemoryLockStore, ticks, jobs, latches, server, subject }: Parts) {
+  return (): StoreSubject => {
+    const clock = new FakeClock();
+    const place = new MemoryServer(clock);
+    server?.(place);
+    const opened: MemoryLockStore[] = [];
+    return {
+      open(instanceId): LockStores {
+        const locks = new Locks({ instanceId, server: place });
+        opened.push(locks);
+        return {
+          locks,
+          ticks: ticks?.(locks) ?? new MemoryTickStore(place),
+          jobs: jobs?.(locks) ?? new MemoryJobStore(locks),
+          latches: latches?.(locks) ?? new MemoryLatchStore(locks),
+        };
+      },
+      kill: async (instanceId) => opened.find((locks) => locks.instanceId === instanceId)?.close(),
+      now: async () => clock.wallNow(),
+      pass: (ms) => clock.advance(ms),
+      isEmpty: async () => place.isEmpty,
+      close: async () => void (await Promise.all(opened.map((locks) => locks.close()))),
+      ...subject,
+    };
+  };
+}
+
+/** Ways in which a lock store may be wrong. */
+export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
+  'grants what another owner holds': {
+    locks: class extends MemoryLockStore {
+      override async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        const reply = await super.acquire(waiter, leaseMs, queueing);
+        return reply.status === 'busy' ? { status: 'granted', fencingToken: Date.now() * 32 } : reply;
+      }
+    },
+  },
+  'forgets the order of its queue': {
+    server: ({ queues }) => (queues.first = (resource) => queues.alive(resource).at(-1)),
+  },
+  'revives a lease that has ended by a renewal': {
+    locks: class extends MemoryLockStore {
+      override async renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+        return (
+          (await super.renew(owner, leaseMs, exactly)) || (await this.acquire(owner, leaseMs)).status === 'granted'
+        );
+      }
+    },
+  },
+  'makes a lease shorter by a command that comes late': {
+    locks: class extends MemoryLockStore {
+      override renew(owner: LockOwner, leaseMs: number): Promise<boolean> {
+        return super.renew(owner, leaseMs, true);
+      }
+    },
+  },
+  'mints the same token again': {
+    locks: class extends MemoryLockStore {
+      override async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        const reply = await super.acquire(waiter, leaseMs, queueing);
+        return reply.status === 'granted' ? { ...reply, fencingToken: Date.UTC(2026, 0) * 3_200 } : reply;
+      }
+    },
+  },
+  'releases the lock of another owner': {
+    locks: class extends MemoryLockStore {
+      override async release(owner: LockOwner): Promise<boolean> {
+        const [holder] = (await this.inspect(owner.resource)).holders;
+        return (
+          (await super.release(owner)) || (holder ? this.forceRelease(owner.resource, holder.fencingToken) : false)
+        );
+      }
+    },
+  },
+  'lets a reader in beside a writer': {
+    locks: class extends MemoryLockStore {
+      override async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        const { mode } = await this.inspect(waiter.resource);
+        const isReader = waiter.mode === 'read' && mode === 'write';
+        return isReader ? { status: 'granted', fencingToken: 32 } : super.acquire(waiter, leaseMs, queueing);
+      }
+    },
+  },
+  'grants more permits than there are': {
+    locks: class extends MemoryLockStore {
+      override acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        const { permits } = waiter;
+        const asked = permits ? { ...waiter, permits: { ...permits, count: Math.min(permits.count, 1) } } : waiter;
+        return super.acquire(asked, leaseMs, queueing);
+      }
+    },
+  },
+  'shows the owner id': {
+    locks: class extends MemoryLockStore {
+      readonly #owners: string[] = [];
+      override acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        this.#owners.push(waiter.id);
+        return super.acquire(waiter, leaseMs, queueing);
+      }
+      override async inspect(resource: string): Promise<LockState> {
+        return Object.assign(await super.inspect(resource), { owners: this.#owners });
+      }
+    },
+  },
+  'tells a waiter nothing of its grant': {
+    locks: class extends MemoryLockStore {
+      override listen(listener: GrantListener): void {
+        super.listen({ ...listener, granted: () => {} });
+      }
+    },
+  },
+  'tells a watcher that a held resource is free': {
+    locks: class extends MemoryLockStore {
+      override async watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+        return { ...(await super.watch(watcher, watchMs)), isFree: true };
+      }
+    },
+  },
+  'goes on after it was closed': {
+    locks: class extends MemoryLockStore {
+      override async close(): Promise<void> {}
+    },
+  },
+  'leaves records behind': { subject: { isEmpty: async () => false } },
+};
+
+/** Ways in which a tick store may be wrong. */
+export const BROKEN_TICKS: Readonly<Record<string, Parts>> = {
+  'grants a claimed tick to a second claimant': {
+    ticks: (locks) =>
+      new (class extends MemoryTickStore {
+        override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
+          const reply = await super.claim(tick, claim);
+          if (reply.status !== 'finished' && reply.status !== 'taken') return reply;
+          return { status: 'granted', fencingToken: 32, rerun: false };
+        }
+      })(locks.connected()),
+  },
+  'starts a tick however late it is': {
+    ticks: (locks) =>
+      new (class extends MemoryTickStore {
+        override claim(tick: Tick, { due: _, ...claim }: TickClaim): Promise<TickReply> {
+          return super.claim(tick, claim);
+        }
+      })(locks.connected()),
+  },
+};
+
+/** Ways in which a job store may be wrong. */
+export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
+  'does not know a pause when a tick is claimed': {
+    ticks: (locks) =>
+      new (class extends MemoryTickStore {
+        override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
+          const reply = await super.claim(tick, claim);
+          return reply.status === 'paused'
+            ? super.claim({ ...tick, tick: `${tick.tick}!` }, { ...claim, note: undefined })
+            : reply;
+        }
+      })(locks.connected()),
+  },
+  'forgets by whom a job was paused': {
+    jobs: (locks) =>
+      new (class extends MemoryJobStore {
+        override pause(resource: string, { by: _, ...pause }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+          return super.pause(resource, pause);
+        }
+      })(locks),
+  },
+};
+
+/** Ways in which a latch store may be wrong. */
+export const BROKEN_LATCHES: Readonly<Record<string, Parts>> = {
+  'counts an id twice': {
+    latches: (locks) =>
+      new (class extends MemoryLatchStore {
+        #times = 0;
+        override countDown(spec: LatchSpec, id: string): Promise<LatchState> {
+          return super.countDown(spec, `${id} ${++this.#times}`);
+        }
+      })(locks),
+  },
+};

@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openedPart } from '../../../lib/testing/contract/opened-part.js';
+import {
+  describeJobStore,
+  describeLockStore,
+  describeTickStore,
+} from '../../../lib/testing/contract/stores/describe-stores.js';
+import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
+import { type Base, type Suite, suiteOf } from '../../../lib/testing/contract/suite.js';
+import { memoryWith } from './broken-stores.js';
+import { CollectedTests } from './collected-tests.js';
+
+/** The tests of a suite, on places that say when they are opened and closed. */
+function testsOf(
+  describeSuite: (suite: Suite<Base & { readonly place: number }>) => void,
+  { timeoutMs = 60_000, close = async () => {} } = {},
+): { readonly tests: CollectedTests; readonly events: string[] } {
+  const events: string[] = [];
+  let places = 0;
+  const create = (): StoreSubject => {
+    const place = ++places;
+    events.push(`open ${place}`);
+    return {
+      ...memoryWith({})(),
+      now: async () => place,
+      async close() {
+        events.push(`close ${place}`);
+        await close();
+      },
+    };
+  };
+  const tests = new CollectedTests((runner) => {
+    const suite = suiteOf(runner, create, timeoutMs);
+    describeSuite(suite.with(async ({ subject }) => ({ place: await subject.now() })));
+  });
+  return { tests, events };
+}
+
+describe('a suite of the contract', () => {
+  it('opens a place for each test, and closes it at the end', async () => {
+    const { tests, events } = testsOf(({ it }) => {
+      it('one', ({ place }) => void events.push(`test ${place}`));
+      it('two', ({ place }) => void events.push(`test ${place}`));
+    });
+    expect(events).toEqual([]);
+    expect(await tests.firstFailure()).toBeUndefined();
+    expect(events).toEqual(['open 1', 'test 1', 'close 1', 'open 2', 'test 2', 'close 2']);
+  });
+
+  it('keeps tests apart that run at the same time', async () => {
+    const seen: string[] = [];
+    const { tests } = testsOf(({ it }) => {
+      for (const name of ['one', 'two']) {
+        it(name, async ({ place }) => {
+          await sleep(1);
+          seen.push(`${name} ${place}`);
+        });
+      }
+    });
+    await Promise.all(tests.all.map(({ run }) => run()));
+    expect(seen.sort()).toEqual(['one 1', 'two 2']);
+  });
+
+  it('closes the place of a test that fails, and reports why that failed', async () => {
+    const close = async (): Promise<void> => {
+      throw new Error('closing fails, too');
+    };
+    const { tests, events } = testsOf(({ it }) => it('fails', () => Promise.reject(new Error('because'))), { close });
+    expect((await tests.firstFailure())?.error.message).toBe('because');
+    expect(events).toEqual(['open 1', 'close 1']);
+  });
+
+  it('closes the place of a test whose preparation fails', async () => {
+    const { tests, events } = testsOf((suite) =>
+      suite.with(() => Promise.reject(new Error('not ready'))).it('is never run', () => void events.push('ran')),
+    );
+    expect((await tests.firstFailure())?.error.message).toBe('not ready');
+    expect(events).toEqual(['open 1', 'close 1']);
+  });
+
+  it('fails a test whose place cannot be closed', async () => {
+    const close = async (): Promise<void> => {
+      throw new Error('still in use');
+    };
+    const { tests } = testsOf(({ it }) => it('passes', () => {}), { close });
+    expect((await tests.firstFailure())?.error.message).toBe('still in use');
+  });
+
+  it('ends a test that takes too long, and closes its place', async () => {
+    const { tests, events } = testsOf(({ it }) => it('hangs', () => new Promise(() => {})), { timeoutMs: 10 });
+    expect((await tests.firstFailure())?.error.message).toBe(
+      'the test of the store did not end within 10 ms (timeoutMs)',
+    );
+    expect(events).toEqual(['open 1', 'close 1']);
+  });
+});
+
+describe('the contract', () => {
+  const namesOf = (describeContract: (runner: ContractRunner) => void): string[] =>
+    new CollectedTests(describeContract).all.map(({ name }) => name);
+
+  it('has the parts that are named, in their order', () => {
+    const parts = ['queue', 'leases'] as const;
+    const names = namesOf((runner) => describeLockStore(runner, memoryWith({}), { parts }));
+    expect([...new Set(names.map((name) => name.split(' > ')[0]))]).toEqual(['the queue', 'a lease']);
+  });
+
+  it('refuses a part that it does not have, and names those that there are', () => {
+    const parts = ['cues'] as unknown as ['queue'];
+    const call = (): unknown => namesOf((runner) => describeLockStore(runner, memoryWith({}), { parts }));
+    expect(call).toThrow(/^each of parts must be one of 'leases', 'readWrite', .*, not "cues"\.$/);
+  });
+
+  it.each([
+    [[undefined], /^describe in the first argument of describeTickStore must be a function, not undefined/],
+    [[{ it }], /^describe in the first argument of describeTickStore must be a function, not undefined/],
+    [[{ describe }], /^it in the first argument of describeTickStore must be a function, not undefined/],
+    [[{ describe, it }, memoryWith({})()], /^create must be a function, not an object/],
+    [
+      [{ describe, it }, memoryWith({}), { semaphore: false }],
+      /features of describeTickStore .*"semaphore".*semaphores/,
+    ],
+    [[{ describe, it }, memoryWith({}), { parts: ['leases'] }], /features of describeTickStore .*"parts"/],
+    [[{ describe, it }, memoryWith({}), { timeoutMs: 0 }], /^timeoutMs must be an integer from 1 to 2147483647/],
+    [[{ describe, it }, memoryWith({}), { servers: 1.5 }], /^servers must be an integer of 1 or more/],
+  ])('refuses what it cannot use: %#', (args, message) => {
+    expect(() => (describeTickStore as (...args: unknown[]) => void)(...args)).toThrow(message);
+  });
+
+  it('takes the module node:test as it is, which is a function', () => {
+    const names: string[] = [];
+    const likeNodeTest = Object.assign(() => {}, { describe: () => {}, it: (name: string) => void names.push(name) });
+    describeTickStore(likeNodeTest, memoryWith({}));
+    expect(names.length).toBeGreaterThan(0);
+  });
+
+  it('refuses an empty list of parts, which would test nothing', () => {
+    const call = (): unknown => namesOf((runner) => describeLockStore(runner, memoryWith({}), { parts: [] }));
+    expect(call).toThrow('parts must be an array with at least one part, not an array of 0');
+  });
+
+  it('has no test of semaphores, ticks or one queue for a store without them', () => {
+    const all = namesOf((runner) => describeLockStore(runner, memoryWith({})));
+    for (const [feature, about] of [
+      ['semaphores', /semaphore|permits/],
+      ['ticks', /claim|another way/],
+      ['oneQueue', /place in line|different tokens/],
+    ] as const) {
+      const names = namesOf((runner) => describeLockStore(runner, memoryWith({}), { [feature]: false }));
+      expect(names.filter((name) => about.test(name))).toEqual([]);
+      expect(all.filter((name) => about.test(name)).length).toBeGreaterThan(0);
+      expect(names.length).toBeGreaterThan(200);
+      expect(namesOf((runner) => describeLockStore(runner, memoryWith({}), { [feature]: undefined }))).toEqual(all);
+    }
+  });
+
+  it('gives each test a name of its own', () => {
+    const names = namesOf((runner) => describeLockStore(runner, memoryWith({})));
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('says which store open() did not return', async () => {
+    const withoutJobs = (): StoreSubject => {
+      const subject = memoryWith({})();
+      const open = async (instanceId: string) => ({ ...(await subject.open(instanceId)), jobs: undefined });
+      return { ...subject, open };
+    };
+    const tests = new CollectedTests((runner) => describeJobStore(runner, withoutJobs));
+    expect((await tests.firstFailure())?.error.message).toMatch(/^open\(\) returned no `jobs`, which this test needs/);
+    expect(() => openedPart(undefined, 'ticks')).toThrow(/set ticks: false/);
+  });
+});

@@ -5,13 +5,13 @@ import { ActiveHolds } from './holding/active-holds.js';
 import { drain } from './holding/drain.js';
 import { Alarms } from './util/alarms.js';
 import { ADOPT_OPTIONS, type AdoptOptions, Adoption } from './lease/adoption.js';
+import { ClientUnderTest } from './client-under-test.js';
 import type { CampaignOptions } from './leader/campaign-options.js';
 import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
-import { LocalQueues } from './acquiring/local-queues.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
-import { LockNotHeldError } from './api/lease-errors.js';
+import { type Granting, GRANTED_BY_STORE } from './granting.js';
 import { type GroupFunction, Groups } from './events/groups.js';
 import { type LockObserver, LockObservers } from './events/observers.js';
 import { type LockStats, type LockTelemetry, Telemetries } from './events/telemetry.js';
@@ -80,6 +80,8 @@ export interface LockClientOptions {
   readonly contention?: ContentionSettings | undefined;
   /** Told of what is wrong with functions of the user that no call can throw for. @default not told */
   readonly warn?: (line: string) => void;
+  /** How resources are granted. @default by the store */
+  readonly granting?: Granting;
 }
 
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
@@ -95,6 +97,7 @@ export class LockClient {
   readonly #closing = new AbortController();
   readonly #deps: LeaseDeps;
   readonly #leases: LeaseFactory;
+  readonly #granting: Granting;
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
   readonly #health: HealthChecks;
@@ -110,7 +113,7 @@ export class LockClient {
 
   constructor(options: LockClientOptions) {
     const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
-    const { service, warn = () => {} } = options;
+    const { service, warn = () => {}, granting = GRANTED_BY_STORE } = options;
     const observers = new LockObservers(options.observers, service, new Groups(options.group, warn));
     const defaults = { ...LOCK_DEFAULTS, ...options.defaults };
     const alarms = new Alarms(clock);
@@ -119,13 +122,23 @@ export class LockClient {
     // Every poller listens to it, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing);
     const traces = new Traces(observers, clock);
-    const runtime: Runtime = { store, clock, random, alarms, observers, traces, orphanReleases, closing, defaults };
+    const runtime: Runtime = {
+      store,
+      clock,
+      random,
+      alarms,
+      observers,
+      traces,
+      orphanReleases,
+      closing,
+      defaults,
+    };
     const watchdog = new Watchdog(store, clock, observers, traces);
     const context = new LockContext();
     const active = new ActiveHolds();
-    const localQueues = new LocalQueues(runtime);
+    const localQueues = granting.queues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', traces.followed);
-    const foreignLocks = new ForeignLocks(runtime);
+    const foreignLocks = new ForeignLocks(runtime, (lock, context) => granting.open(lock, context));
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
@@ -134,12 +147,13 @@ export class LockClient {
         leases.runUnder(lease, work, transaction),
       );
     }
-    const acquire = (resource: string, lock: ResolvedLockOptions) => leases.acquireOne(resource, lock);
+    const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
     this.observers = observers;
     this.operators = new OperatorsView(deps, options.contention);
     this.watches = new LockWatches(deps);
     this.#deps = deps;
     this.#leases = leases;
+    this.#granting = granting;
     this.#adoption = new Adoption(runtime, leases);
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     const leaderships = () => this.#campaigns.list().map((each) => ({ name: each.name, isLeader: each.isLeader() }));
@@ -159,6 +173,11 @@ export class LockClient {
   /** Aborts when the shutdown begins. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** For the testing kit. */
+  get underTest(): ClientUnderTest {
+    return new ClientUnderTest(this.#deps, this.#leases);
   }
 
   /** The singleton runs of this process whose ticks are in this store. @param jobs remembers them */
@@ -309,7 +328,7 @@ export class LockClient {
   #heldLease(resource: string | undefined): Lease {
     const { context } = this.#deps;
     const lease = context.lease(resource);
-    if (lease === undefined) throw new LockNotHeldError(resource, context.resources());
+    if (lease === undefined) return this.#granting.leaseFor(resource, context, this.#leases);
     lease.assertHeld();
     return lease;
   }

@@ -23,13 +23,33 @@ import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
 import { checkFunction } from '../core/api/validation.js';
 import { addInjected } from './injected-classes.js';
 
+/** What a lock service forwards to. */
+export interface ServiceParts {
+  readonly client: LockClient;
+  readonly singletonRuns: SingletonRuns;
+  readonly latches: Latches;
+}
+
+/** Exchanges what a lock service forwards to, for a test. @returns what it forwarded to before */
+export let exchangeParts: (service: RedisLockService, parts: ServiceParts) => ServiceParts;
+
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly #client: LockClient;
-  readonly #singletonRuns: SingletonRuns;
-  readonly #latches: Latches;
+  #client: LockClient;
+  #singletonRuns: SingletonRuns;
+  #latches: Latches;
   readonly #drainMs: number;
   readonly #onStarted: (() => void) | undefined;
+
+  static {
+    exchangeParts = (service, { client, singletonRuns, latches }) => {
+      const before = { client: service.#client, singletonRuns: service.#singletonRuns, latches: service.#latches };
+      service.#client = client;
+      service.#singletonRuns = singletonRuns;
+      service.#latches = latches;
+      return before;
+    };
+  }
 
   constructor(
     client: LockClient,

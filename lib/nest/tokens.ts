@@ -22,6 +22,12 @@ export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): stri
 }
 
 /**
+ * What a test puts in place of the stores of every registration; `null` without a test. A symbol of the process, so
+ * that both copies of this package have the same one.
+ */
+export const TEST_STORES = Symbol.for('nestjs-redis-lock:test-stores:1');
+
+/**
  * Returns the injection token of the `SingletonJobs` of a lock service.
  *
  * @param name the `name` of its registration; without it, the default one

@@ -13,10 +13,10 @@ import type { Holder } from '../holding/store-lease.js';
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
   readonly #queues = new Map<string, LocalQueue>();
-  readonly #polling: Polling;
+  protected readonly polling: Polling;
 
   constructor(private readonly deps: Runtime) {
-    this.#polling = new Polling(deps);
+    this.polling = new Polling(deps);
     deps.store.listen(this);
     deps.closing.addEventListener('abort', () => {
       for (const queue of this.#queues.values()) queue.close();
@@ -30,7 +30,7 @@ export class LocalQueues implements GrantListener {
 
   /** How many calls wait, without the candidates of leaderships. Looks at every queue. */
   countWaiting(): number {
-    let waiting = this.#polling.waiting;
+    let waiting = this.polling.waiting;
     for (const { resource, size } of this.#queues.values()) if (!isExpectedToWait(resource)) waiting += size;
     return waiting;
   }
@@ -42,7 +42,7 @@ export class LocalQueues implements GrantListener {
 
   /** When the oldest of the calls that {@link countWaiting} counts began to wait. Looks at every queue. */
   oldestWaitAt(): number | undefined {
-    let oldest = this.#polling.oldestWaitAt();
+    let oldest = this.polling.oldestWaitAt();
     for (const { resource, firstWaiting } of this.#queues.values()) {
       if (firstWaiting === undefined || isExpectedToWait(resource)) continue;
       if (oldest === undefined || firstWaiting.startedAt < oldest) oldest = firstWaiting.startedAt;
@@ -55,7 +55,7 @@ export class LocalQueues implements GrantListener {
    * @throws LockError of the kind that says why the resource was not granted
    */
   acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
-    if (options.waitMs === 0 || options.retry) return this.#polling.acquire(resource, options, take);
+    if (options.waitMs === 0 || options.retry) return this.polling.acquire(resource, options, take);
     const { clock, alarms, closing } = this.deps;
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { ForeignClient, ForeignLock } from '../api/foreign-lock.js';
+import type { ForeignClient, ForeignContext, ForeignLock } from '../api/foreign-lock.js';
 import { type Answer, askUntil, retryUnexecuted } from '../store/ask.js';
 import type { Alarms } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
@@ -45,6 +45,7 @@ export class ForeignLocks {
       readonly alarms: Alarms;
       readonly store: { readonly instanceId: string };
     },
+    private readonly open: (lock: ForeignLock, context: ForeignContext) => ForeignClient,
   ) {
     setMaxListeners(0, this.#stop.signal);
   }
@@ -61,7 +62,7 @@ export class ForeignLocks {
     if (client === undefined) {
       const context = { instanceId: store.instanceId, now: () => clock.now(), randomId: () => random.id() };
       // Its connections must not keep the data of the caller.
-      client = inRootContext(() => lock.open(context));
+      client = inRootContext(() => this.open(lock, context));
       this.#clients.set(lock, client);
     }
     return new ForeignHold(lock, key, client.claim(key), clock);

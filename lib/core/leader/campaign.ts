@@ -17,7 +17,8 @@ import { describeValue } from '../api/validation.js';
 /** What every campaign of a client needs. */
 export interface CampaignDeps extends Runtime {
   readonly context: LockContext;
-  acquire(resource: string, options: ResolvedLockOptions): Promise<SingleLease>;
+  /** Returns the lease itself where every call passes: then this instance leads at once. */
+  acquire(resource: string, options: ResolvedLockOptions): SingleLease | Promise<SingleLease>;
 }
 
 /** The first and the longest pause after Redis has refused. Up to a quarter is added at random. */
@@ -145,7 +146,8 @@ export class Campaign implements Leadership {
     const { acquire, observers } = this.#deps;
     let lease: SingleLease;
     try {
-      lease = await acquire(this.resource, this.#lock);
+      const acquired = acquire(this.resource, this.#lock);
+      lease = acquired instanceof Promise ? await acquired : acquired;
     } catch (error) {
       // acquire() throws only lock errors.
       if (!this.#over) observers.emit({ type: 'campaignFailed', ...this.#described, error: error as LockError });

@@ -53,6 +53,14 @@ export class StartLog {
     );
   }
 
+  /** The testing kit, in production. */
+  testLocks(): void {
+    this.#logger.warn(
+      'nestjs-redis-lock/testing keeps the locks in this process: no other process sees them. It is meant for tests, ' +
+        `but NODE_ENV is production. Import RedisLockModule with the URL of a Redis. ${see('the-application-starts')}`,
+    );
+  }
+
   /**
    * What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs.
    */

@@ -31,6 +31,7 @@ import { LockEventLog } from '../log/lock-event-log.js';
 import { StartLog } from '../log/start-log.js';
 import { setJobWatch } from '../schedule/job-watch.js';
 import { setClock } from '../service-clock.js';
+import { setTestPlace, type TestStores } from '../test-stores.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { setTransactionHooks } from '../transactions/transaction-order.js';
@@ -77,9 +78,13 @@ interface Stores {
 export async function createLockService(
   options: ResolvedModuleOptions,
   name = DEFAULT_NAME,
+  testStores: TestStores | null = null,
 ): Promise<RedisLockService> {
-  const { defaults, observers, onLeak, drainMs, transactions } = options;
-  const stores = await createStores(options, name, new StartLog(name));
+  const { defaults, observers, onLeak, transactions } = options;
+  const place = testStores?.place({ ...contextOf(options, name), isNamed: options.isNamed });
+  const log = new StartLog(name);
+  if (place && process.env['NODE_ENV'] === 'production') log.testLocks();
+  const stores = await (place ? withRefusals(place.stores) : createStores(options, name, log));
   const { group, labelGroups, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
@@ -94,14 +99,15 @@ export async function createLockService(
     service: name,
     group,
     labelGroups,
-    telemetry,
+    telemetry: place ? [...telemetry, place.telemetry] : telemetry,
     contention,
     warn,
   });
   new LockEventLog(name, clock).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
-  const isInMemory = options.connection() === IN_MEMORY;
+  const isInMemory = place !== undefined || options.connection() === IN_MEMORY;
+  const drainMs = place ? 0 : options.drainMs;
   const started = (): void => {
     stores.keepAlive?.();
     campaigns.started();
@@ -110,6 +116,10 @@ export async function createLockService(
   const singletonRuns = client.singletonRuns(stores.tickStore, stores.jobs);
   const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
   if (clock) setClock(service, clock);
+  if (place) {
+    place.created(client, service);
+    setTestPlace(service, place);
+  }
   if (transactions) setTransactionHooks(service, transactions);
   setGroups(service, client.observers.groups);
   const { jobs } = stores;

@@ -24,7 +24,13 @@ import { onlyRegistration, registrationProvider } from './registration.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { WatchedJobsExplorer } from '../schedule/watched-jobs.explorer.js';
-import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken, getSingletonJobsToken } from '../tokens.js';
+import {
+  DEFAULT_NAME,
+  getRedisLockOptionsToken,
+  getRedisLockToken,
+  getSingletonJobsToken,
+  TEST_STORES,
+} from '../tokens.js';
 
 /** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
@@ -150,6 +156,7 @@ function createModule(
       const aliases = name === DEFAULT_NAME ? INJECTED.flatMap(aliasesOf) : [];
       return [
         ...optionsProviders,
+        { provide: TEST_STORES, useValue: null },
         ...providers,
         ...aliases,
         groupExplorer,

@@ -2,7 +2,8 @@ import type { FactoryProvider, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { randomUUID } from 'node:crypto';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { getRedisLockRegistrationToken } from '../tokens.js';
+import type { TestStores } from '../test-stores.js';
+import { getRedisLockRegistrationToken, TEST_STORES } from '../tokens.js';
 import { callSiteOf, recordOrigin } from '../../core/util/call-site.js';
 import { quote } from '../../core/util/quoted.js';
 
@@ -31,13 +32,13 @@ export function registrationProvider(name: string, method: (...args: never[]) =>
 export function onlyRegistration<O, T>(
   name: string,
   optionsToken: string,
-  create: (options: O, name: string) => T,
+  create: (options: O, name: string, testStores: TestStores | null) => T,
 ): Pick<FactoryProvider<T>, 'inject' | 'useFactory'> {
   return {
-    inject: [ModulesContainer, optionsToken],
-    useFactory: (modules: ModulesContainer, options: O) => {
+    inject: [ModulesContainer, optionsToken, TEST_STORES],
+    useFactory: (modules: ModulesContainer, options: O, testStores: TestStores | null) => {
       checkRegistrations(name, modules);
-      return create(options, name);
+      return create(options, name, testStores);
     },
   };
 }

@@ -10,6 +10,7 @@ import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { clockOf } from '../../../lib/nest/service-clock.js';
+import { TEST_STORES } from '../../../lib/nest/tokens.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
@@ -109,6 +110,30 @@ describe('the option store', () => {
     const register = (): unknown => RedisLockModule.forRoot(options as never);
     expect(register).toThrow(InvalidLockOptionsError);
     expect(register).toThrow(message);
+  });
+
+  it('of every registration is replaced by overriding one provider', async () => {
+    const names: string[] = [];
+    const store: StoreFactory = (context) => {
+      names.push(context.name);
+      return memory(context);
+    };
+    const connection = 'redis://nowhere.invalid:1';
+    const module = await Test.createTestingModule({
+      imports: [RedisLockModule.forRoot({ connection }), RedisLockModule.forRoot({ connection, name: 'billing' })],
+    })
+      .overrideProvider(TEST_STORES)
+      .useValue({
+        place: (context: StoreContext) => ({
+          stores: store(context),
+          telemetry: { start: () => {} },
+          created: () => {},
+        }),
+      })
+      .compile();
+    started.push(module);
+    expect(names.sort()).toEqual(['billing', 'default']);
+    await module.get(RedisLockService).using('x', async () => {});
   });
 
   it('may have ticks without a record of jobs', async () => {

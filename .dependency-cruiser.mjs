@@ -154,6 +154,11 @@ export const ROOMS = {
     packages: [...NEST, '@nestjs/schedule'],
     why: 'What an operator does with jobs. The decorators do not know it, and neither do they know the module.',
   },
+  'testing/fleet': {
+    rooms: [...CORE, 'nest', 'memory'],
+    packages: NEST,
+    why: 'Applications that compete in one process. It does not know what a test wants of them.',
+  },
   'nest/module': {
     rooms: [
       ...DECORATORS,

@@ -1,43 +1,22 @@
+import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
+import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
 import {
-  type AcquireReply,
   type GrantListener,
-  type LockState,
+  type LockOwner,
   type LockStore,
   LockStoreError,
-  type LockOwner,
   type PushedGrant,
   type Queueing,
-  type Retention,
   type RetentionNotice,
-  type RotateReply,
   type StoreFailure,
-  type Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import { LOCK_COMMANDS } from '../../../lib/core/store/lock-stores.js';
 import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
-import type { FreedListener, FreedMessage, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
+import type { FreedListener, FreedMessage } from '../../../lib/core/store/watch-store.js';
 
-/** What becomes of a command on its way to the store and back. */
-export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
+export type { Fate };
 
-const VERBS = [
-  'acquire',
-  'rotate',
-  'setDepth',
-  'renew',
-  'release',
-  'retain',
-  'label',
-  'verify',
-  'downgrade',
-  'raiseToken',
-  'transfer',
-  'lowerPermits',
-  'resize',
-  'inspect',
-  'list',
-  'forceRelease',
-  'watch',
-] as const;
+const VERBS = LOCK_COMMANDS;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -83,32 +62,20 @@ export function deliveredWhen(gate: Promise<void>): GrantFate {
   return (deliver) => void gate.then(deliver);
 }
 
-export interface Command {
+/** A command, and when it was sent. */
+export interface Command extends Omit<TestCommand, 'verb' | 'instanceId'> {
   readonly verb: Verb;
-  readonly resource: string;
-  /** Whom it is about; of a rotation, who releases. */
   readonly owner: string | undefined;
-  /** Of a rotation, who wants the resource next; of a transfer, who has it then. */
-  readonly next?: string;
   readonly sentAt: number;
-  readonly leaseMs?: number;
-  /** Of a retention: the minimum, and how much of it can be left. */
-  readonly retention?: Retention;
-  readonly depth?: number;
-  readonly label?: string | undefined;
-  /** How many permits are left. */
-  readonly count?: number;
-  /** Whether it joins the queue of a resource that is not free. */
-  readonly queueing?: boolean;
 }
+
+type TestDetails = Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb: TestCommand['verb'] | Verb };
 
 /**
  * A store in front of another one: it notes every command and every granting message, and the test decides what becomes of
  * each.
  */
-export class ScriptedStore implements LockStore {
-  readonly instanceId: string;
-  readonly clientId: string;
+export class ScriptedStore extends TestLockStore {
   readonly commands: Command[] = [];
   /** What becomes of the commands of a kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
@@ -128,17 +95,23 @@ export class ScriptedStore implements LockStore {
   isDeaf = false;
   isClosed = false;
   /** Whether it says that it cannot be asked, before it is asked. */
-  trouble: (resource: string) => LockStoreError | undefined = () => undefined;
+  override trouble: (resource: string) => LockStoreError | undefined = () => undefined;
   /** Whose tokens are of one order. */
-  fenceOf: (resource: string) => string = (resource) => this.inner.fenceOf(resource);
+  override fenceOf: (resource: string) => string = (resource) => this.inner.fenceOf(resource);
   readonly #nextFor = new Map<string, Fate>();
 
   constructor(
-    private readonly inner: LockStore,
+    inner: LockStore,
     private readonly now: () => number,
   ) {
-    this.instanceId = inner.instanceId;
-    this.clientId = inner.clientId;
+    // What it decides, it decides here and not on the path.
+    super(inner, {
+      send: (command, execute) => this.#send(command, execute),
+      deliver: (_resource, deliver) => deliver(),
+      trouble: () => undefined,
+      onReconnected: () => {},
+      closed: () => {},
+    });
     inner.listen({
       granted: (grant) => {
         this.grants.push(grant);
@@ -204,104 +177,27 @@ export class ScriptedStore implements LockStore {
     for (const listener of this.#freedListeners) listener.freed(message);
   }
 
-  acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    const details = { leaseMs, queueing: queueing !== undefined };
-    return this.#send('acquire', newOwner, details, () => this.inner.acquire(newOwner, leaseMs, queueing));
-  }
-
-  rotate(owner: LockOwner, newOwner: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const details = { leaseMs, queueing: true, next: newOwner.id };
-    return this.#send('rotate', owner, details, () => this.inner.rotate(owner, newOwner, leaseMs, queueing));
-  }
-
-  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.#send('setDepth', owner, { depth, leaseMs }, () => this.inner.setDepth(owner, depth, leaseMs));
-  }
-
-  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.#send('renew', owner, { leaseMs }, () => this.inner.renew(owner, leaseMs, exactly));
-  }
-
-  release(owner: LockOwner): Promise<boolean> {
-    return this.#send('release', owner, {}, () => this.inner.release(owner));
-  }
-
-  retain(owner: LockOwner, retention: Retention): Promise<boolean> {
-    return this.#send('retain', owner, { retention }, () => this.inner.retain(owner, retention));
-  }
-
-  label(owner: LockOwner, label: string | undefined): Promise<boolean> {
-    return this.#send('label', owner, { label }, () => this.inner.label(owner, label));
-  }
-
-  verify(owner: LockOwner): Promise<boolean> {
-    return this.#send('verify', owner, {}, () => this.inner.verify(owner));
-  }
-
-  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.#send('downgrade', owner, { leaseMs }, () => this.inner.downgrade(owner, leaseMs));
-  }
-
-  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#send('raiseToken', owner, {}, () => this.inner.raiseToken(owner, fencingToken));
-  }
-
-  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
-    const details = { leaseMs: transfer.leaseMs, next: transfer.to };
-    return this.#send('transfer', owner, details, () => this.inner.transfer(owner, transfer));
-  }
-
-  lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
-    return this.#send('lowerPermits', owner, { count }, () => this.inner.lowerPermits(owner, count));
-  }
-
-  resize(resource: string, total: number): Promise<boolean> {
-    return this.#send('resize', { resource }, {}, () => this.inner.resize(resource, total));
-  }
-
-  inspect(resource: string): Promise<LockState> {
-    return this.#send('inspect', { resource }, {}, () => this.inner.inspect(resource));
-  }
-
-  /** Its resource is the prefix. */
-  list(prefix: string, limit: number): Promise<string[]> {
-    return this.#send('list', { resource: prefix }, {}, () => this.inner.list(prefix, limit));
-  }
-
-  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return this.#send('forceRelease', { resource }, {}, () => this.inner.forceRelease(resource, fencingToken));
-  }
-
-  listen(listener: GrantListener): void {
+  override listen(listener: GrantListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Its lease is how long the watch lasts; with 0 it only looks. */
-  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
-    return this.#send('watch', watcher, { leaseMs: watchMs }, () => this.inner.watch(watcher, watchMs));
-  }
-
-  listenForFreed(listener: FreedListener): void {
+  override listenForFreed(listener: FreedListener): void {
     this.#freedListeners.push(listener);
   }
 
-  probe: () => StoreProbe = () => this.inner.probe();
+  override probe: () => StoreProbe = () => this.inner.probe();
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.isClosed = true;
     await this.inner.close();
   }
 
-  #send<T>(
-    verb: Verb,
-    { resource, id: owner }: { resource: string; id?: string },
-    details: Partial<Command>,
-    execute: () => Promise<T>,
-  ): Promise<T> {
-    this.commands.push({ verb, resource, owner, sentAt: this.now(), ...details });
+  #send<T>({ verb, ...details }: TestDetails, execute: () => Promise<T>): Promise<T> {
+    const { resource } = details;
+    this.commands.push({ owner: undefined, ...details, verb: verb as Verb, sentAt: this.now() });
     const meant = this.#nextFor.get(resource);
     this.#nextFor.delete(resource);
-    const fate = meant ?? this.#next[verb]?.shift() ?? this.fates[verb] ?? answered;
+    const fate = meant ?? this.#next[verb as Verb]?.shift() ?? this.fates[verb as Verb] ?? answered;
     return fate(execute);
   }
 }

@@ -1,0 +1,80 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { checkResource, jobResource } from '../../core/api/resource.js';
+import { checkOneOf, describeValue } from '../../core/api/validation.js';
+import { LockStoreError, type StoreFailure } from '../../core/store/lock-store.js';
+import { isError } from '../../core/util/objects.js';
+import { escapeText } from '../../core/util/quoted.js';
+import type { Fate, TestCommand, Verb } from './commands.js';
+
+/** What a test can let fail: the commands that acquire, renew, release a lock, or claim a tick of a job. */
+export type FailingVerb = 'acquire' | 'renew' | 'release' | 'claim';
+
+/**
+ * How it fails: an error, which is the reason why the store refuses the command; or how far a failed command got.
+ * `notExecuted`: it had no effect, and is sent again. `unknown`: it was executed, and its answer was lost. `refused`: the
+ * store will never execute it.
+ */
+export type TestFailure = Error | StoreFailure;
+
+const VERBS: readonly FailingVerb[] = ['acquire', 'renew', 'release', 'claim'];
+const KINDS: readonly StoreFailure[] = ['notExecuted', 'unknown', 'refused'];
+
+/** The commands that a kind stands for. A call that takes a lock over from another one of its process rotates it. */
+const COMMANDS: Record<FailingVerb, readonly Verb[]> = {
+  acquire: ['acquire', 'rotate'],
+  renew: ['renew'],
+  release: ['release', 'retain'],
+  claim: ['claim'],
+};
+
+/** Lets one command fail. */
+export interface PlannedFailure {
+  /** The call that has planned it. */
+  readonly text: string;
+  readonly fate: Fate;
+  /** Whether it is meant for this command. */
+  isOf(command: Pick<TestCommand, 'verb' | 'resource'>): boolean;
+}
+
+/**
+ * @param resource the only one whose commands it is meant for; of a claim, also the name of a job
+ * @throws InvalidLockOptionsError
+ */
+export function planFailure(verb: FailingVerb, failure: TestFailure, resource: string | undefined): PlannedFailure {
+  checkOneOf('the first argument of failNext', verb, VERBS);
+  const fate = fateOf(verb, failure);
+  const verbs = COMMANDS[verb];
+  const told = [`'${verb}'`, isError(failure) ? `${failure.name}: ${failure.message}` : `'${failure}'`];
+  if (resource === undefined) {
+    return { text: textOf(told), fate, isOf: (command) => verbs.includes(command.verb) };
+  }
+  const name = checkResource(resource, 'failNext');
+  const names = verb === 'claim' ? [name, jobResource(name)] : [name];
+  const isOf: PlannedFailure['isOf'] = (command) => verbs.includes(command.verb) && names.includes(command.resource);
+  return { text: textOf([...told, `'${name}'`]), fate, isOf };
+}
+
+function textOf(told: readonly string[]): string {
+  return `failNext(${told.map(escapeText).join(', ')})`;
+}
+
+function fateOf(verb: FailingVerb, failure: TestFailure): Fate {
+  if (isError(failure)) {
+    if (failure.name === 'LockStoreError') return () => Promise.reject(failure);
+    const refused = new LockStoreError('refused', failure.message);
+    refused.cause = failure;
+    return () => Promise.reject(refused);
+  }
+  if (!KINDS.includes(failure)) {
+    const option = 'the second argument of failNext';
+    throw new InvalidLockOptionsError(
+      `${option} must be an Error, or one of ${KINDS.map((kind) => `'${kind}'`).join(', ')}, not ${describeValue(failure)}.`,
+      option,
+    );
+  }
+  const error = new LockStoreError(failure, `a test has called failNext('${verb}', '${failure}')`);
+  return async (execute) => {
+    if (failure === 'unknown') await execute();
+    throw error;
+  };
+}

@@ -1,0 +1,148 @@
+import type { LockMode } from '../../core/api/lock-mode.js';
+import type { LockEvent, LockEventOf } from '../../core/events/events.js';
+import { quote } from '../../core/util/quoted.js';
+
+/** The events that are noted: what waits, what is held, and how it ended. */
+export const LOGGED = [
+  'waiting',
+  'acquired',
+  'notAcquired',
+  'released',
+  'lost',
+  'transferred',
+  'leftToExpire',
+  'releaseFailed',
+] as const;
+type LoggedEvent = LockEventOf<(typeof LOGGED)[number]>;
+
+/** One thing that happened to a lock of a fleet. */
+export interface LockLogEntry {
+  readonly type: LoggedEvent['type'];
+  /** Since the fleet began, in milliseconds. */
+  readonly atMs: number;
+  /** Which application: its `instanceId`. */
+  readonly instance: string;
+  /** The name of its lock service. */
+  readonly service: string;
+  readonly resource: string;
+  readonly mode: LockMode;
+  /** Its fencing token. Not set of a call that was granted nothing. */
+  readonly token?: number;
+  /** Where it was acquired, `Class.method (file:line:column)`, as far as the stack shows it. */
+  readonly from?: string;
+  /** How long the lease was held, of one that has ended. */
+  readonly heldMs?: number;
+  /** How long the call waited. */
+  readonly waitedMs?: number;
+  /** Why it was lost, or not acquired. */
+  readonly reason?: string;
+}
+
+/** More entries than this are dropped, the oldest first. */
+const MOST_ENTRIES = 10_000;
+
+/** What happened to the locks of a fleet, in its order. */
+export class LockLog {
+  readonly #entries: LockLogEntry[] = [];
+  /** The `acquired` entries of the leases that are held, by instance, resource and token. */
+  readonly #held = new Map<string, LockLogEntry>();
+  /** Where leases were acquired that are not noted yet. */
+  readonly #from = new Map<string, string>();
+
+  /** @param now how many milliseconds since the fleet began */
+  constructor(private readonly now: () => number) {}
+
+  /** Everything since the fleet began, or since {@link clear}; the newest 10,000. */
+  get entries(): readonly LockLogEntry[] {
+    return [...this.#entries];
+  }
+
+  /** The `acquired` entries of the leases that are held now. */
+  get held(): readonly LockLogEntry[] {
+    return [...this.#held.values()];
+  }
+
+  /** The entries of one resource. */
+  of(resource: string): readonly LockLogEntry[] {
+    return this.#entries.filter((entry) => entry.resource === resource);
+  }
+
+  /** Forgets the entries. What is held stays known. */
+  clear(): void {
+    this.#entries.length = 0;
+  }
+
+  /** The log as a story, a line for each entry. */
+  toString(): string {
+    return this.#entries.map(lineOf).join('\n');
+  }
+
+  /** A lease was granted, and its call came from there. */
+  cameFrom(instance: string, resource: string, token: number, from: string): void {
+    this.#from.set(idOf(instance, resource, token), from);
+  }
+
+  note(instance: string, event: LoggedEvent): void {
+    const { type, service, resource, mode } = event;
+    const of = { type, atMs: this.now(), instance, service, resource, mode };
+    if (!('fencingToken' in event)) return this.#add({ ...of, ...detailsOf(event) });
+    const { fencingToken: token } = event;
+    const id = idOf(instance, resource, token);
+    const from = this.#held.get(id)?.from ?? this.#from.get(id);
+    const entry: LockLogEntry = { ...of, token, ...(from !== undefined && { from }), ...detailsOf(event) };
+    this.#from.delete(id);
+    if (type === 'acquired') this.#held.set(id, entry);
+    else if (type !== 'releaseFailed' || event.isEnd) this.#held.delete(id);
+    this.#add(entry);
+  }
+
+  #add(entry: LockLogEntry): void {
+    this.#entries.push(entry);
+    if (this.#entries.length > MOST_ENTRIES) this.#entries.shift();
+  }
+}
+
+function idOf(instance: string, resource: string, token: number): string {
+  return `${instance} ${token} ${resource}`;
+}
+
+function detailsOf(event: LoggedEvent): Pick<LockLogEntry, 'heldMs' | 'waitedMs' | 'reason'> {
+  switch (event.type) {
+    case 'waiting': {
+      const holders = event.holders.map(({ instanceId }) => instanceId).join(', ');
+      return holders ? { reason: `held by ${holders}` } : {};
+    }
+    case 'acquired':
+      return { waitedMs: event.waitedMs };
+    case 'notAcquired':
+      return { waitedMs: event.waitedMs, reason: event.error.name };
+    case 'lost':
+      return { heldMs: event.heldMs, reason: event.reason };
+    default:
+      return { heldMs: event.heldMs };
+  }
+}
+
+const SAID: Record<LockEvent['type'] & LockLogEntry['type'], string> = {
+  waiting: 'waits for',
+  acquired: 'acquired',
+  notAcquired: 'did not acquire',
+  released: 'released',
+  lost: 'lost',
+  transferred: 'transferred',
+  leftToExpire: 'left',
+  releaseFailed: 'could not release',
+};
+
+function lineOf({ atMs, type, instance, resource, mode, token, from, heldMs, waitedMs, reason }: LockLogEntry): string {
+  const notes = [
+    mode !== 'exclusive' && mode,
+    token !== undefined && type === 'acquired' && `token ${token}`,
+    waitedMs !== undefined && waitedMs >= 1 && `waited ${Math.round(waitedMs)} ms`,
+    heldMs !== undefined && `held ${Math.round(heldMs)} ms`,
+    reason,
+    type === 'acquired' && from !== undefined && `at ${from}`,
+  ].filter(Boolean);
+  const time = `${Math.round(atMs)} ms`.padStart(10);
+  return `${time}  ${instance} ${SAID[type]} ${quote(resource)}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
+}

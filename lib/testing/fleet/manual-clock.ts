@@ -1,0 +1,116 @@
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { type Due, DueQueue } from '../../core/util/alarms.js';
+import type { Clock, Timer } from '../../core/util/clock.js';
+import { TestKitError } from './test-kit-error.js';
+import { settle } from '../../core/util/promises.js';
+
+interface SetTimer {
+  readonly callback: () => void;
+}
+
+/** What falls due at one time, in the order in which it was set. */
+interface TimersAt extends Due {
+  readonly callbacks: Set<SetTimer>;
+}
+
+/** More timers than this in one call of advance() is a loop that never pauses. */
+const MOST_TIMERS = 100_000;
+
+/** A clock that moves only when a test says so. The fake timers of a test runner do not touch it. */
+export class ManualClock implements Clock {
+  /** Not 0, so that nothing works by accident with times that were never set. */
+  #now = 70_000;
+  readonly #wallBegin: number;
+  readonly #queue = new DueQueue<TimersAt>();
+  /** Those of the queue, by time. */
+  readonly #dueAt = new Map<number, TimersAt>();
+  /** Called after each timer, once what it set off has settled. */
+  onStep: () => void = () => {};
+  /** How far it moves with each look at it: a real one never stands still between two lines. */
+  lookMs = 0;
+
+  /** @param startsAt the wall clock at the beginning, in milliseconds since the Unix epoch */
+  constructor(startsAt = Date.UTC(2026, 0, 1)) {
+    this.#wallBegin = startsAt - this.#now;
+  }
+
+  now(): number {
+    this.#now += this.lookMs;
+    return this.#now;
+  }
+
+  wallNow(): number {
+    return this.#wallBegin + this.#now;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Timer {
+    if (!Number.isFinite(delayMs)) throw new RangeError(`no timer can be set for ${delayMs} ms`);
+    const timer = { callback };
+    const timers = this.#timersAt(this.#now + Math.max(0, delayMs));
+    timers.callbacks.add(timer);
+    return { cancel: () => this.#remove(timer, timers) };
+  }
+
+  /** How many timers are set. */
+  get timers(): number {
+    return [...this.#dueAt.values()].reduce((sum, { callbacks }) => sum + callbacks.size, 0);
+  }
+
+  /** In how many milliseconds the next timer falls due; `undefined` without one. */
+  get nextTimerMs(): number | undefined {
+    const next = this.#queue.first();
+    return next && Math.max(0, next.dueAt - this.#now);
+  }
+
+  /**
+   * Time passes: every timer that falls due runs at its own time, and what it sets off settles before the next one.
+   *
+   * @throws TestKitError when timers go on without an end
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    for (let ran = 0; ; ran++) {
+      const timers = this.#queue.first();
+      if (timers === undefined || timers.dueAt > end) break;
+      if (ran === MOST_TIMERS) throw endless(ms);
+      const [timer] = timers.callbacks;
+      this.#remove(timer!, timers);
+      this.#now = Math.max(this.#now, timers.dueAt);
+      // Not in the context of the test, which may hold a lock.
+      inRootContext(timer!.callback);
+      await settle();
+      this.onStep();
+    }
+    this.#now = Math.max(this.#now, end);
+  }
+
+  /** The process stands still: time passes and no timer runs. Those that fell due are late, as after SIGSTOP. */
+  standStill(ms: number): void {
+    this.#now += ms;
+  }
+
+  #timersAt(dueAt: number): TimersAt {
+    let timers = this.#dueAt.get(dueAt);
+    if (timers === undefined) {
+      timers = { dueAt, heapIndex: -1, callbacks: new Set() };
+      this.#dueAt.set(dueAt, timers);
+      this.#queue.put(timers);
+    }
+    return timers;
+  }
+
+  #remove(timer: SetTimer, timers: TimersAt): void {
+    if (!timers.callbacks.delete(timer) || timers.callbacks.size > 0) return;
+    this.#queue.remove(timers);
+    this.#dueAt.delete(timers.dueAt);
+  }
+}
+
+function endless(ms: number): TestKitError {
+  return new TestKitError(
+    'endless',
+    `More than ${MOST_TIMERS} timers ran within advance(${ms}): a retry without a pause, or too long a time at once. ` +
+      'Advance by less, or give the retry a pause.',
+  );
+}

@@ -1,0 +1,241 @@
+import { LockClient } from '../../core/lock-client.js';
+import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { MemoryServer } from '../../memory/memory-server.js';
+import type { TestCommand } from './commands.js';
+import { LockLog } from './lock-log.js';
+import { LogTelemetry } from './log-telemetry.js';
+import { ManualClock } from './manual-clock.js';
+import { SeededRandom } from './seeded-random.js';
+import { settle } from '../../core/util/promises.js';
+import { type Surroundings, TestInstance } from './test-instance.js';
+import { TestKitError } from './test-kit-error.js';
+
+/** Which time a fleet has. `manual`: it stands still until `advance()`. */
+export type TestClock = 'real' | 'manual';
+
+/** How long `idle()` waits, in seconds of real time. */
+const IDLE_WITHIN_S = 5;
+
+/** How many commands the error of an endless advance() names. */
+const MOST_COMMANDS_TOLD = 3;
+
+const STORAGE_KEY = Symbol.for('nestjs-redis-lock:test-fleets:1');
+const shared = globalThis as { [STORAGE_KEY]?: Map<string, TestFleet> };
+/** Those with a name, shared with other copies of this package, as long as an application of theirs runs. */
+const fleets = (shared[STORAGE_KEY] ??= new Map());
+
+/** Applications of one process that compete for locks like the instances of one application. */
+export class TestFleet implements Surroundings {
+  readonly clock: Clock;
+  /** The clock, if it is moved by hand. */
+  readonly manual: ManualClock | undefined;
+  /** What happened to the locks of the fleet. */
+  readonly log: LockLog;
+  /** The lock services of the applications that run. */
+  readonly instances: TestInstance[] = [];
+  /** Whether Redis cannot be reached. */
+  isDown = false;
+  #joined = 0;
+  #sent = 0;
+  /** How often each command was sent during the present call of advance(). */
+  #sentMeanwhile: Map<string, number> | undefined;
+  /** A Redis for each name of a lock service. */
+  readonly #servers = new Map<string, MemoryServer>();
+  /** The clients that stand for other applications, by service and instance. */
+  readonly #elsewhere = new Map<string, LockClient>();
+  /** All that runs, also what stands for other applications. */
+  readonly #watched = new Map<TestInstance, LockClient>();
+
+  constructor(
+    readonly name: string | undefined,
+    readonly kind: TestClock,
+    startsAt?: number,
+  ) {
+    this.manual = kind === 'manual' ? new ManualClock(startsAt) : undefined;
+    this.clock = this.manual ?? SYSTEM_CLOCK;
+    const { clock } = this;
+    const beganAt = clock.now();
+    this.log = new LockLog(() => clock.now() - beganAt);
+  }
+
+  /** Whether its last application has closed. */
+  get hasEnded(): boolean {
+    return this.#joined > 0 && this.instances.length === 0;
+  }
+
+  /**
+   * Lets time pass.
+   *
+   * @throws TestKitError when the clock is the real one, or an earlier call has not ended
+   */
+  async advance(ms: number): Promise<void> {
+    if (!this.manual) {
+      throw new TestKitError(
+        'realClock',
+        `advance(${ms}) needs a clock that a test moves, and this fleet has the real one. Set clock: 'manual' in ` +
+          'RedisLockTestingModule.forRoot or withTestLocks.',
+      );
+    }
+    if (this.#sentMeanwhile) {
+      throw new TestKitError(
+        'alreadyAdvancing',
+        `advance(${ms}) was called before an earlier call of it had ended. A fleet has one time: await each call.`,
+      );
+    }
+    const sent = (this.#sentMeanwhile = new Map<string, number>());
+    try {
+      await this.manual.advance(ms);
+    } catch (error) {
+      throw error instanceof TestKitError && error.code === 'endless' ? withCommands(error, sent) : error;
+    } finally {
+      this.#sentMeanwhile = undefined;
+    }
+  }
+
+  /** The in-memory Redis of the lock services with this name. */
+  server(service: string): MemoryServer {
+    let server = this.#servers.get(service);
+    if (server === undefined) this.#servers.set(service, (server = new MemoryServer(this.clock)));
+    return server;
+  }
+
+  /** A lock service of an application starts. @param instanceId the one that its options state */
+  join(service: string, instanceId?: string): TestInstance {
+    const instance = this.#create(service, instanceId ?? this.#freeName(service));
+    this.instances.push(instance);
+    return instance;
+  }
+
+  /** Follows what a lock service does. */
+  watch(instance: TestInstance, client: LockClient): void {
+    const { clock } = instance;
+    this.#watched.set(instance, client);
+    client.closing.addEventListener('abort', () => void (clock.isClosing = true), { once: true });
+  }
+
+  /** A client of its own on the server of the lock services with this name: it stands for another application. */
+  elsewhere(service: string, instanceId: string): LockClient {
+    const id = `${service} ${instanceId}`;
+    let client = this.#elsewhere.get(id);
+    if (client === undefined) {
+      if (this.hasEnded) {
+        throw new TestKitError(
+          'closed',
+          'All applications of this fleet have closed, so no other one can hold a lock beside them. Call it before close().',
+        );
+      }
+      const instance = this.#create(service, instanceId);
+      const { locks: store, clock, random } = instance.stores;
+      const telemetry = [new LogTelemetry(this.log, instanceId)];
+      client = new LockClient({ store, clock: clock!, random: random!, service, telemetry });
+      this.watch(instance, client);
+      this.#elsewhere.set(id, client);
+    }
+    return client;
+  }
+
+  /** Redis cannot be reached, or can be reached again. */
+  setDown(isDown: boolean): void {
+    const isBack = this.isDown && !isDown;
+    this.isDown = isDown;
+    if (isBack) for (const instance of this.#watched.keys()) instance.reconnect();
+  }
+
+  sent(command: TestCommand): void {
+    this.#sent++;
+    const meanwhile = this.#sentMeanwhile;
+    if (!meanwhile) return;
+    const text = describeCommand(command);
+    meanwhile.set(text, (meanwhile.get(text) ?? 0) + 1);
+  }
+
+  /**
+   * Resolves when nothing is under way but what waits for time, or for another holder.
+   *
+   * @throws TestKitError that names what is under way, after 5 s of real time
+   */
+  async idle(): Promise<void> {
+    const beganAt = process.uptime();
+    for (let sent = -1; ; sent = this.#sent) {
+      await settle();
+      if (sent === this.#sent && !this.#isBusy()) return;
+      if (process.uptime() - beganAt > IDLE_WITHIN_S) throw this.#notIdle();
+    }
+  }
+
+  #isBusy(): boolean {
+    const watched = [...this.#watched];
+    if (watched.some(([{ underWay }]) => underWay.size > 0)) return true;
+    // With a manual clock, or without Redis, they wait for the test.
+    return !this.manual && !this.isDown && watched.some(([, client]) => client.underTest.countReleasing() > 0);
+  }
+
+  #notIdle(): TestKitError {
+    const commands = [...this.#watched.keys()].flatMap(({ underWay }) => [...underWay].map(describeCommand));
+    const releases = [...this.#watched].flatMap(([{ instanceId }, client]) => {
+      const releases = client.underTest.countReleasing();
+      return releases > 0 ? [`${releases} releases by ${instanceId} that are sent again`] : [];
+    });
+    const what = [...commands, ...releases].join(', ') || 'commands that follow one another without a pause';
+    return new TestKitError(
+      'notIdle',
+      `idle() waited ${IDLE_WITHIN_S} s, and this is still under way: ${what}. A wait for time needs clock: 'manual' and ` +
+        'advance(ms). Work that never ends has to be stopped first.',
+    );
+  }
+
+  /** An application has closed. A fleet is forgotten with its last one. */
+  left(instance: TestInstance): void {
+    this.#watched.delete(instance);
+    const index = this.instances.indexOf(instance);
+    if (index === -1) return;
+    this.instances.splice(index, 1);
+    if (this.instances.length > 0) return;
+    if (this.name !== undefined && fleets.get(this.name) === this) fleets.delete(this.name);
+    for (const client of this.#elsewhere.values()) void client.shutdown(0);
+    this.#elsewhere.clear();
+  }
+
+  #create(service: string, instanceId: string): TestInstance {
+    const random = new SeededRandom(++this.#joined);
+    return new TestInstance(instanceId, service, this.server(service), this, random);
+  }
+
+  /** The services of the first application are `app-1`. */
+  #freeName(service: string): string {
+    const taken = this.instances.filter((each) => each.service === service).map(({ instanceId }) => instanceId);
+    for (let number = 1; ; number++) if (!taken.includes(`app-${number}`)) return `app-${number}`;
+  }
+}
+
+/**
+ * The fleet with this name, or a new one.
+ *
+ * @throws TestKitError if the one with this name has another clock
+ */
+export function fleetOf(name: string | undefined, kind: TestClock, startsAt?: number): TestFleet {
+  const found = name === undefined ? undefined : fleets.get(name);
+  if (found?.kind === kind) return found;
+  if (found) {
+    throw new TestKitError(
+      'otherClock',
+      `The fleet "${name}" has clock: '${found.kind}', and an application of it asked for '${kind}'. Give all ` +
+        'applications of a fleet the same clock, or this one another fleet. A fleet ends when its last application closes. One whose ' +
+        'start has failed never closes: give the next test another fleet.',
+    );
+  }
+  const fleet = new TestFleet(name, kind, startsAt);
+  if (name !== undefined) fleets.set(name, fleet);
+  return fleet;
+}
+
+function describeCommand({ verb, resource, instanceId }: TestCommand): string {
+  return `${verb} of "${resource}" by ${instanceId}`;
+}
+
+/** Adds what was sent most. */
+function withCommands({ code, message }: TestKitError, sent: ReadonlyMap<string, number>): TestKitError {
+  const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MOST_COMMANDS_TOLD);
+  const told = most.map(([text, times]) => `${text} (${times} times)`).join(', ');
+  return new TestKitError(code, told === '' ? `${message} No command was sent.` : `${message} Sent most: ${told}.`);
+}

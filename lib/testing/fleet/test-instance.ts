@@ -1,0 +1,134 @@
+import { type LockOwner, LockStoreError } from '../../core/store/lock-store.js';
+import type { LockStores } from '../../core/store/lock-stores.js';
+import type { Clock } from '../../core/util/clock.js';
+import type { Random } from '../../core/util/random.js';
+import { MemoryJobStore } from '../../memory/memory-job-store.js';
+import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
+import { MemoryLockStore } from '../../memory/memory-lock-store.js';
+import type { MemoryServer } from '../../memory/memory-server.js';
+import { MemoryTickStore } from '../../memory/memory-tick-store.js';
+import type { CommandPath, Gate, TestCommand } from './commands.js';
+import type { PlannedFailure } from './failures.js';
+import { InstanceClock } from './instance-clock.js';
+import { TestLockStore } from './test-lock-store.js';
+import { TestJobStore, TestLatchStore, TestTickStore } from './test-ports.js';
+
+/** The fleet of an instance, as the instance sees it. */
+export interface Surroundings {
+  readonly clock: Clock;
+  /** Whether Redis cannot be reached. */
+  readonly isDown: boolean;
+  /** Every command is counted. */
+  sent(command: TestCommand): void;
+  /** The application has closed. */
+  left(instance: TestInstance): void;
+}
+
+/** In so many turns of the microtask queue, an answer has reached its caller. */
+const TURNS_OF_AN_ANSWER = 20;
+
+/** One lock service of one application, on the server of its fleet. */
+export class TestInstance implements CommandPath {
+  readonly clock: InstanceClock;
+  readonly stores: LockStores;
+  /** Stands before every command and message, if it is set. */
+  gate: Gate | undefined;
+  /** The lock service that its application injects. None for what stands for another application. */
+  injected: object | undefined;
+  /** The commands that have no answer yet. */
+  readonly underWay = new Set<TestCommand>();
+  /** Without the path. */
+  readonly #inner: MemoryLockStore;
+  readonly #failures: PlannedFailure[] = [];
+  readonly #reconnected: (() => void)[] = [];
+
+  /**
+   * @param service the name of the lock service
+   * @param server its Redis
+   */
+  constructor(
+    readonly instanceId: string,
+    readonly service: string,
+    readonly server: MemoryServer,
+    private readonly fleet: Surroundings,
+    random: Random,
+  ) {
+    this.clock = new InstanceClock(fleet.clock);
+    const inner = new MemoryLockStore({ instanceId, server });
+    this.#inner = inner;
+    this.stores = {
+      locks: new TestLockStore(inner, this),
+      ticks: new TestTickStore(new MemoryTickStore(server), this),
+      jobs: new TestJobStore(new MemoryJobStore(inner), this),
+      latches: new TestLatchStore(new MemoryLatchStore(inner), this),
+      clock: this.clock,
+      random,
+    };
+  }
+
+  /** Lets the next command of a kind fail; after the failures that were planned before. */
+  fail(failure: PlannedFailure): void {
+    this.#failures.push(failure);
+  }
+
+  /** The failures that were planned, and have met no command. */
+  get unmetFailures(): readonly PlannedFailure[] {
+    return this.#failures;
+  }
+
+  /** Redis no longer has a lease of this instance; the next waiter is granted the resource. */
+  async drop(owner: LockOwner): Promise<void> {
+    await this.#inner.release(owner);
+  }
+
+  async send<T>(given: Omit<TestCommand, 'instanceId'>, execute: () => Promise<T>): Promise<T> {
+    const command: TestCommand = { ...given, instanceId: this.instanceId };
+    this.fleet.sent(command);
+    this.underWay.add(command);
+    try {
+      const { gate } = this;
+      const decided = (): Promise<T> => this.#decide(command, execute);
+      return await (gate ? gate(command.verb, command.resource, decided, command) : decided());
+    } finally {
+      this.underWay.delete(command);
+    }
+  }
+
+  #decide<T>(command: TestCommand, execute: () => Promise<T>): Promise<T> {
+    const trouble = this.trouble();
+    if (trouble) return Promise.reject(trouble);
+    const index = this.#failures.findIndex((failure) => failure.isOf(command));
+    if (index === -1) return execute();
+    const [{ fate }] = this.#failures.splice(index, 1) as [PlannedFailure];
+    return fate(execute);
+  }
+
+  deliver(resource: string, deliver: () => void): void {
+    const execute = async (): Promise<void> => {
+      // The answer to the command that has set it off is first, so that a log tells the end before the beginning.
+      for (let turn = 0; turn < TURNS_OF_AN_ANSWER; turn++) await Promise.resolve();
+      // The message is lost with the connection.
+      if (!this.trouble()) deliver();
+    };
+    const { gate, instanceId } = this;
+    void (gate ? gate('grant', resource, execute, { verb: 'grant', resource, instanceId }) : execute());
+  }
+
+  trouble(): LockStoreError | undefined {
+    if (!this.fleet.isDown) return undefined;
+    return new LockStoreError('notExecuted', 'Redis cannot be reached: a test has called redisDown()');
+  }
+
+  onReconnected(listener: () => void): void {
+    this.#reconnected.push(listener);
+  }
+
+  /** The connection is new: messages may have been missed. */
+  reconnect(): void {
+    for (const listener of this.#reconnected) listener();
+  }
+
+  closed(): void {
+    this.fleet.left(this);
+  }
+}

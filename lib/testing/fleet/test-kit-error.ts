@@ -1,0 +1,29 @@
+import { brand } from '../../core/util/brand.js';
+
+/** What is wrong, for programs. */
+export type TestKitErrorCode =
+  | 'notOnKit'
+  | 'realClock'
+  | 'otherClock'
+  | 'alreadyAdvancing'
+  | 'endless'
+  | 'notIdle'
+  | 'unknownResource'
+  | 'unknownJob'
+  | 'notRun'
+  | 'closed'
+  | 'invalid';
+
+/** A function of the testing kit was called where it cannot work. The message says what to do. */
+export class TestKitError extends Error {
+  override readonly name = 'TestKitError';
+
+  constructor(
+    readonly code: TestKitErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+brand({ TestKitError });

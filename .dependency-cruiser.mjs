@@ -176,6 +176,11 @@ export const ROOMS = {
     packages: NEST,
     why: 'The module alone knows every backend.',
   },
+  'testing/assertions': {
+    rooms: [...CORE, 'nest'],
+    packages: NEST,
+    why: 'What a test expects of locks. It knows neither the store nor the module.',
+  },
 };
 
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

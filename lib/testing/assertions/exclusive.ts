@@ -1,0 +1,188 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checkFunction } from '../../core/api/validation.js';
+import { isBusy } from '../../core/acquiring/acquire-errors.js';
+import { settle } from '../../core/util/promises.js';
+import { failed, lineOf, type LocksUnderTest } from './locks-under-test.js';
+import { aroundCalls, type Touched } from './touches.js';
+
+/** How `expectExclusive` runs a function. */
+export interface ExclusiveOptions {
+  /**
+   * How many times the function runs at once.
+   *
+   * @allowed 2 to 1000
+   * @default 2
+   */
+  times?: number;
+  /**
+   * What the lock protects, such as a repository. A run is inside from the begin of its first call of one of its methods
+   * to the end of the last one. Before each call, the other runs get their turn.
+   *
+   * @allowed an object with methods, an array of them
+   * @default nothing: a run is inside while its `section` runs
+   */
+  touching?: Touched;
+}
+
+export const EXCLUSIVE_OPTIONS = new OptionTable({
+  times: integer(2, 1_000, 'runs').default(2),
+  touching: checked<Touched>(),
+} satisfies OptionsOf<ExclusiveOptions>);
+
+/**
+ * What only one run may do at a time. Call it where the lock is held: `locks.using('order:7', () => section())`. It
+ * gives the other runs their turn, then does the work, if there is some.
+ */
+export type Section = <T = void>(work?: () => T | Promise<T>) => Promise<T>;
+
+/** See `TestLocks.expectExclusive`. */
+export async function expectExclusive<T>(
+  locks: LocksUnderTest,
+  run: (section: Section, index: number) => T | Promise<T>,
+  options: ExclusiveOptions = {},
+): Promise<PromiseSettledResult<T>[]> {
+  checkFunction('run', run);
+  EXCLUSIVE_OPTIONS.check('expectExclusive', options);
+  const { times = EXCLUSIVE_OPTIONS.defaults.times, touching } = options;
+  const runs = new Runs(times);
+  const stop = locks.observe((event) => {
+    const line = lineOf(event);
+    if (line !== undefined) runs.story.push(line);
+    if (event.type === 'waiting' || event.type === 'notAcquired') runs.isContended = true;
+    if (event.type === 'acquired') {
+      runs.isLocked = true;
+      if (event.handedOn || event.hasWaited) runs.isContended = true;
+    }
+    if (event.type === 'tickSkipped') runs.isLocked = runs.isContended = true;
+  });
+  let undo = (): void => {};
+  let results: PromiseSettledResult<T>[];
+  try {
+    if (touching) undo = aroundCalls('expectExclusive', touching, (name, call) => runs.touch(name, call));
+    results = await Promise.allSettled(Array.from({ length: times }, async (_, index) => runs.start(index, run)));
+  } finally {
+    undo();
+    stop();
+  }
+  const { story } = runs;
+  const fail = (message: string, actual: string, expected: string): Error =>
+    failed(expectExclusive, message, { actual, expected, story });
+  if (runs.overlap) throw fail(runs.overlap, 'two runs at once', 'one run at a time');
+  // A run that did not get the lock has been excluded, as it should be.
+  const broken = results.find((result) => result.status === 'rejected' && !isBusy(result.reason));
+  if (broken) throw (broken as PromiseRejectedResult).reason;
+  if (runs.entered === 0) {
+    throw fail(
+      touching
+        ? 'No run called a method of what it should touch, so nothing is known of the lock.'
+        : 'No run called section(), so nothing is known of the lock. Call it where the lock is held, or say what the ' +
+            'lock protects: touching: repository.',
+      'no run was inside',
+      'one run at a time',
+    );
+  }
+  if (!runs.isLocked) throw fail('The runs took no lock.', 'no lock', 'a lock for which the runs compete');
+  if (!runs.isContended) {
+    throw fail(
+      'The runs did not compete for a lock: none of them waited, and none was refused. Do they lock the same resource?',
+      'no run waited',
+      'a lock for which the runs compete',
+    );
+  }
+  return results;
+}
+
+/** The runs of one function, and which of them are inside. */
+class Runs {
+  readonly story: string[] = [];
+  isLocked = false;
+  isContended = false;
+  overlap: string | undefined;
+  entered = 0;
+  readonly #current = new AsyncLocalStorage<number>();
+  /** By run: in how many sections or calls it is. */
+  readonly #depth: number[];
+  /** By run: its first call of what it touches, while it may call again. */
+  readonly #first = new Map<number, string>();
+  /** By run: the calls of other runs since its last one. */
+  readonly #between = new Map<number, { readonly run: number; readonly name: string }>();
+
+  constructor(times: number) {
+    this.#depth = Array.from({ length: times }, () => 0);
+  }
+
+  async start<T>(index: number, run: (section: Section, index: number) => T | Promise<T>): Promise<T> {
+    const section: Section = (work) => this.#inside(index, 'its section', work as () => never);
+    try {
+      return await this.#current.run(index, () => run(section, index));
+    } finally {
+      this.#first.delete(index);
+      this.#between.delete(index);
+    }
+  }
+
+  /** A method of what the lock protects is called. Its result stays a promise, or none. */
+  touch(name: string, call: () => unknown): unknown {
+    const index = this.#current.getStore();
+    if (index === undefined) return call();
+    const other = this.#between.get(index);
+    // It goes on with what it knew before.
+    if (other) this.#overlaps(index, name, other.run, other.name);
+    this.#between.delete(index);
+    for (const each of this.#first.keys()) if (each !== index) this.#between.set(each, { run: index, name });
+    if (!this.#first.has(index)) this.#first.set(index, name);
+    this.#enter(index, name);
+    let result: unknown;
+    try {
+      result = call();
+    } catch (error) {
+      this.#leave(index);
+      throw error;
+    }
+    if (!(result instanceof Promise)) {
+      this.#leave(index);
+      return result;
+    }
+    return this.#after(index, result);
+  }
+
+  async #after<T>(index: number, result: Promise<T>): Promise<T> {
+    try {
+      const value = await result;
+      // The others get their turn while this run knows what it has read.
+      await settle();
+      return value;
+    } finally {
+      this.#leave(index);
+    }
+  }
+
+  async #inside<T>(index: number, name: string, work: (() => T | Promise<T>) | undefined): Promise<T> {
+    this.#enter(index, name);
+    try {
+      await settle();
+      return (await work?.()) as T;
+    } finally {
+      this.#leave(index);
+    }
+  }
+
+  #enter(index: number, name: string): void {
+    this.entered++;
+    const other = this.#depth.findIndex((depth, run) => depth > 0 && run !== index);
+    if (other !== -1) this.#overlaps(other, this.#first.get(other) ?? 'its section', index, name);
+    this.#depth[index]!++;
+    this.story.push(`run ${index + 1} is in ${name}`);
+  }
+
+  #leave(index: number): void {
+    this.#depth[index]!--;
+  }
+
+  #overlaps(run: number, name: string, other: number, otherName: string): void {
+    this.overlap ??=
+      `Two runs were inside at once: run ${run + 1} was in ${name}, and run ${other + 1} came into ${otherName} before ` +
+      'it had ended. Is the lock taken around all of it, and on one name?';
+  }
+}

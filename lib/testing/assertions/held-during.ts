@@ -1,0 +1,213 @@
+import type { LockMode } from '../../core/api/lock-mode.js';
+import { checked, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checkResource } from '../../core/api/resource.js';
+import { checkFunction, nearest } from '../../core/api/validation.js';
+import type { LockEvent } from '../../core/events/events.js';
+import { quote } from '../../core/util/quoted.js';
+import { settle } from '../../core/util/promises.js';
+import { failed, lineOf, type LocksUnderTest } from './locks-under-test.js';
+import { aroundCalls, type Touched } from './touches.js';
+
+/** How a resource must be held. */
+export interface HeldDuringOptions {
+  /**
+   * In which mode.
+   *
+   * @default any mode
+   */
+  mode?: LockMode;
+  /**
+   * What the lock protects, such as a repository. The resource must then be held from the begin to the end of each
+   * call of its methods, and at least one must be called. So work may do other things before and after the lock.
+   *
+   * @allowed an object with methods, an array of them
+   * @default nothing: the lock must be the first and the last thing that the work waits for
+   */
+  touching?: Touched;
+}
+
+const MODES = ['exclusive', 'reentrant', 'read', 'write', 'semaphore'] as const satisfies readonly LockMode[];
+
+export const HELD_DURING_OPTIONS = new OptionTable({
+  mode: oneOf<LockMode>(MODES),
+  touching: checked<Touched>(),
+} satisfies OptionsOf<HeldDuringOptions>);
+
+/** See `TestLocks.expectHeldDuring`. */
+export async function expectHeldDuring<T>(
+  locks: LocksUnderTest,
+  resource: string,
+  work: () => T | Promise<T>,
+  options: HeldDuringOptions = {},
+): Promise<T> {
+  const name = checkResource(resource, 'expectHeldDuring');
+  checkFunction('work', work);
+  HELD_DURING_OPTIONS.check('expectHeldDuring', options);
+  const { mode, touching } = options;
+  const before = locks.states().find((state) => state.resource === name);
+  const own = before?.holders.find(({ instanceId }) => instanceId === locks.instanceId);
+  if (own) {
+    const site = locks.callSiteOf(name, own.fencingToken);
+    throw failed(
+      expectHeldDuring,
+      `The application held ${quote(name)} already before the work began${site ? `, acquired at ${site}` : ''}. ` +
+        'Release it first: otherwise nothing is known of the lock of the work.',
+      { actual: 'held before', expected: 'acquired by the work' },
+    );
+  }
+  const watch = new HoldWatch(name, mode, touching !== undefined);
+  const stop = locks.observe((event) => watch.hear(event));
+  let undo = (): void => {};
+  try {
+    if (touching) undo = aroundCalls('expectHeldDuring', touching, (method, call) => watch.touch(method, call));
+    watch.start();
+    const result = await work();
+    watch.end();
+    // A release in the background is answered after the work.
+    await settle();
+    const { problem, story } = watch;
+    if (problem === undefined) return result;
+    throw failed(expectHeldDuring, `${quote(name)} was not held during the work: ${problem}.`, {
+      actual: problem,
+      expected: `held${mode ? ` in mode ${mode}` : ''} from the begin to the end of the work`,
+      story,
+    });
+  } finally {
+    watch.end();
+    undo();
+    stop();
+  }
+}
+
+/** Watches one resource while work runs. */
+class HoldWatch {
+  readonly story: string[] = [];
+  readonly #held = new Set<number>();
+  readonly #acquired = new Set<string>();
+  /** The calls of touched methods that have not ended. */
+  readonly #touching: string[] = [];
+  #touches = 0;
+  #leases = 0;
+  #isAsked = false;
+  #hasTurned = false;
+  #isOver = false;
+  #problem: string | undefined;
+
+  constructor(
+    private readonly resource: string,
+    private readonly mode: LockMode | undefined,
+    private readonly isByTouches: boolean,
+  ) {}
+
+  get problem(): string | undefined {
+    if (this.#leases === 0) return this.#neverAcquired();
+    if (this.#problem === undefined && this.isByTouches && this.#touches === 0) {
+      return 'the work called no method of what it should touch';
+    }
+    return this.#problem;
+  }
+
+  start(): void {
+    void settle().then(() => (this.#hasTurned = true));
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const [running] = this.#touching;
+    if (running !== undefined) this.#fail(`${running} still ran when the work had ended. Await it`);
+  }
+
+  hear(event: LockEvent): void {
+    if (this.#isOver) return;
+    const line = lineOf(event);
+    if (line !== undefined) this.story.push(line);
+    if (event.type === 'acquired') this.#acquired.add(event.resource);
+    if (!('resource' in event) || event.resource !== this.resource) return;
+    switch (event.type) {
+      case 'waiting':
+        return this.#asked();
+      case 'acquired':
+        this.#asked();
+        return this.#began(event.fencingToken, event.mode);
+      case 'released':
+      case 'transferred':
+      case 'leftToExpire':
+        return this.#ended(event.fencingToken);
+      case 'lost':
+        this.#fail(`the lease was lost (${event.reason})`);
+        return this.#ended(event.fencingToken);
+      default:
+    }
+  }
+
+  /** A method of what the lock protects is called. */
+  touch(method: string, call: () => unknown): unknown {
+    if (this.#isOver) return call();
+    this.#touches++;
+    this.#checkHeld(`when ${method} was called`);
+    this.story.push(`called ${method}`);
+    this.#touching.push(method);
+    const ended = (): void => {
+      this.#touching.splice(this.#touching.indexOf(method), 1);
+      if (!this.#isOver) this.#checkHeld(`any more when ${method} had ended`);
+    };
+    let result: unknown;
+    try {
+      result = call();
+    } catch (error) {
+      ended();
+      throw error;
+    }
+    if (result instanceof Promise) result.then(ended, ended);
+    else ended();
+    return result;
+  }
+
+  #checkHeld(when: string): void {
+    if (this.#held.size === 0) this.#fail(`it was not held ${when}`);
+  }
+
+  #asked(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    if (this.#hasTurned && !this.isByTouches) {
+      this.#fail(
+        'the work waited for something else before it asked for the lock. If that needs no lock, name what needs it: ' +
+          'touching: repository',
+      );
+    }
+  }
+
+  #began(fencingToken: number, mode: LockMode): void {
+    if (this.mode !== undefined && mode !== this.mode) this.#fail(`it was held in mode ${mode}, not ${this.mode}`);
+    if (this.#leases > 0 && this.#held.size === 0 && !this.isByTouches) {
+      this.#fail('it was released and acquired again. In between, another instance could have it');
+    }
+    this.#leases++;
+    this.#held.add(fencingToken);
+  }
+
+  #ended(fencingToken: number): void {
+    if (!this.#held.delete(fencingToken) || this.#held.size > 0 || this.isByTouches) return;
+    void settle().then(() => {
+      if (!this.#isOver && this.#held.size === 0) {
+        this.#fail(
+          'it was released, and the work went on. If the rest needs no lock, name what needs it: touching: repository',
+        );
+      }
+    });
+  }
+
+  #neverAcquired(): string {
+    const near = nearest(this.resource, [...this.#acquired]);
+    const [other] = this.#acquired;
+    const hint = near ?? other;
+    return `it was never acquired${hint === undefined ? '' : `. The work acquired ${quote(hint)}`}`;
+  }
+
+  /** The first problem explains the others. */
+  #fail(problem: string): void {
+    this.#problem ??= problem;
+  }
+}

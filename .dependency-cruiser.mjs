@@ -159,6 +159,11 @@ export const ROOMS = {
     packages: NEST,
     why: 'Applications that compete in one process. It does not know what a test wants of them.',
   },
+  'testing/jobs': {
+    rooms: [...DECORATORS, 'nest/schedule', 'nest/jobs', 'memory', 'testing/fleet'],
+    packages: NEST,
+    why: 'What a test does with jobs. It does not know the module.',
+  },
   'nest/module': {
     rooms: [
       ...DECORATORS,

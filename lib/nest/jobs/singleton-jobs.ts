@@ -11,6 +11,7 @@ import { quote } from '../../core/util/quoted.js';
 import { addInjected } from '../injected-classes.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf } from '../service-clock.js';
+import { testPlaceOf } from '../test-stores.js';
 import { checkMissedIsKept, jobRecordsOf, jobWatchOf } from '../schedule/job-watch.js';
 import { callManually, type JobMethod, manualTick, runManually, runTick } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
@@ -26,6 +27,7 @@ import {
   type RunNowOptions,
 } from './job-call-options.js';
 import { setCronTime } from './job-schedules.js';
+import { jobsUnderTest, setJobsUnderTest } from './jobs-under-test.js';
 import { watchAdded } from './watch-added.js';
 
 /** What the jobs of an application are found with. */
@@ -55,6 +57,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   constructor(deps: JobsDeps) {
     this.#deps = deps;
+    const { service, explorer } = deps;
+    if (!testPlaceOf(service)) return;
+    const [registry, names] = [() => this.#registry, () => this.#names()];
+    setJobsUnderTest(service, jobsUnderTest({ service, explorer, added: this.#added, registry, names }));
   }
 
   /**

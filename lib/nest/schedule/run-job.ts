@@ -106,12 +106,34 @@ export interface OwedTick {
   readonly schedule: TickSchedule | undefined;
 }
 
-/** A run of a decorated method that no timer begins, on its way through the decorators above. */
-interface ManualRun {
-  readonly job: string;
-  readonly tick: string;
+/** A tick that a test fires, in place of a timer. */
+export interface FiredTick {
+  readonly tick: JobTick;
+  /** Called when this instance has the tick, before the method. */
+  readonly begins: () => void;
+}
+
+/** Runs a tick that a test fires, if this instance gets it. */
+export function runFired(service: RedisLockService, job: JobToRun, { tick, begins }: FiredTick): Promise<unknown> {
+  const work = (run: SingletonRun): unknown => {
+    begins();
+    return job.work(run);
+  };
+  return runTick(service, { ...job, work }, tick);
+}
+
+/** Why a decorated method runs where no timer calls it. Without `owed` and `fired`, an operator asks for it. */
+interface ManualReason {
   /** Of a run for missed ticks. */
   readonly owed?: OwedTick | undefined;
+  /** Of a test. */
+  readonly fired?: FiredTick | undefined;
+}
+
+/** A run of a decorated method that no timer begins, on its way through the decorators above. */
+interface ManualRun extends ManualReason {
+  readonly job: string;
+  readonly tick: string;
   isTaken: boolean;
 }
 
@@ -129,15 +151,15 @@ export async function callManually(
   job: string,
   tick: string,
   call: () => unknown,
-  owed?: OwedTick,
+  reason: ManualReason = {},
 ): Promise<{ readonly result: unknown; readonly isTaken: boolean }> {
-  const run: ManualRun = { job, tick, owed, isTaken: false };
+  const run: ManualRun = { job, tick, ...reason, isTaken: false };
   const result = await manualRuns.run(run, call);
   return { result, isTaken: run.isTaken };
 }
 
 /** The manual run that this call of the job's method is, or `undefined`. What it calls is none. */
-export function takeManualTick(job: string): Pick<ManualRun, 'tick' | 'owed'> | undefined {
+export function takeManualTick(job: string): Pick<ManualRun, 'tick' | 'owed' | 'fired'> | undefined {
   const run = manualRuns.getStore();
   if (run?.job !== job || run.isTaken) return undefined;
   run.isTaken = true;

@@ -6,6 +6,7 @@ import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { Scheduler } from './scheduler.js';
+import type { JobTick } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** The metadata key of a singleton job, on the method. */
@@ -18,7 +19,10 @@ export interface SingletonJob {
   readonly method: string;
   readonly lockService: string | undefined;
   readonly options: ResolvedJobOptions;
-  readonly ticks: { schedule?(instance: object): TickSchedule | undefined };
+  readonly ticks: {
+    now(instance: object, wallNow: number): JobTick;
+    schedule?(instance: object): TickSchedule | undefined;
+  };
 }
 
 /** A singleton job of this application, and the object that has its method. */
@@ -32,6 +36,8 @@ export interface DecoratedJob {
   readonly options: ResolvedJobOptions;
   /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
   readonly schedule: (() => TickSchedule | undefined) | undefined;
+  /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
+  readonly tickAt: (wallNow: number) => JobTick;
 }
 
 /** Returns the name of the job in the fleet: its own, or class and method. */
@@ -149,7 +155,8 @@ export class SingletonJobExplorer implements OnModuleInit {
     const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
     const { options, ticks } = job;
     const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
-    return { name, where: `${instance.constructor.name}.${key}`, call, options, schedule };
+    const tickAt = (wallNow: number): JobTick => ticks.now(instance, wallNow);
+    return { name, where: `${instance.constructor.name}.${key}`, call, options, schedule, tickAt };
   }
 }
 

@@ -5,7 +5,15 @@ import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '..
 import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-clock.js';
-import { type JobMethod, type JobTick, runForMissed, runManually, runTick, takeManualTick } from './run-job.js';
+import {
+  type JobMethod,
+  type JobTick,
+  runFired,
+  runForMissed,
+  runManually,
+  runTick,
+  takeManualTick,
+} from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /**
@@ -73,6 +81,7 @@ export function singletonMethod(
           const toRun = { name, options, work: (run: SingletonRun) => original.call(this, run) };
           const manual = takeManualTick(name);
           if (!manual) return runTick(service, toRun, ticks.now(this, clockOf(service).wallNow()));
+          if (manual.fired) return runFired(service, toRun, manual.fired);
           return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
         },
     );

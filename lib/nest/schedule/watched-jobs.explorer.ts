@@ -30,5 +30,5 @@ export class WatchedJobsExplorer implements OnModuleInit, OnApplicationBootstrap
 
 /** Calls the method, so that other decorators above do their part. */
 async function runOwed({ name, call, schedule }: DecoratedJob, tick: string): Promise<void> {
-  await callManually(name, tick, call, { tick, schedule: schedule?.() });
+  await callManually(name, tick, call, { owed: { tick, schedule: schedule?.() } });
 }

@@ -1,0 +1,225 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { checkResource, jobResource } from '../../core/api/resource.js';
+import { nearest } from '../../core/api/validation.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
+import { settle } from '../../core/util/promises.js';
+import { type JobsUnderTest, jobsUnderTestOf, type JobUnderTest } from '../../nest/jobs/jobs-under-test.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
+import type { FleetPlace } from '../fleet/fleet-place.js';
+import type { TestInstance } from '../fleet/test-instance.js';
+import { TestKitError } from '../fleet/test-kit-error.js';
+import { crash } from './crash.js';
+import { type Ending, fire, type FiredJob, type NotRunReason, type SkippedJob } from './firing.js';
+import { account, firedTicksOf, nextTick } from './next-tick.js';
+import { RUN_JOB_OPTIONS, type RunJobOptions } from './run-job-options.js';
+
+/** A job, on one application. */
+interface JobHere {
+  readonly instance: TestInstance;
+  readonly jobs: JobsUnderTest;
+  readonly job: JobUnderTest;
+}
+
+/** The singleton jobs of a fleet, under the control of a test. No time passes: a tick may be due in the future. */
+export class TestJobs {
+  readonly #place: FleetPlace;
+
+  constructor(place: FleetPlace) {
+    this.#place = place;
+  }
+
+  /**
+   * Runs a job once on one application, as the fleet would: through the claim of the tick, and all decorators of the
+   * method. Without `tick`, each call runs the next one.
+   *
+   * @returns what the method returned
+   * @throws the error of the job
+   * @throws TestKitError with the code `notRun` if the tick did not run, and says why; `unknownJob`; `invalid`
+   * @throws InvalidLockOptionsError if an option is invalid
+   */
+  async run(name: string, options: RunJobOptions = {}): Promise<unknown> {
+    RUN_JOB_OPTIONS.check('jobs.run', options);
+    const { tick: given, rerun, as } = options;
+    const here = this.#found(name, this.#instance(as));
+    const tick = given === undefined ? this.#next(name, here.job) : this.#noted(name, tickText(name, here.job, given));
+    if (rerun) await this.#crash(name, here, tick);
+    const ending = await this.#fire(name, here, tick);
+    if ('error' in ending) throw ending.error;
+    if (ending.ran) return ending.result;
+    throw notRun(name, tick, here.instance.instanceId, ending.reason);
+  }
+
+  /**
+   * Fires the next tick of a job on all applications of the fleet that have it, as their timers would: one of them runs
+   * it. Each call is another tick.
+   *
+   * @returns which application ran it, and what the others did
+   * @throws the error of the job
+   * @throws TestKitError with the code `unknownJob`
+   */
+  async tick(name: string): Promise<FiredJob> {
+    const fleet = this.#fleet();
+    const all = fleet.flatMap((instance) => this.#find(name, instance) ?? []);
+    const [first] = all;
+    if (!first) throw this.#unknownJob(name, 'The fleet', fleet);
+    const tick = this.#next(name, first.job);
+    const endings = new Map<TestInstance, Ending>();
+    let hasRun = (): void => {};
+    const ran = new Promise<void>((resolve) => (hasRun = resolve));
+    const fired = all.map(async (here) => {
+      const ending = await this.#fire(name, here, tick);
+      endings.set(here.instance, ending);
+      if (ending.ran) hasRun();
+    });
+    // With onCrash: 'retry', the others wait for time: they take the tick over if its runner dies.
+    await Promise.race([Promise.all(fired), ran]);
+    await settle();
+    const failed = [...endings.values()].find((ending) => 'error' in ending);
+    if (failed) throw failed.error;
+    return outcomeOf(tick, all, endings);
+  }
+
+  async #fire(name: string, { instance, jobs, job }: JobHere, tick: string): Promise<Ending> {
+    const ending = await fire(jobs, name, job, tick);
+    // Once its time has passed, it is no missed tick.
+    if (ending.ran && job.schedule) account(instance.server, jobResource(name), tick);
+    return ending;
+  }
+
+  #fleet(): TestInstance[] {
+    const { fleet, instance } = this.#place;
+    return fleet.instances.filter(({ service }) => service === instance.service);
+  }
+
+  #find(name: string, instance: TestInstance): JobHere | undefined {
+    const jobs = instance.injected && jobsUnderTestOf(instance.injected);
+    const job = jobs?.find(name);
+    return jobs && job && { instance, jobs, job };
+  }
+
+  #found(name: string, instance: TestInstance): JobHere {
+    const found = this.#find(name, instance);
+    if (found) return found;
+    throw this.#unknownJob(name, `The application ${quote(instance.instanceId)}`, [instance]);
+  }
+
+  #unknownJob(name: string, where: string, instances: readonly TestInstance[]): TestKitError {
+    const { fleet, instance } = this.#place;
+    const other = fleet.instances.find((each) => each.service !== instance.service && this.#find(name, each));
+    return other ? ofOtherService(name, other.service) : unknownJob(name, where, instances);
+  }
+
+  #instance(as: RunJobOptions['as']): TestInstance {
+    if (as === undefined) return this.#place.instance;
+    const fleet = this.#fleet();
+    const meant = typeof as === 'string' ? undefined : serviceOf(as, this.#place.instance.service);
+    const isMeant = (each: TestInstance): boolean =>
+      meant === undefined ? each.instanceId === as : each.injected === meant;
+    const found = fleet.find(isMeant);
+    if (found) return found;
+    const what = typeof as === 'string' ? quote(as) : 'an application that is not of this fleet';
+    const names = fleet.map(({ instanceId }) => instanceId);
+    throw new TestKitError('invalid', `as of jobs.run is ${what}. The fleet has these: ${quoteSome(names, 20)}.`);
+  }
+
+  #next(name: string, job: JobUnderTest): string {
+    const { fleet } = this.#place;
+    return this.#noted(name, nextTick(this.#ticks(name), job, fleet.clock.wallNow()));
+  }
+
+  #noted(name: string, tick: string): string {
+    this.#ticks(name).texts.add(tick);
+    return tick;
+  }
+
+  #ticks(name: string): ReturnType<typeof firedTicksOf> {
+    const { fleet, instance } = this.#place;
+    return firedTicksOf(fleet, JSON.stringify([instance.service, name]));
+  }
+
+  async #crash(name: string, { instance, job }: JobHere, tick: string): Promise<void> {
+    if (job.options.onCrash !== 'retry') {
+      throw new TestKitError(
+        'invalid',
+        `jobs.run(${quote(name)}, { rerun: true }) needs a job with onCrash: 'retry'. This one has 'skip', so no ` +
+          'instance runs a tick again after a crash.',
+      );
+    }
+    const refused = await crash(instance.server, { resource: jobResource(name), tick });
+    if (refused === 'finished') throw notRun(name, tick, instance.instanceId, 'claimed');
+    if (refused !== undefined) throw notRun(name, tick, instance.instanceId, 'overlap');
+  }
+}
+
+function serviceOf(app: Pick<INestApplicationContext, 'get'>, name: string): object | undefined {
+  try {
+    return app.get<object>(getRedisLockToken(name), { strict: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<TestInstance, Ending>): FiredJob {
+  let ranOn: string | undefined;
+  let result: unknown;
+  const skipped: SkippedJob[] = [];
+  for (const { instance } of all) {
+    const ending = endings.get(instance);
+    const { instanceId } = instance;
+    if (ending === undefined) skipped.push({ instance: instanceId, reason: 'standsBy' });
+    else if ('reason' in ending) skipped.push({ instance: instanceId, reason: ending.reason });
+    else if ('result' in ending) [ranOn, result] = [instanceId, ending.result];
+  }
+  return { tick, ranOn, result, skipped };
+}
+
+/** Of a cron job, each form of a time is one tick. */
+function tickText(name: string, job: JobUnderTest, given: string): string {
+  const text = checkResource(given, 'jobs.run as its tick');
+  if (!job.schedule) return text;
+  const at = Date.parse(text);
+  if (!Number.isNaN(at)) return new Date(at).toISOString();
+  throw new TestKitError(
+    'invalid',
+    `tick of jobs.run(${quote(name)}) must be a time of ISO 8601, as run.tick has it, not ${quote(text)}.`,
+  );
+}
+
+function ofOtherService(name: string, service: string): TestKitError {
+  const call = service === DEFAULT_NAME ? 'testLocks(app).jobs' : `testLocks(app, ${quote(service)}).jobs`;
+  return new TestKitError(
+    'unknownJob',
+    `The job ${quote(name)} uses the lock service ${quote(service)}: call ${call}.`,
+  );
+}
+
+function unknownJob(name: string, where: string, instances: readonly TestInstance[]): TestKitError {
+  const known = instances.flatMap(({ injected }) => (injected && jobsUnderTestOf(injected)?.names()) ?? []);
+  const near = nearest(name, known);
+  const hint =
+    near !== undefined
+      ? `Did you mean ${quote(near)}?`
+      : known.length > 0
+        ? `It has: ${quoteSome(known.toSorted())}.`
+        : 'It has no jobs. Call app.init() first: the jobs of an application are found when it starts.';
+  return new TestKitError('unknownJob', `${where} has no job called ${quote(name)}. ${hint}`);
+}
+
+const WHY: Readonly<Record<NotRunReason, string>> = {
+  claimed: 'it has run already, or another instance runs it. Leave tick out: then each call runs the next one.',
+  overlap: 'an earlier run of the job has not ended. Let it end first.',
+  paused: 'the job is paused. Call resume() of SingletonJobs first.',
+  foreign: 'a process with the old lock, of alsoLock, has it. Let it end first.',
+  late: 'it is too late. Leave tick out.',
+  early: 'it is due too far ahead. Leave tick out.',
+  standsBy: 'another instance runs it. Let that one end first.',
+  notReached: 'a decorator above that of the job did not call the method. Look at what that decorator does.',
+  closed: 'the application closes. Run jobs before app.close().',
+};
+
+function notRun(name: string, tick: string, instance: string, reason: NotRunReason): TestKitError {
+  return new TestKitError(
+    'notRun',
+    `The tick ${quote(tick)} of ${quote(name)} did not run on ${quote(instance)}: ${WHY[reason]}`,
+  );
+}

@@ -154,6 +154,11 @@ export const ROOMS = {
     packages: [...NEST, '@nestjs/schedule'],
     why: 'What an operator does with jobs. The decorators do not know it, and neither do they know the module.',
   },
+  testing: {
+    rooms: [...DECORATORS, 'nest/module', 'memory', 'testing/fleet', 'testing/jobs', 'testing/assertions'],
+    packages: NEST,
+    why: 'What a test does with the locks of an application.',
+  },
   'testing/fleet': {
     rooms: [...CORE, 'nest', 'memory'],
     packages: NEST,

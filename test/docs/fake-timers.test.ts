@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { type Lease, LockTimeoutError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { RedisLockTestingModule } from 'nestjs-redis-lock/testing';
 import { useRedis } from '../support/redis/redis-server.js';
 
 const redis = useRedis();
@@ -81,6 +82,17 @@ describe('what docs/guide/testing.md says of fake timers', () => {
     expect(await outcomeOf(second, 300)).toBe('hangs');
     await held.release();
     held = await second;
+  });
+
+  it("with the kit's real clock, fake timers are the clock too", async () => {
+    jest.useFakeTimers();
+    testing = await Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()] }).compile();
+    locks = testing.get(RedisLockService);
+    held = await locks.acquire('order:7', { leaseMs: 3_000 });
+    const second = locks.acquire('order:7', { waitMs: 10_000 }).catch((error: unknown) => error);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await outcomeOf(second, 300)).toBeInstanceOf(LockTimeoutError);
+    expect(held.isHeld()).toBe(true);
   });
 
   it('with a real Redis, all fake timers stop the client before it has connected', async () => {

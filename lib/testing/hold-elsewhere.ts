@@ -1,0 +1,122 @@
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { checked, type OptionsOf, OptionTable, patience, text } from '../core/api/option-table.js';
+import type { Lease } from '../core/api/lease.js';
+import { LOCK_OPTIONS, type LockMode } from '../core/api/lock-options.js';
+import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../core/api/resource.js';
+import { SEMAPHORE_OPTIONS } from '../core/semaphore/semaphore-options.js';
+import { quote } from '../core/util/quoted.js';
+import { TestKitError } from './fleet/test-kit-error.js';
+import type { TestFleet } from './fleet/test-fleet.js';
+
+/** How another application holds a resource. */
+export interface HoldElsewhereOptions {
+  /**
+   * In which mode.
+   *
+   * @default `'exclusive'`; a semaphore where `permits` or `total` is set
+   */
+  mode?: Exclude<LockMode, 'semaphore'>;
+  /**
+   * How many permits of a semaphore it takes.
+   *
+   * @allowed 1 to 1000000
+   * @default 1
+   */
+  permits?: number;
+  /**
+   * How many permits the semaphore has in all, as the application states it.
+   *
+   * @allowed 1 to 1000000
+   * @default `permits`
+   */
+  total?: number;
+  /**
+   * The name of the other application, where holders are shown.
+   *
+   * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
+   * @default 'elsewhere'
+   */
+  instance?: string;
+  /**
+   * How long its lease is.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
+   */
+  leaseMs?: number;
+  /**
+   * How long it waits if the resource is held. With `clock: 'manual'` that time passes by `advance`.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default 0
+   */
+  waitMs?: number;
+}
+
+/** What another application holds. */
+export interface HeldElsewhere extends AsyncDisposable {
+  readonly fencingToken: number;
+  /** Aborts when the other application has lost it. */
+  readonly signal: AbortSignal;
+  /** The other application releases it. Resolves when the next waiter has it. */
+  release(): Promise<void>;
+}
+
+const { mode, leaseMs } = LOCK_OPTIONS.options;
+const { permits } = SEMAPHORE_OPTIONS.options;
+
+export const HOLD_ELSEWHERE_OPTIONS = new OptionTable({
+  mode: checked<Exclude<LockMode, 'semaphore'>>(mode.check),
+  permits: permits.default(1),
+  total: permits,
+  instance: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
+  leaseMs,
+  waitMs: patience().default(0),
+} satisfies OptionsOf<HoldElsewhereOptions>);
+
+/** Another application of the fleet acquires the resource. */
+export async function holdElsewhere(
+  fleet: TestFleet,
+  service: string,
+  resource: string,
+  options: HoldElsewhereOptions,
+): Promise<HeldElsewhere> {
+  HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', options);
+  const { defaults } = HOLD_ELSEWHERE_OPTIONS;
+  const { mode, instance = defaults.instance, waitMs = defaults.waitMs, leaseMs = defaults.leaseMs } = options;
+  const { permits: count = defaults.permits, total = count } = options;
+  const isSemaphore = options.permits !== undefined || options.total !== undefined;
+  const name = checkResource(resource, 'holdElsewhere');
+  if (mode !== undefined || isSemaphore) refuseReserved(name);
+  if (mode !== undefined && isSemaphore) {
+    throw new InvalidLockOptionsError(
+      'permits and total are of a semaphore, which has no other mode: leave mode out, or permits and total.',
+      'mode',
+    );
+  }
+  if (fleet.instances.some(({ instanceId }) => instanceId === instance)) {
+    throw new InvalidLockOptionsError(
+      `instance must be another one than ${quote(instance)}: that is an application of this fleet.`,
+      'instance',
+    );
+  }
+  const client = fleet.elsewhere(service, instance);
+  const lock = { waitMs, leaseMs };
+  const acquired: Promise<Lease> = isSemaphore
+    ? client.semaphore(name, { permits: total }).acquire({ ...lock, count })
+    : client.underTest.acquire(name, { ...lock, mode: mode ?? 'exclusive' });
+  const lease = await acquired;
+  const { fencingToken, signal } = lease;
+  const release = (): Promise<void> => lease.release();
+  return { fencingToken, signal, release, [Symbol.asyncDispose]: release };
+}
+
+/** A job runs, and a leader leads, under an exclusive lock. */
+function refuseReserved(resource: string): void {
+  if (!resource.startsWith(JOB_PREFIX) && !resource.startsWith(LEADER_PREFIX)) return;
+  throw new TestKitError(
+    'invalid',
+    `holdElsewhere() holds ${quote(resource)} as another application does that runs the job or leads. Leave out mode, ` +
+      'permits and total.',
+  );
+}

@@ -1,0 +1,71 @@
+import type { Lease } from '../core/api/lease.js';
+import type { LeaseLossReason } from '../core/api/lease-errors.js';
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { checkResource } from '../core/api/resource.js';
+import { checkOneOf, describeValue } from '../core/api/validation.js';
+import type { Holder } from '../core/holding/store-lease.js';
+import { isObject } from '../core/util/objects.js';
+import { quote } from '../core/util/quoted.js';
+import type { FleetPlace } from './fleet/fleet-place.js';
+import { settle } from '../core/util/promises.js';
+import { TestKitError } from './fleet/test-kit-error.js';
+
+/**
+ * Why a lease is lost. `takenOver`: Redis no longer has it, as after `forceRelease()`. `notRenewed`: no renewal came in
+ * time. `expired`: a fixed lease is over. `maxHold`: it was held for `maxHoldMs`.
+ */
+export type TestLossReason = Extract<LeaseLossReason, 'takenOver' | 'notRenewed' | 'expired' | 'maxHold'>;
+
+const REASONS: readonly TestLossReason[] = ['takenOver', 'notRenewed', 'expired', 'maxHold'];
+
+/** The application loses a lease, as it would with Redis. */
+export async function lose(place: FleetPlace, lost: string | Lease, reason: TestLossReason): Promise<void> {
+  checkOneOf('the reason of lose', reason, REASONS);
+  const given = typeof lost === 'string' ? [checkResource(lost, 'lose')] : resourcesOf(lost);
+  const meant = given.flatMap((resource) => {
+    const holders = place.client!.underTest.holdersOf(resource).filter((holder) => holder.isHeld());
+    return typeof lost === 'string' ? holders : holders.filter(isOf(lost, resource));
+  });
+  // Of a lease of several resources, some may be lost already.
+  if (meant.length === 0) throw unknown(place, given);
+  for (const storeLease of new Set(meant.map((holder) => holder.storeLease))) {
+    // Several readers can share the lease that Redis knows.
+    const { owner, holders } = storeLease;
+    // As with Redis: only a lease that was taken over ends there before its holder knows.
+    if (reason === 'takenOver') await place.instance.drop(owner);
+    for (const holder of holders) holder.lose(reason);
+    if (reason !== 'takenOver') await place.instance.drop(owner);
+  }
+  await settle();
+}
+
+function resourcesOf(lost: unknown): readonly string[] {
+  if (isObject(lost) && 'fencingTokenOf' in lost) return (lost as Lease).resources;
+  throw new InvalidLockOptionsError(
+    `lose() needs a lease, or the name of a resource that the application holds, not ${describeValue(lost)}.`,
+    'the first argument of lose',
+  );
+}
+
+function isOf(lease: Lease, resource: string): (holder: Holder) => boolean {
+  const token = lease.fencingTokenOf(resource);
+  return (holder) => holder.fencingToken === token;
+}
+
+function unknown({ fleet, instance }: FleetPlace, resources: readonly string[]): TestKitError {
+  const { held } = fleet.log;
+  const own = held.filter((entry) => entry.instance === instance.instanceId && entry.service === instance.service);
+  const names = [...new Set(own.map((entry) => quote(entry.resource)))].join(', ') || 'nothing';
+  const [resource] = resources as readonly [string];
+  const other = held.find((entry) => resources.includes(entry.resource) && entry.instance !== instance.instanceId);
+  const isEnding = own.some((entry) => resources.includes(entry.resource));
+  const hint = other
+    ? `${other.instance} holds ${quote(other.resource)}.`
+    : 'Call lose() while the work under the lock runs.';
+  return new TestKitError(
+    'unknownResource',
+    isEnding
+      ? `The application releases ${resources.map((name) => quote(name)).join(', ')} at this moment, so it cannot lose it. ${hint}`
+      : `The application does not hold ${quote(resource)}, so it cannot lose it. It holds ${names}. ${hint}`,
+  );
+}

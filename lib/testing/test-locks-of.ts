@@ -1,0 +1,75 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { describeValue } from '../core/api/validation.js';
+import { isObject } from '../core/util/objects.js';
+import { quote } from '../core/util/quoted.js';
+import type { ResolvedModuleOptions } from '../nest/module/module-options.js';
+import type { RedisLockService } from '../nest/redis-lock.service.js';
+import { testPlaceOf } from '../nest/test-stores.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../nest/tokens.js';
+import type { FleetPlace } from './fleet/fleet-place.js';
+import { TestKitError } from './fleet/test-kit-error.js';
+import { TestLocks } from './test-locks.js';
+
+const known = new WeakMap<object, TestLocks>();
+
+/**
+ * Returns what a test sees and does with the locks of an application.
+ *
+ * @param app the application, or the `TestingModule`
+ * @param name the `name` of the registration; without it, the default one
+ * @throws TestKitError if the locks of the application are not on the testing kit
+ */
+export function testLocks(app: Pick<INestApplicationContext, 'get'>, name: string = DEFAULT_NAME): TestLocks {
+  if (typeof (app as Partial<INestApplicationContext> | undefined)?.get !== 'function') throw notAnApp(app);
+  const service = found<RedisLockService>(app, getRedisLockToken(name));
+  if (service === undefined) {
+    const what = `The application has no lock service called ${quote(name)}`;
+    throw found(app, getRedisLockToken()) === undefined ? notOnKit(what) : misnamed(what);
+  }
+  const place = isObject(service) ? testPlaceOf(service) : undefined;
+  if (place === undefined) throw notOnKit(`The application keeps the locks of ${quote(name)} ${whereOf(app, name)}`);
+  let locks = known.get(place);
+  if (locks === undefined) known.set(place, (locks = new TestLocks(service, place as FleetPlace)));
+  return locks;
+}
+
+function found<T>(app: Pick<INestApplicationContext, 'get'>, token: string): T | undefined {
+  try {
+    return app.get<T>(token, { strict: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function notAnApp(given: unknown): TestKitError {
+  const hint =
+    isObject(given) && ('then' in given || 'compile' in given)
+      ? ' Await compile() first.'
+      : ' Pass what compile() or NestFactory.create() resolves to.';
+  return new TestKitError('notOnKit', `testLocks() needs the application, not ${describeValue(given)}.${hint}`);
+}
+
+function misnamed(what: string): TestKitError {
+  return new TestKitError(
+    'notOnKit',
+    `${what}. The second argument of testLocks() is the name of a registration: that of RedisLockModule.forRoot({ name }). ` +
+      'Leave it out for the one without a name.',
+  );
+}
+
+function whereOf(app: Pick<INestApplicationContext, 'get'>, name: string): string {
+  const options = found<ResolvedModuleOptions>(app, getRedisLockOptionsToken(name));
+  if (options?.quorum) return 'in a quorum';
+  if (options?.store) return 'in a store of its own';
+  return options?.connection() === 'memory:'
+    ? "in 'memory:', which a test cannot control"
+    : 'on Redis, or overrides it';
+}
+
+function notOnKit(what: string): TestKitError {
+  return new TestKitError(
+    'notOnKit',
+    `${what}, so testLocks() cannot control it. Import RedisLockTestingModule.forRoot() in place of ` +
+      'RedisLockModule.forRoot(), or build the application by withTestLocks(Test.createTestingModule({ ... })).compile().',
+  );
+}

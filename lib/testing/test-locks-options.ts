@@ -1,0 +1,46 @@
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { checked, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
+import { describeValue } from '../core/api/validation.js';
+import type { TestClock } from './fleet/test-fleet.js';
+
+/** How the locks of a test behave. */
+export interface TestLocksOptions {
+  /**
+   * Applications of one process with the same fleet compete for locks like the instances of one application. A fleet is
+   * forgotten when its last application has closed.
+   *
+   * @allowed 1 to 100 characters
+   * @default a fleet of its own
+   */
+  fleet?: string;
+  /**
+   * The time of leases, waits, renewals and singleton jobs. `'manual'`: it stands still until `advance(ms)`. The fake
+   * timers of a test runner do not touch it.
+   *
+   * @default 'real'
+   */
+  clock?: TestClock;
+  /**
+   * With `clock: 'manual'`: the date at which it begins, as a `Date` or in milliseconds since the Unix epoch. The first
+   * application of a fleet decides.
+   *
+   * @allowed a `Date`, or milliseconds
+   * @default 2026-01-01T00:00:00Z
+   */
+  startsAt?: Date | number;
+}
+
+export const TEST_LOCKS_OPTIONS = new OptionTable({
+  fleet: text(/^.{1,100}$/u, '1 to 100 characters'),
+  clock: oneOf<TestClock>(['real', 'manual']).default('real'),
+  startsAt: checked<Date | number>(checkDate),
+} satisfies OptionsOf<TestLocksOptions>);
+
+function checkDate(option: string, value: unknown): void {
+  const ms = value instanceof Date ? value.getTime() : value;
+  if (typeof ms === 'number' && Number.isFinite(ms)) return;
+  throw new InvalidLockOptionsError(
+    `${option} must be a valid Date, or milliseconds since the Unix epoch, not ${describeValue(value)}.`,
+    option,
+  );
+}

@@ -191,6 +191,11 @@ export const ROOMS = {
     packages: NEST,
     why: 'What a test expects of locks. It knows neither the store nor the module.',
   },
+  'testing/pass-through': {
+    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module', 'nest/transactions'],
+    packages: NEST,
+    why: 'A stand-in for the lock service. It knows no store but its own.',
+  },
 };
 
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

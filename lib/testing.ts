@@ -22,6 +22,10 @@ export type { TestJobs } from './testing/jobs/test-jobs.js';
 export type { RunJobOptions } from './testing/jobs/run-job-options.js';
 export type { FiredJob, NotRunReason, SkippedJob } from './testing/jobs/firing.js';
 
+// Unit tests
+export { passThroughLocks, type PassThroughOptions } from './testing/pass-through/pass-through-locks.js';
+export { bindLocks } from './testing/pass-through/bind-locks.js';
+
 // The contract of a store
 export {
   describeJobStore,

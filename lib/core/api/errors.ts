@@ -294,7 +294,7 @@ export class InvalidResourceError extends InvalidLockOptionsError {}
 /**
  * A decorated method was called on an object that Nest did not make, in its constructor, or without the module.
  *
- * @remedy Make the object a provider; in a test, use `Test.createTestingModule`.
+ * @remedy Make the object a provider; in a unit test, `bindLocks(object, passThroughLocks())` of `nestjs-redis-lock/testing`.
  * @see docs/guide/testing.md
  */
 export class LockModuleMissingError extends LockError {

@@ -71,9 +71,10 @@ export function declareLockService(
     );
   }
   const property = Symbol.for(describeProperty(name));
-  if (!Reflect.hasMetadata(property, prototype)) {
+  const declared = declaredLockServices(prototype);
+  if (!declared.has(name)) {
     Inject(getRedisLockToken(name))(prototype, property);
-    Reflect.defineMetadata(property, true, prototype);
+    Reflect.defineMetadata(LOCK_SERVICES, new Map([...declared, [name, property]]), prototype);
   }
   return (instance, where) => {
     const service = (instance as { [property]?: RedisLockService } | undefined)?.[property];
@@ -84,10 +85,22 @@ export function declareLockService(
         : `${where} was called on an object that has no lock service. `) +
         `Nest injects the lock service after the constructor has run. Let Nest create the object, as a provider or ` +
         `controller of a module and not by new or in a useFactory, and call the method later. In a test, use ` +
-        `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }).`,
+        `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }). To test an object made by ` +
+        `new, call bindLocks(object, passThroughLocks()) of nestjs-redis-lock/testing.`,
       '',
     );
   };
+}
+
+/** The metadata key of a prototype: the lock services of its decorated methods. Each copy of this package finds it. */
+const LOCK_SERVICES = 'nestjs-redis-lock:lock-services';
+
+/**
+ * Returns the lock services that the decorated methods of a class use, also those that it inherits: by name, the
+ * property in which an instance has it.
+ */
+export function declaredLockServices(prototype: object): ReadonlyMap<string, symbol> {
+  return (Reflect.getMetadata(LOCK_SERVICES, prototype) as ReadonlyMap<string, symbol> | undefined) ?? new Map();
 }
 
 /** The name of the property. Nest shows it when it cannot inject the service. */

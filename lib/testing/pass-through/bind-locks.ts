@@ -1,0 +1,109 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { describeValue, nearest } from '../../core/api/validation.js';
+import { isObject } from '../../core/util/objects.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
+import { declaredLockServices } from '../../nest/decorators/method.js';
+import type { RedisLockService } from '../../nest/redis-lock.service.js';
+import { DEFAULT_NAME } from '../../nest/tokens.js';
+
+/** What decorated methods call of a lock service. */
+const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satisfies (keyof RedisLockService)[];
+
+/**
+ * Lets the decorated methods of an object that was made by `new` run under these locks. Without it, a call of such a
+ * method is a `LockModuleMissingError`: a test that forgot the lock must not pass.
+ *
+ * ```ts
+ * const shop = bindLocks(new Shop(), passThroughLocks());
+ * ```
+ *
+ * It is for methods with `@DistributedLock`, `@ReadLock`, `@WriteLock`, `@DistributedSemaphore`, `@LeaderOnly`,
+ * `@SingletonCron`, `@SingletonInterval` and `@SingletonTimeout`. `@LockHandler` needs a request, so a direct call of
+ * such a handler takes no lock.
+ *
+ * @param object of a class with decorated methods; a later call binds it to other locks
+ * @param locks the lock service, or several by name: `{ default: locks, billing: otherLocks }`
+ * @returns the object
+ * @throws InvalidLockOptionsError when the object has no decorated methods, a lock service is missing or not used, or
+ *   a value is no lock service; then nothing was bound
+ */
+export function bindLocks<T extends object>(
+  object: T,
+  locks: RedisLockService | Readonly<Record<string, RedisLockService>>,
+): T {
+  const properties = propertiesOf(object);
+  const named = isLockService(locks) ? { [DEFAULT_NAME]: locks } : byName(locks);
+  const { name } = object.constructor;
+  for (const used of properties.keys()) {
+    if (Object.hasOwn(named, used)) continue;
+    const example = [...properties.keys()].map((each) => `${plainKey(each)}: locks`).join(', ');
+    throw invalid(
+      'locks',
+      `${name} has methods that use the lock service ${quote(used)}, and bindLocks was not told it. ` +
+        `Call bindLocks(object, { ${example} }).`,
+    );
+  }
+  for (const given of Object.keys(named)) {
+    if (properties.has(given)) continue;
+    const near = nearest(given, [...properties.keys()]);
+    throw invalid(
+      'locks',
+      `No decorated method of ${name} uses the lock service ${quote(given)}. ` +
+        (near === undefined ? `They use: ${quoteSome([...properties.keys()])}.` : `Did you mean ${quote(near)}?`),
+    );
+  }
+  for (const [used, property] of properties) {
+    // Not enumerable, so that a test can compare the object with another one.
+    Object.defineProperty(object, property, { value: named[used], configurable: true, writable: true });
+  }
+  return object;
+}
+
+/** The properties in which the decorated methods look for their lock services, by name. */
+function propertiesOf(object: unknown): ReadonlyMap<string, symbol> {
+  if (!isObject(object)) {
+    const what = typeof object === 'function' ? 'a class: pass new ' + (object.name || 'Class') + '(...)' : undefined;
+    throw invalid('object', `bindLocks needs an object with decorated methods, not ${what ?? describeValue(object)}.`);
+  }
+  const properties = declaredLockServices(object);
+  if (properties.size > 0) return properties;
+  throw invalid(
+    'object',
+    `${object.constructor?.name || 'The object'} has no method with a decorator that takes a lock, so there is nothing ` +
+      'to bind. Pass the locks to its constructor, or pass the object whose methods are decorated.',
+  );
+}
+
+function byName(locks: unknown): Readonly<Record<string, RedisLockService>> {
+  const isPlain = isObject(locks) && [Object.prototype, null].includes(Object.getPrototypeOf(locks) as object | null);
+  // A mock has functions where a list by name has lock services.
+  const isMock = isPlain && Object.values(locks).some((value) => typeof value === 'function');
+  if (!isPlain || isMock) throw invalid('locks', `locks must be a lock service, ${missingOf(locks)}`);
+  for (const [name, service] of Object.entries(locks)) {
+    if (isLockService(service)) continue;
+    throw invalid(`locks.${name}`, `locks.${name} must be a lock service, ${missingOf(service)}`);
+  }
+  return locks as Readonly<Record<string, RedisLockService>>;
+}
+
+/** Not by its class: another copy of this package has another one. */
+function isLockService(value: unknown): value is RedisLockService {
+  return isObject(value) && missingMethods(value).length === 0;
+}
+
+function missingMethods(value: object): readonly string[] {
+  return CALLED.filter((method) => typeof (value as Partial<RedisLockService>)[method] !== 'function');
+}
+
+function missingOf(value: unknown): string {
+  const why = isObject(value) ? `and has no ${missingMethods(value).join(', ')}` : `not ${describeValue(value)}`;
+  return `${why}. Pass passThroughLocks(), or the service of a testing module.`;
+}
+
+function plainKey(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function invalid(option: string, message: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(message, option);
+}

@@ -1,0 +1,223 @@
+import { readLabel } from '../../core/api/label.js';
+import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
+import type {
+  AcquireReply,
+  LockHolder,
+  LockOwner,
+  LockState,
+  LockStore,
+  RotateReply,
+  Transfer,
+} from '../../core/store/lock-store.js';
+import { instanceOf } from '../../core/store/owner-id.js';
+import type { StoreProbe } from '../../core/store/store-probe.js';
+import type { Tick, TickClaim, TickReply, TickStore } from '../../core/store/tick-store.js';
+import type { WatchReply } from '../../core/store/watch-store.js';
+
+/** What an owner holds, as the store remembers it. */
+interface Held extends LockOwner {
+  readonly fencingToken: number;
+  readonly depth: number;
+  readonly grantedAt: number;
+  /** Whether no caller has asked for it. */
+  readonly isAssumed: boolean;
+}
+
+/** No lease ends by itself: this is what operators see of each. */
+const LEASE_MS = 30_000;
+
+let clients = 0;
+
+/** Grants everything at once to every owner, and remembers what is held. For unit tests: it excludes nothing. */
+export class PassThroughStore implements LockStore {
+  readonly clientId: string;
+  /** By owner id. */
+  readonly #held = new Map<string, Held>();
+  #lastToken = 0;
+
+  constructor(readonly instanceId: string) {
+    this.clientId = `${instanceId}/${++clients}`;
+  }
+
+  /** @param isAssumed whether no caller has asked for it */
+  grant(owner: LockOwner, isAssumed = false): number {
+    const standing = this.#held.get(owner.id);
+    if (standing) return standing.fencingToken;
+    const fencingToken = ++this.#lastToken;
+    this.#held.set(owner.id, { ...owner, fencingToken, depth: 1, grantedAt: Date.now(), isAssumed });
+    return fencingToken;
+  }
+
+  async acquire(waiter: LockOwner): Promise<AcquireReply> {
+    return { status: 'granted', fencingToken: this.grant(waiter) };
+  }
+
+  async rotate(owner: LockOwner, waiter: LockOwner): Promise<RotateReply> {
+    return { released: this.#held.delete(owner.id), next: await this.acquire(waiter) };
+  }
+
+  async setDepth(owner: LockOwner, depth: number): Promise<boolean> {
+    return this.#change(owner, { depth });
+  }
+
+  async renew(owner: LockOwner): Promise<boolean> {
+    return this.#held.has(owner.id);
+  }
+
+  async release(owner: LockOwner): Promise<boolean> {
+    return this.#held.delete(owner.id);
+  }
+
+  /** The resource is free for every caller, so it does not stay taken either. */
+  async retain(owner: LockOwner): Promise<boolean> {
+    return this.#held.delete(owner.id);
+  }
+
+  async label(owner: LockOwner, label: string | undefined): Promise<boolean> {
+    return this.#change(owner, { label });
+  }
+
+  async verify(owner: LockOwner): Promise<boolean> {
+    return this.#held.has(owner.id);
+  }
+
+  async downgrade(owner: LockOwner): Promise<boolean> {
+    return this.#change(owner, { mode: 'read', depth: 1 });
+  }
+
+  async raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
+    this.#lastToken = Math.max(this.#lastToken, fencingToken);
+    const { fencingToken: own = fencingToken } = this.#held.get(owner.id) ?? {};
+    return this.#change(owner, { fencingToken: Math.max(own, fencingToken) });
+  }
+
+  async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
+    const { to, share, label } = transfer;
+    const next = this.#held.get(to);
+    if (next) return next.fencingToken; // the command was sent again
+    const held = this.#held.get(owner.id);
+    if (!held) return null;
+    const fencingToken = transfer.fencingToken ?? held.fencingToken;
+    if (!share || held.mode !== 'read') this.#held.delete(owner.id);
+    this.#held.set(to, { ...held, id: to, fencingToken, depth: 1, label: (label ?? held.label) || undefined });
+    return fencingToken;
+  }
+
+  async lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
+    const permits = this.#held.get(owner.id)?.permits;
+    if (!permits) return false;
+    return this.#change(owner, { permits: { ...permits, count: Math.min(permits.count, count) } });
+  }
+
+  async resize(resource: string, total: number): Promise<boolean> {
+    for (const { id, permits } of this.#of(resource)) {
+      if (!permits) return false;
+      this.#held.set(id, { ...this.#held.get(id)!, permits: { ...permits, total } });
+    }
+    return true;
+  }
+
+  async watch(): Promise<WatchReply> {
+    return { isFree: true, ttlMs: 0 };
+  }
+
+  /** One counter numbers the leases of all resources. */
+  fenceOf(): string {
+    return 'fence';
+  }
+
+  trouble(): undefined {}
+
+  async inspect(resource: string): Promise<LockState> {
+    const held = this.#of(resource);
+    const [first] = held;
+    if (!first) return { resource, mode: null, holders: [], ttlMs: 0, waiters: [] };
+    const { mode } = first;
+    const state = { resource, mode, holders: held.map(describe), ttlMs: LEASE_MS, waiters: [] };
+    if (mode !== 'semaphore') return state;
+    const total = held.at(-1)!.permits?.total ?? 1;
+    const taken = held.reduce((sum, { permits }) => sum + (permits?.count ?? 1), 0);
+    return { ...state, permits: { total, available: Math.max(0, total - taken) } };
+  }
+
+  probe(): StoreProbe {
+    const servers = [Promise.resolve({ roundTripMs: 0, problems: [] })];
+    return { topology: 'memory', needed: 1, servers, problems: [] };
+  }
+
+  async list(prefix: string, limit: number): Promise<string[]> {
+    const shown = [...this.#held.values()].filter(({ isAssumed }) => !isAssumed);
+    const resources = new Set(shown.map(({ resource }) => resource));
+    return [...resources].filter((resource) => resource.startsWith(prefix)).slice(0, limit);
+  }
+
+  async forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    const meant = this.#of(resource).find((held) => held.fencingToken === fencingToken);
+    return meant !== undefined && this.#held.delete(meant.id);
+  }
+
+  /** It sends no messages. */
+  listen(): void {}
+
+  listenForFreed(): void {}
+
+  async close(): Promise<void> {}
+
+  #of(resource: string): Held[] {
+    return [...this.#held.values()].filter((held) => held.resource === resource && !held.isAssumed);
+  }
+
+  #change({ id }: LockOwner, change: Partial<Held>): boolean {
+    const held = this.#held.get(id);
+    if (held) this.#held.set(id, { ...held, ...change });
+    return held !== undefined;
+  }
+}
+
+function describe({ id, fencingToken, depth, permits, label, grantedAt }: Held): LockHolder {
+  const heldMs = Math.max(0, Date.now() - grantedAt);
+  const holder = { instanceId: instanceOf(id), fencingToken, ttlMs: LEASE_MS, depth, heldMs, ...readLabel(label) };
+  return permits ? { ...holder, permits: permits.count } : holder;
+}
+
+/** Grants every tick, also one that has run already. */
+export class PassThroughTicks implements TickStore {
+  constructor(private readonly store: PassThroughStore) {}
+
+  async claim(_tick: Tick, { owner }: TickClaim): Promise<TickReply> {
+    return { status: 'granted', fencingToken: this.store.grant(owner), rerun: false };
+  }
+
+  async finish(): Promise<void> {}
+
+  async giveBack(): Promise<void> {}
+}
+
+/** Counts, but lets every wait pass. */
+export class PassThroughLatches implements LatchStore {
+  /** By name: the count that was stated first, and the ids that were counted. */
+  readonly #counted = new Map<string, { readonly count: number; readonly ids: Set<string> }>();
+
+  async countDown(spec: LatchSpec, id: string): Promise<LatchState> {
+    const { count } = spec;
+    const latch = this.#counted.get(spec.name) ?? { count, ids: new Set() };
+    this.#counted.set(spec.name, latch);
+    if (latch.count === count && latch.ids.size < count) latch.ids.add(id);
+    return this.read(spec);
+  }
+
+  async wait(spec: LatchSpec): Promise<LatchState> {
+    return { ...(await this.read(spec)), remaining: 0 };
+  }
+
+  async read({ name, count: stated, ttlMs }: LatchSpec): Promise<LatchState> {
+    const latch = this.#counted.get(name);
+    if (!latch) return { count: stated, remaining: stated, ttlMs: 0 };
+    const { count, ids } = latch;
+    return { count, remaining: count - ids.size, ttlMs };
+  }
+
+  trouble(): undefined {}
+
+  listen(): void {}
+}

@@ -1,0 +1,263 @@
+import { jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  InvalidLockOptionsError,
+  InvalidResourceError,
+  type Lease,
+  LockReentryError,
+  type LockEvent,
+  RedisLockService,
+  type SingletonRunOptions,
+  TransactionScope,
+} from '../../../lib/index.js';
+import { passThroughLocks } from '../../../lib/testing/pass-through/pass-through-locks.js';
+import { memoryLocks } from './memory-locks.js';
+
+const NIGHTLY: SingletonRunOptions = {
+  job: 'nightly',
+  tick: '1',
+  overlap: 'skip',
+  onCrash: 'retry',
+  keepMs: 1,
+  spreadMs: 3_600_000,
+  lock: {},
+};
+
+/** One good call of each method, and what it resolves to. `Record`, so that a new method needs a line. */
+const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown> = {
+  acquire: async (locks) => (await locks.acquire('a')).isHeld(),
+  tryAcquire: async (locks) => (await locks.tryAcquire('a'))?.isHeld(),
+  using: (locks) => locks.using(['b', 'a'], { mode: 'reentrant' }, (lease) => lease.isHeld()),
+  tryUsing: async (locks) => (await locks.tryUsing('a', () => true)).ran,
+  waitUntilFree: async (locks) => (await locks.acquire('a')) && (await locks.waitUntilFree('a')) === undefined,
+  current: (locks) => locks.using('a', () => locks.current('a')?.isHeld()),
+  currentOrThrow: (locks) => locks.currentOrThrow('a').isHeld() && locks.currentOrThrow().isHeld(),
+  assertLocked: (locks) => locks.assertLocked(['a', 'b']) === undefined,
+  inspect: async (locks) => (await locks.inspect('a')).mode === null,
+  list: async (locks) => (await locks.list()).length === 0,
+  health: async (locks) => (await locks.health()).status === 'up',
+  explain: async (locks) => (await locks.explain('a')).cause === 'free',
+  contention: (locks) => locks.contention().groups.length === 0,
+  forceRelease: async (locks) => !(await locks.forceRelease('a', { fencingToken: 7 })),
+  semaphore: (locks) => locks.semaphore('s', { permits: 2 }).using({ count: 2 }, (lease) => lease.isHeld()),
+  adopt: async (locks) => (await locks.adopt(await (await locks.acquire('a')).transfer())).isHeld(),
+  usingAdopted: async (locks) =>
+    locks.usingAdopted(await (await locks.acquire('a')).transfer(), (lease) => lease.isHeld()),
+  observe: (locks) => locks.observe(() => {})() === undefined,
+  runSingleton: (locks) => locks.runSingleton(NIGHTLY, (lease, run) => lease.isHeld() && run.tick === '1'),
+  campaign: (locks) => locks.campaign('mailer').isLeader(),
+  leadership: (locks) => locks.campaign('mailer') === locks.leadership('mailer'),
+  latch: async (locks) => (await locks.latch('l', 2).countDown()) === 1,
+  onApplicationBootstrap: (locks) => locks.onApplicationBootstrap() === undefined,
+  beforeApplicationShutdown: async (locks) => (await locks.beforeApplicationShutdown()) === undefined,
+};
+
+const METHODS = Object.getOwnPropertyNames(RedisLockService.prototype).filter((name) => name !== 'constructor');
+
+describe('passThroughLocks', () => {
+  it('has a call in this test for each method of RedisLockService', () => {
+    expect(Object.keys(CALLS).toSorted()).toEqual(METHODS.toSorted());
+  });
+
+  it.each(Object.entries(CALLS))('%s works', async (_, call) => {
+    await expect(Promise.resolve(call(passThroughLocks()))).resolves.toBe(true);
+  });
+
+  it('sets no timer in any method, so nothing keeps the process alive', async () => {
+    const timers = (['setTimeout', 'setInterval', 'setImmediate'] as const).map((name) => jest.spyOn(globalThis, name));
+    for (const call of Object.values(CALLS)) await call(passThroughLocks());
+    const calls = timers.map(({ mock }) => mock.calls.length);
+    for (const timer of timers) timer.mockRestore();
+    expect(calls).toEqual([0, 0, 0]);
+  });
+
+  it('works under fake timers that no test advances', async () => {
+    jest.useFakeTimers();
+    try {
+      for (const call of Object.values(CALLS)) expect(await call(passThroughLocks())).toBe(true);
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('lets each call pass, also where another one holds the resource', async () => {
+    const locks = passThroughLocks();
+    const leases: Lease[] = [];
+    for (const mode of ['exclusive', 'exclusive', 'reentrant', 'read', 'write'] as const)
+      leases.push(await locks.acquire('a', { mode }));
+    leases.push((await locks.tryAcquire(['a', 'b']))!, await locks.semaphore('a', { permits: 1 }).acquire());
+    const tokens = leases.map(({ fencingToken }) => fencingToken);
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    for (const lease of leases) lease.assertHeld();
+    await Promise.all(leases.map((lease) => lease.release()));
+    expect(await locks.list()).toEqual([]);
+  });
+
+  it('ends no lease before its release, however short it is', async () => {
+    const locks = passThroughLocks({ leaseMs: 50 });
+    const fixed = await locks.acquire('a', { watchdog: false, leaseMs: 50 });
+    const limited = await locks.acquire('b', { maxHoldMs: 50 });
+    await sleep(120);
+    for (const lease of [fixed, limited]) {
+      lease.assertHeld();
+      expect(lease.signal.aborted).toBe(false);
+      await lease.extend(60_000);
+      await lease.release();
+      expect(lease.isHeld()).toBe(false);
+    }
+  });
+
+  it('tells what is held', async () => {
+    const locks = passThroughLocks();
+    await using lease = await locks.acquire('order:7', { mode: 'write', label: { by: 'test' } });
+    await using two = await locks.semaphore('pool', { permits: 3 }).acquire({ count: 2 });
+    const { fencingToken } = lease;
+    expect(await locks.inspect('order:7')).toMatchObject({
+      mode: 'write',
+      holders: [{ instanceId: 'unit-test', fencingToken, depth: 1, label: { by: 'test' } }],
+      waiters: [],
+    });
+    expect(await locks.inspect('pool')).toMatchObject({ permits: { total: 3, available: 1 } });
+    expect((await locks.list({ prefix: 'order:' })).map(({ resource }) => resource)).toEqual(['order:7']);
+    await lease.downgrade();
+    expect((await locks.inspect('order:7')).mode).toBe('read');
+    expect(await locks.forceRelease('order:7', { fencingToken })).toBe(true);
+    expect(await locks.list({ prefix: 'order:' })).toEqual([]);
+    two.assertHeld();
+  });
+
+  it('satisfies code that must run under a lock, and shows no lock for it', async () => {
+    const locks = passThroughLocks();
+    locks.assertLocked(['order:7', 'order:8']);
+    expect(locks.currentOrThrow('order:7').resource).toBe('order:7');
+    expect(locks.currentOrThrow('order:7')).toBe(locks.currentOrThrow('order:7'));
+    await locks.currentOrThrow('order:7').release();
+    locks.currentOrThrow('order:7').assertHeld();
+    expect(locks.current('order:7')).toBeUndefined();
+    expect(await locks.list()).toEqual([]);
+    await locks.using('order:9', (lease) => expect(locks.currentOrThrow('order:9')).toBe(lease));
+  });
+
+  it('leads at once, with a token, until it resigns', async () => {
+    const locks = passThroughLocks();
+    const elected: unknown[] = [];
+    const demoted: unknown[] = [];
+    const leadership = locks.campaign('mailer', {
+      onElected: (term) => void elected.push(term.fencingToken),
+      onDemoted: ({ message }) => void demoted.push(message),
+    });
+    const { signal, fencingToken } = leadership;
+    expect([leadership.isLeader(), signal.aborted, fencingToken]).toEqual([true, false, 1]);
+    expect(await leadership.run((term) => locks.current('leader:mailer') === term)).toBe(true);
+    await leadership.resign();
+    expect([leadership.isLeader(), signal.aborted, elected, demoted.length]).toEqual([false, true, [1], 1]);
+    expect(locks.campaign('mailer').fencingToken).toBe(2);
+  });
+
+  it('runs each tick, also twice, and at any time', async () => {
+    const locks = passThroughLocks();
+    const due = { at: Date.parse('2001-01-01T00:00:00Z'), maxClockSkewMs: 1_000 };
+    for (const run of [1, 2]) expect(await locks.runSingleton({ ...NIGHTLY, due }, () => run)).toBe(run);
+    expect(await locks.list()).toEqual([]);
+  });
+
+  it('counts a latch down, and lets each wait for it pass', async () => {
+    const latch = passThroughLocks().latch('files', 3);
+    await latch.wait();
+    await latch.wait({ waitMs: 0 });
+    expect([await latch.remaining(), await latch.countDown({ id: '1' }), await latch.countDown({ id: '1' })]).toEqual([
+      3, 2, 2,
+    ]);
+    expect([await latch.countDown(), await latch.countDown(), await latch.countDown()]).toEqual([1, 0, 0]);
+  });
+
+  it('refuses what the real service refuses, in the same words', async () => {
+    const scope = AbortSignal.abort(new Error('over'));
+    const bad: ((locks: RedisLockService) => unknown)[] = [
+      (locks) => locks.acquire(''),
+      (locks) => locks.acquire('a', { leaseMs: 1 }),
+      (locks) => locks.tryAcquire(['a', 'a'.repeat(600)]),
+      (locks) => locks.using('a', { leaseMz: 1 } as never, () => 1),
+      (locks) => locks.using('a', undefined as never),
+      (locks) => locks.tryUsing('a', { waitMs: -1 }, () => 1),
+      (locks) => locks.acquire('a', { signal: scope }),
+      (locks) => locks.waitUntilFree('', {}),
+      (locks) => locks.currentOrThrow(undefined as never),
+      (locks) => locks.assertLocked(''),
+      (locks) => locks.inspect(''),
+      (locks) => locks.list({ limit: 0 }),
+      (locks) => locks.health({ timeoutMs: 0 } as never),
+      (locks) => locks.forceRelease('a', {} as never),
+      (locks) => locks.semaphore('a', { permits: 0 }),
+      (locks) => locks.semaphore('a', { permits: 1 }).acquire({ count: 2 }),
+      (locks) => locks.adopt('no text'),
+      (locks) => locks.observe(7 as never),
+      (locks) => locks.runSingleton({ ...NIGHTLY, overlap: 'maybe' as never }, () => 1),
+      (locks) => locks.campaign(''),
+      (locks) => locks.campaign('a', { leaseMs: 1 }),
+      (locks) => locks.latch('a', 0),
+      (locks) => locks.latch('a', 1).wait({ waitMs: -1 }),
+      (locks) => locks.using('a', () => locks.using('a', () => 1)),
+      (locks) => locks.using('a', () => locks.waitUntilFree('a')),
+    ];
+    await using real = await memoryLocks();
+    const refusal = async (locks: RedisLockService, call: (typeof bad)[number]) => {
+      const error = await (async () => call(locks))().then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      );
+      return error && `${error.constructor.name}: ${error.message}`;
+    };
+    for (const call of bad) {
+      const expected = await refusal(real.locks, call);
+      expect(expected).toMatch(/Error: /);
+      expect(await refusal(passThroughLocks(), call)).toBe(expected);
+    }
+  });
+
+  it('takes the options that decide which calls are refused', async () => {
+    const events: LockEvent[] = [];
+    const observers = [(event: LockEvent) => void events.push(event)];
+    const locks = passThroughLocks({ name: 'billing', leaseMs: 1_000, observers });
+    await expect(locks.acquire('a', { maxHoldMs: 100, minHoldMs: 5_000 })).rejects.toThrow(InvalidLockOptionsError);
+    await expect(locks.acquire('')).rejects.toThrow(InvalidResourceError);
+    await locks.using('a', () => 1);
+    expect(events.map(({ type, service }) => `${service} ${type}`)).toEqual(['billing acquired', 'billing released']);
+    expect(() => passThroughLocks({ leaseMs: 1 })).toThrow(InvalidLockOptionsError);
+    expect(() => passThroughLocks({ connection: 'memory:' } as never)).toThrow(/does not know the option "connection"/);
+  });
+
+  it('asks no lock of another library', async () => {
+    const alsoLock = {
+      library: 'redlock',
+      keyOf: (resource: string) => resource,
+      open: () => {
+        throw new Error('opened');
+      },
+    };
+    const locks = passThroughLocks({ alsoLock });
+    expect(await locks.using('a', (lease) => lease.isHeld())).toBe(true);
+    expect(await locks.runSingleton({ ...NIGHTLY, lock: { alsoLock } }, () => 7)).toBe(7);
+  });
+
+  it('keeps a lease until the end of a transaction', async () => {
+    const events: string[] = [];
+    const transactions = new TransactionScope();
+    const locks = passThroughLocks({ transactions, observers: [({ type }) => void events.push(type)] });
+    await transactions.run(async () => {
+      await locks.using('a', () => events.push('work'));
+      events.push('commit');
+    });
+    expect(events).toEqual(['acquired', 'work', 'commit', 'released']);
+  });
+
+  it('ends a reentry that would wait for itself', async () => {
+    const locks = passThroughLocks();
+    const nested = locks.using('a', () => locks.using('a', () => 1));
+    await expect(nested).rejects.toThrow(LockReentryError);
+    expect(await locks.using('a', { mode: 'reentrant' }, () => locks.using('a', { mode: 'reentrant' }, () => 1))).toBe(
+      1,
+    );
+  });
+});

@@ -186,6 +186,20 @@ export const ROOMS = {
     packages: NEST,
     why: 'The module alone knows every backend.',
   },
+  'testing/races/schedule': { rooms: [], why: 'One run of actors in one order. It knows no locks.' },
+  'testing/races/search': {
+    rooms: ['testing/races/schedule'],
+    why: 'Which order comes next. It does not know what the steps do.',
+  },
+  'testing/races/locks': {
+    rooms: [...CORE, 'nest', 'nest/module', 'memory', 'testing/fleet', 'testing/races/schedule'],
+    packages: NEST,
+    why: 'The locks of a schedule. They do not know how orders are chosen.',
+  },
+  'testing/races': {
+    rooms: [...CORE, 'testing/fleet', 'testing/races/schedule', 'testing/races/search', 'testing/races/locks'],
+    why: 'What a test calls to find a race.',
+  },
   'testing/assertions': {
     rooms: [...CORE, 'nest'],
     packages: NEST,

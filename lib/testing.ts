@@ -22,6 +22,20 @@ export type { TestJobs } from './testing/jobs/test-jobs.js';
 export type { RunJobOptions } from './testing/jobs/run-job-options.js';
 export type { FiredJob, NotRunReason, SkippedJob } from './testing/jobs/firing.js';
 
+// Find the race
+export { exploreRaces, type ExploreRacesResult } from './testing/races/explore-races.js';
+export type { ActorOutcome, ActorOutcomes, ExploreRacesOptions, RaceActor } from './testing/races/explore-options.js';
+export {
+  type FoundRace,
+  RaceFoundError,
+  RaceToolError,
+  type RaceToolProblem,
+} from './testing/races/schedule/race-errors.js';
+export type { AppWithLocks, FaultKind, RaceKit } from './testing/races/locks/race-kit.js';
+export { racePoint, type RacePointOptions } from './testing/races/race-point.js';
+export { raced, type RacedOptions } from './testing/races/raced.js';
+export type { StoryStep } from './testing/races/schedule/story.js';
+
 // Unit tests
 export { passThroughLocks, type PassThroughOptions } from './testing/pass-through/pass-through-locks.js';
 export { bindLocks } from './testing/pass-through/bind-locks.js';

@@ -1,0 +1,183 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import {
+  callback,
+  checked,
+  count,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+} from '../../core/api/option-table.js';
+import { checkOneOf, describeValue } from '../../core/api/validation.js';
+import type { FaultKind } from './locks/race-kit.js';
+import { readSeed } from './schedule-seed.js';
+
+/** One of the processes, requests or jobs that run at the same time. */
+export type RaceActor<World> = (world: World) => unknown;
+
+/** How an actor of a schedule ended. `killed` by a fault. */
+export interface ActorOutcome {
+  readonly status: 'returned' | 'threw' | 'killed';
+  /** What it has returned. */
+  readonly value?: unknown;
+  /** What it has thrown. */
+  readonly error?: unknown;
+}
+
+/** How each actor ended, by its name. */
+export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
+
+/** Options of {@link exploreRaces}. */
+export interface ExploreRacesOptions<World> {
+  /**
+   * What must be true when all actors of a schedule have ended. It fails by throwing, as an assertion of any library
+   * does, or by returning `false`, or a text that says what is wrong.
+   */
+  readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
+  /**
+   * How many schedules are run. `'all'`: one of each set of equal orders. With a number, it runs all of them if half
+   * of that number is enough for it. Otherwise the other half is chosen by chance, by the `seed`.
+   *
+   * @allowed `'all'`, or 1 and more
+   * @default 'all'
+   */
+  readonly schedules?: 'all' | number;
+  /**
+   * A number: for the schedules that are chosen by chance. A text, from a {@link RaceFoundError}: runs that one
+   * schedule.
+   *
+   * @allowed a whole number, or the text of a failure
+   * @default 1
+   */
+  readonly seed?: number | string;
+  /**
+   * What goes wrong, at every point of every actor in turn. `'kill'`: the actor goes no further, as if its process had
+   * died. `'stall'`: it stands still until its leases are over, and then goes on without having noticed. `'lose'`: what it
+   * holds is lost, and it is told at once.
+   *
+   * @allowed a list of `'kill'`, `'stall'`, `'lose'`
+   * @default nothing
+   */
+  readonly faults?: readonly FaultKind[];
+  /**
+   * At most so many faults in one schedule.
+   *
+   * @allowed 1 and more
+   * @default 1
+   */
+  readonly maxFaults?: number;
+  /**
+   * What code touches that names nothing: that of an actor before its first point, and after a lock call. `'anything'`:
+   * it is tried in every order. `'named'`: the actors share nothing but locks, `raced` objects and what a `racePoint`
+   * names. Then there are far fewer orders. It is a promise: where it is wrong, races are missed.
+   *
+   * @default 'anything'
+   */
+  readonly shares?: 'anything' | 'named';
+  /**
+   * Whether an actor may end with this error. The invariant sees it as an outcome. Every other error is a race.
+   *
+   * @default a `LockBusyError`, and every error of this package once a fault has happened
+   */
+  readonly mayThrow?: (error: unknown, actor: string) => boolean;
+  /**
+   * At most so many schedules are run with `schedules: 'all'`.
+   *
+   * @allowed 1 and more
+   * @default 20000
+   */
+  readonly maxSchedules?: number;
+  /**
+   * At most so many steps in a schedule. One that is longer never ends, as far as the tool can tell, and counts as a
+   * race.
+   *
+   * @allowed 1 and more
+   * @default 500
+   */
+  readonly maxSteps?: number;
+  /**
+   * How long the tool waits for code that it does not control, such as a file or a timer of your own, in milliseconds.
+   * If no actor moves for this long, the schedule counts as stuck.
+   *
+   * @allowed 1 ms and more
+   * @default 1000
+   */
+  readonly patienceMs?: number;
+  /**
+   * Whether a race is thrown, as a {@link RaceFoundError}. Otherwise it is the `failure` of the result.
+   *
+   * @default true
+   */
+  readonly throws?: boolean;
+}
+
+/** The options, checked and filled in. */
+export interface ResolvedExploreOptions {
+  readonly schedules: 'all' | number;
+  readonly seed: number | string;
+  readonly onlyNamed: boolean;
+  readonly faults: readonly FaultKind[];
+  readonly maxFaults: number;
+  readonly maxSchedules: number;
+  readonly maxSteps: number;
+  readonly patienceMs: number;
+  readonly throws: boolean;
+}
+
+const FAULTS: readonly FaultKind[] = ['kill', 'stall', 'lose'];
+
+type Options = ExploreRacesOptions<object>;
+
+export const EXPLORE_OPTIONS = new OptionTable({
+  invariant: callback<Options['invariant']>().required(),
+  schedules: checked<'all' | number>(checkSchedules).default('all'),
+  seed: checked<number | string>(checkSeed).default(1),
+  faults: checked<readonly FaultKind[]>(checkFaults),
+  maxFaults: count(1, 'faults').default(1),
+  shares: oneOf<'anything' | 'named'>(['anything', 'named']).default('anything'),
+  mayThrow: callback<NonNullable<Options['mayThrow']>>(),
+  maxSchedules: count(1, 'schedules').default(20_000),
+  maxSteps: count(1, 'steps').default(500),
+  patienceMs: milliseconds(1).default(1_000),
+  throws: flag().default(true),
+} satisfies OptionsOf<Options>);
+
+/** @throws InvalidLockOptionsError */
+export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>): ResolvedExploreOptions {
+  EXPLORE_OPTIONS.check('the third argument of exploreRaces', options);
+  const { defaults } = EXPLORE_OPTIONS;
+  return {
+    schedules: options.schedules ?? defaults.schedules,
+    seed: options.seed ?? defaults.seed,
+    onlyNamed: (options.shares ?? defaults.shares) === 'named',
+    faults: options.faults ?? [],
+    maxFaults: options.maxFaults ?? defaults.maxFaults,
+    maxSchedules: options.maxSchedules ?? defaults.maxSchedules,
+    maxSteps: options.maxSteps ?? defaults.maxSteps,
+    patienceMs: options.patienceMs ?? defaults.patienceMs,
+    throws: options.throws ?? defaults.throws,
+  };
+}
+
+function checkSchedules(option: string, value: unknown): void {
+  if (value === 'all' || (Number.isSafeInteger(value) && (value as number) >= 1)) return;
+  throw invalid(option, "'all', or an integer of 1 or more", value);
+}
+
+function checkSeed(option: string, value: unknown): void {
+  if (typeof value === 'string') readSeed(value);
+  else if (!Number.isSafeInteger(value)) {
+    throw invalid(option, 'an integer, or the text in `seed` of a RaceFoundError', value);
+  }
+}
+
+function checkFaults(option: string, value: unknown): void {
+  if (!Array.isArray(value))
+    throw invalid(option, `an array of ${FAULTS.map((kind) => `'${kind}'`).join(', ')}`, value);
+  value.forEach((kind, index) => checkOneOf(`${option}[${index}]`, kind, FAULTS));
+}
+
+function invalid(option: string, allowed: string, value: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${option} must be ${allowed}, not ${describeValue(value)}.`, option);
+}

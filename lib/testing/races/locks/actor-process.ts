@@ -1,0 +1,179 @@
+import { LockClient, type LockClientOptions } from '../../../core/lock-client.js';
+import { inRootContext } from '../../../core/util/async-contexts.js';
+import type { Clock } from '../../../core/util/clock.js';
+import { instanceOf } from '../../../core/store/owner-id.js';
+import type { MemoryServer } from '../../../memory/memory-server.js';
+import type { ServiceParts } from '../../../nest/redis-lock.service.js';
+import type { Gate, TestCommand, Verb } from '../../fleet/commands.js';
+import { SeededRandom } from '../../fleet/seeded-random.js';
+import { TestInstance } from '../../fleet/test-instance.js';
+import { type Access, ANYTHING, NOTHING } from '../schedule/access.js';
+import { ProcessClock } from './process-clock.js';
+import { type Actor, type ActorTurns, currentActor } from '../schedule/race-context.js';
+
+/** How the story tells a command. */
+const TOLD: Partial<Record<Verb, string>> = {
+  acquire: 'asks for',
+  rotate: 'passes on',
+  renew: 'renews',
+  release: 'releases',
+  retain: 'releases',
+  claim: 'claims the tick of',
+  finish: 'finishes the tick of',
+  giveBack: 'gives back the tick of',
+  verify: 'verifies',
+  inspect: 'inspects',
+  forceRelease: 'force-releases',
+  watch: 'watches',
+  latch: 'asks the latch',
+  job: 'asks for the job',
+};
+
+/** Commands that change nothing. */
+const READS: readonly Verb[] = ['verify', 'inspect', 'list'];
+
+const NEVER = new Promise<never>(() => {});
+
+/** What a lock service forwards to while a schedule runs: a lock client for each actor, as if each were a process. */
+export class ActorProcess {
+  readonly clock: ProcessClock;
+  readonly parts: ServiceParts;
+  readonly #instance: TestInstance;
+  readonly #client: LockClient;
+  /** How often a reentrant lock is entered, by owner id. */
+  readonly #depths = new Map<string, number>();
+
+  constructor(
+    readonly name: string,
+    /** The name of the lock service. */
+    readonly service: string,
+    private readonly server: MemoryServer,
+    clock: Clock,
+    options: Partial<LockClientOptions>,
+    private readonly turns: () => ActorTurns | undefined,
+    /** Whether time passes, and what is sent now was sent by a timer. */
+    private readonly isTimerTurn: () => boolean,
+  ) {
+    this.clock = new ProcessClock(clock);
+    const random = new SeededRandom(Buffer.from(name).reduce((sum, byte) => (sum * 31 + byte) | 0, 7));
+    const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
+    this.#instance = new TestInstance(name, service, server, surroundings, random);
+    this.#instance.gate = this.#gate;
+    const { locks, ticks, jobs, latches } = this.#instance.stores;
+    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
+    const singletonRuns = this.#client.singletonRuns(ticks!, jobs);
+    this.parts = { client: this.#client, singletonRuns, latches: this.#client.latches(latches!) };
+  }
+
+  /** What it holds, as the server knows it. */
+  held(): { resource: string; fencingToken: number; ttlMs: number }[] {
+    const { locks } = this.server;
+    return locks.resources().flatMap((resource) => {
+      const lock = locks.get(resource);
+      const own = lock?.members().filter(({ owner }) => instanceOf(owner) === this.name && !owner.endsWith('~')) ?? [];
+      return own.map(({ owner, fencingToken }) => ({ resource, fencingToken, ttlMs: lock!.ttlMs(owner) }));
+    });
+  }
+
+  /** Its lease is over in the store. It is not told. */
+  async expire(resource: string, fencingToken: number): Promise<void> {
+    await this.#instance.stores.locks.forceRelease(resource, fencingToken);
+  }
+
+  /** The store loses its lease, and it is told at once. */
+  async lose(resource: string, fencingToken: number): Promise<void> {
+    await this.expire(resource, fencingToken);
+    for (const holder of this.#client.underTest.holdersOf(resource)) holder.lose('takenOver');
+  }
+
+  readonly #gate: Gate = async (verb, resource, execute, command) => {
+    const turns = this.turns();
+    const actor = turns?.actors.find(({ name }) => name === this.name);
+    if (turns === undefined || actor === undefined) return execute();
+    if (turns.isOver || actor.state === 'killed') return NEVER;
+    if (verb === 'grant') return this.#hear(turns, actor, resource, execute);
+    // A timer has sent it, such as a renewal: there is no choice in it.
+    if (currentActor()?.actor !== actor && !this.#isOwnAccord(verb))
+      return this.#sendByTimer(turns, actor, resource, verb, execute);
+    return this.#send(turns, actor, command, execute);
+  };
+
+  /** There is no choice in it, but the story tells that the actor has the lock then. */
+  async #sendByTimer<T>(
+    turns: ActorTurns,
+    actor: Actor,
+    resource: string,
+    verb: Verb,
+    execute: () => Promise<T>,
+  ): Promise<T> {
+    const answer = await execute();
+    if (verb !== 'acquire' || (answer as { status?: unknown } | undefined)?.status !== 'granted') return answer;
+    this.#noteTokens(turns, actor, resource);
+    turns.tell(actor, `gets ${resource}`);
+    return answer;
+  }
+
+  #noteTokens(turns: ActorTurns, actor: Actor, resource: string): void {
+    for (const each of this.held()) if (each.resource === resource) turns.granted(actor, each.fencingToken);
+  }
+
+  #told({ verb, resource, owner = '', depth }: TestCommand): string {
+    if (depth === undefined || verb !== 'setDepth') return `${TOLD[verb] ?? verb} ${resource}`;
+    const isDeeper = depth > (this.#depths.get(owner) ?? 1);
+    this.#depths.set(owner, depth);
+    return isDeeper ? `enters ${resource} again` : `leaves ${resource}, which it entered again`;
+  }
+
+  /** A campaign asks and releases outside of the code that began it, and the order of that matters. */
+  #isOwnAccord(verb: Verb): boolean {
+    return (verb === 'acquire' || verb === 'release') && !this.isTimerTurn();
+  }
+
+  /** The store has a message for it. */
+  async #hear<T>(turns: ActorTurns, actor: Actor, resource: string, execute: () => Promise<T>): Promise<T> {
+    // Never in the context of the actor that has set off the message.
+    if (turns.waits.get(actor) !== waitFor(resource)) return inRootContext(execute);
+    const isGranted = this.held().some((each) => each.resource === resource);
+    if (isGranted) this.#noteTokens(turns, actor, resource);
+    const text = isGranted ? `gets ${resource}` : `hears of ${resource}`;
+    await turns.point(actor, text, turns.onlyNamed ? NOTHING : ANYTHING);
+    return inRootContext(execute);
+  }
+
+  /** The command is a step, and that the actor hears the answer is another one. */
+  async #send<T>(turns: ActorTurns, actor: Actor, command: TestCommand, execute: () => Promise<T>): Promise<T> {
+    const { verb, resource } = command;
+    const access: Access = {
+      object: `${this.service} ${resource}`,
+      writes: !READS.includes(verb),
+      isCommand: true,
+    };
+    const note = await turns.point(actor, this.#told(command), access);
+    const answer = await execute();
+    this.#noteTokens(turns, actor, resource);
+    const { text, next } = readAnswer(verb, answer);
+    note.add(text);
+    // Code of the actor comes next, and what that touches is not known.
+    if (next !== 'waits' && !turns.onlyNamed) await turns.unnamedPoint(actor, 'hears the answer');
+    if (next !== 'goesOn') turns.waits.set(actor, waitFor(resource));
+    return answer;
+  }
+}
+
+function waitFor(resource: string): string {
+  return `the lock ${resource}`;
+}
+
+/** What an answer means for the story, and whether the actor goes on, or waits for a message, or either. */
+function readAnswer(verb: Verb, answer: unknown): { text: string; next: 'goesOn' | 'waits' | 'mayWait' } {
+  const { status } = (answer ?? {}) as { status?: unknown };
+  if (verb === 'watch' || verb === 'latch') return { text: '', next: 'mayWait' };
+  if (verb === 'claim')
+    return {
+      text: status === 'granted' ? ' and gets it' : `: ${String(status)}`,
+      next: status === 'granted' ? 'goesOn' : 'mayWait',
+    };
+  if (verb !== 'acquire') return { text: '', next: 'goesOn' };
+  if (status === 'granted') return { text: ' and gets it', next: 'goesOn' };
+  return { text: ' and finds it held', next: status === 'queued' ? 'waits' : 'mayWait' };
+}

@@ -1,0 +1,205 @@
+import type { LockDefaults } from '../../../core/api/lock-options.js';
+import type { LockClientOptions } from '../../../core/lock-client.js';
+import { MemoryServer } from '../../../memory/memory-server.js';
+import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
+import { exchangeParts, RedisLockService, type ServiceParts } from '../../../nest/redis-lock.service.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
+import { ManualClock } from '../../fleet/manual-clock.js';
+import { ANYTHING, EVERYTHING, NOTHING } from '../schedule/access.js';
+import { ActorProcess } from './actor-process.js';
+import { findDeadlock } from './deadlock.js';
+import { RaceToolError } from '../schedule/race-errors.js';
+import { type ActorTurns, currentActor } from '../schedule/race-context.js';
+import type { Fault, SteppedTime } from '../schedule/schedule.js';
+
+/** What can go wrong with an actor: it dies; it stands still for longer than its lease; its lock is lost. */
+export type FaultKind = 'kill' | 'stall' | 'lose';
+
+/** The process that code runs in that belongs to no actor: the setup and the invariant. */
+const OUTSIDE = 'outside';
+
+/** An application, or a `TestingModule`. */
+export interface AppWithLocks {
+  get<T>(token: string, options: { strict: false }): T;
+}
+
+/** The time and the locks of one schedule. The setup gets a new one before each schedule. */
+export class RaceKit implements SteppedTime {
+  readonly #clock = new ManualClock();
+  readonly #servers = new Map<string, MemoryServer>();
+  readonly #processes: ActorProcess[] = [];
+  readonly #undo: (() => void)[] = [];
+  #turns: ActorTurns | undefined;
+  #isTimerTurn = false;
+  /** Who waited for whom, when time had to pass because actors wait for each other. */
+  deadlock: string | undefined;
+  #names = 0;
+
+  /** The milliseconds since the Unix epoch, by the clock of the schedule. It moves only where nothing else can happen. */
+  now(): number {
+    return this.#clock.wallNow();
+  }
+
+  /**
+   * A new lock service on the locks of this schedule. Each actor that uses it counts as a process of its own: it gets a
+   * lock client, a clock and a place in the queue for itself.
+   *
+   * @param defaults options of locks whose call states none
+   */
+  locks(defaults: Partial<LockDefaults> = {}): RedisLockService {
+    const name = this.#names++ === 0 ? DEFAULT_NAME : `service${this.#names}`;
+    const { client, singletonRuns, latches } = this.#parts(name, { defaults });
+    return new RedisLockService(client, singletonRuns, latches, 0);
+  }
+
+  /**
+   * Puts the lock service of an application on the locks of this schedule, until the schedule ends. So the services of
+   * an application can be tried that was started once: nothing is held, and the time is new. Its other options stay.
+   *
+   * @param app the application, or the `TestingModule`
+   * @param name the `name` of the registration; without it, the default one
+   * @throws RaceToolError if it has no lock service of this name
+   */
+  use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
+    const [service, options] = found(app, name);
+    const { defaults, group, labelGroups, transactions } = options;
+    const before = exchangeParts(service, this.#parts(name, { defaults, group, labelGroups, transactions }));
+    this.#undo.push(() => void exchangeParts(service, before));
+    return service;
+  }
+
+  /**
+   * Waits by the clock of the schedule, such as for the next poll. Time passes where no actor can go on.
+   *
+   * @param ms how many milliseconds
+   */
+  async sleep(ms: number): Promise<void> {
+    const context = currentActor();
+    const elapsed = new Promise<void>((resolve) => this.#clock.setTimer(resolve, ms));
+    if (context === undefined) {
+      throw new RaceToolError(
+        'OUTSIDE_AN_ACTOR',
+        'sleep() is for actors: no time passes in the setup or the invariant',
+      );
+    }
+    context.schedule.waits.set(context.actor, `${ms} ms to pass`);
+    await elapsed;
+    await context.schedule.point(context.actor, `has slept for ${ms} ms`, ANYTHING);
+  }
+
+  #server(name: string): MemoryServer {
+    let server = this.#servers.get(name);
+    if (server === undefined) this.#servers.set(name, (server = new MemoryServer(this.#clock)));
+    return server;
+  }
+
+  /** Parts that lead to those of the actor that uses them. */
+  #parts(service: string, options: Partial<LockClientOptions>): ServiceParts {
+    const byActor = new Map<string, ActorProcess>();
+    const own = (): ServiceParts => {
+      const name = currentActor()?.actor.name ?? OUTSIDE;
+      let process = byActor.get(name);
+      if (process === undefined) {
+        process = new ActorProcess(
+          name,
+          service,
+          this.#server(service),
+          this.#clock,
+          options,
+          () => this.#turns,
+          () => this.#isTimerTurn,
+        );
+        byActor.set(name, process);
+        this.#processes.push(process);
+      }
+      return process.parts;
+    };
+    const first = own();
+    return {
+      client: leadingTo(first.client, () => own().client),
+      singletonRuns: leadingTo(first.singletonRuns, () => own().singletonRuns),
+      latches: leadingTo(first.latches, () => own().latches),
+    };
+  }
+
+  /** The schedule begins. */
+  begin(turns: ActorTurns): void {
+    this.#turns = turns;
+  }
+
+  /** The schedule has ended: the applications get back what they had. */
+  end(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  nextInMs(): number | undefined {
+    return this.#clock.nextTimerMs;
+  }
+
+  async step(): Promise<void> {
+    this.deadlock ??= findDeadlock(this.#servers.values());
+    this.#isTimerTurn = true;
+    await this.#clock.advance(this.#clock.nextTimerMs ?? 0);
+    this.#isTimerTurn = false;
+  }
+
+  /** An actor that stood still goes on: what fell due meanwhile happens after its first step. */
+  afterStep(actor: string): void {
+    for (const process of this.#processes) if (process.name === actor) process.clock.goOn();
+  }
+
+  /** What can go wrong now with an actor at a point. */
+  faults(kinds: readonly FaultKind[], actors: Iterable<string>): Fault[] {
+    return [...actors].flatMap((actor) => kinds.flatMap((kind) => this.#fault(kind, actor) ?? []));
+  }
+
+  #fault(kind: FaultKind, actor: string): Fault | undefined {
+    const own = this.#processes.filter(({ name }) => name === actor);
+    const id = `${kind} ${actor}`;
+    if (kind === 'kill') {
+      const happen = (): void => this.#turns!.kill(actor);
+      return { id, actor, text: 'is killed', access: NOTHING, happen };
+    }
+    const held = own.flatMap((process) => process.held().map((lease) => ({ ...lease, process })));
+    if (held.length === 0) return undefined;
+    if (kind === 'lose') {
+      const happen = async (): Promise<void> => {
+        for (const { process, resource, fencingToken } of held) await process.lose(resource, fencingToken);
+      };
+      const text = `loses ${held.map(({ resource }) => resource).join(', ')}`;
+      return { id, actor, text, access: EVERYTHING, happen };
+    }
+    const longestMs = Math.ceil(Math.max(...held.map(({ ttlMs }) => ttlMs))) + 1;
+    const happen = async (): Promise<void> => {
+      for (const { clock } of own) clock.standStill(longestMs);
+      for (const { process, resource, fencingToken } of held) await process.expire(resource, fencingToken);
+    };
+    return { id, actor, text: `stands still for ${longestMs} ms`, access: EVERYTHING, happen };
+  }
+}
+
+/** An object that leads every call to another one. */
+function leadingTo<T extends object>(first: T, current: () => T): T {
+  return new Proxy(first, {
+    get(_, property) {
+      const target = current();
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModuleOptions] {
+  const strict = { strict: false } as const;
+  try {
+    const options = app.get<ResolvedModuleOptions>(getRedisLockOptionsToken(name), strict);
+    return [app.get<RedisLockService>(getRedisLockToken(name), strict), options];
+  } catch (cause) {
+    throw new RaceToolError(
+      'NO_LOCK_SERVICE',
+      `use(app): the application has no lock service called "${name}". Import RedisLockModule, or ` +
+        'RedisLockTestingModule, and name the registration if it has a name',
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,121 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { callback, checked, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { checkIsObject, describeValue } from '../../core/api/validation.js';
+import { type Access, ANYTHING } from './schedule/access.js';
+import { currentActor } from './schedule/race-context.js';
+import { brief } from './schedule/story.js';
+
+/** Options of {@link raced}. */
+export interface RacedOptions<T> {
+  /**
+   * What the story of a race calls it.
+   *
+   * @allowed text that is not empty
+   * @default the name of its class
+   */
+  readonly name?: string;
+  /**
+   * The methods that change nothing. Two of them can change places.
+   *
+   * @allowed names of methods
+   * @default none
+   */
+  readonly reads?: readonly (keyof T & string)[];
+  /**
+   * Which part of it a call touches, such as one row: calls about other parts can change places. `undefined`: all of
+   * it, so the order matters to every step of every actor.
+   *
+   * @default the whole object, as one part
+   */
+  readonly object?: (method: keyof T & string, args: readonly unknown[]) => string | undefined;
+}
+
+export const RACED_OPTIONS = new OptionTable({
+  name: text(/[^]/, 'text that is not empty'),
+  reads: checked<readonly never[]>(),
+  object: callback<NonNullable<RacedOptions<object>['object']>>(),
+} satisfies OptionsOf<RacedOptions<object>>);
+
+/**
+ * Wraps a dependency, such as a repository, so that each call of a method is a point of {@link exploreRaces}: another
+ * actor may come first. The story of a race tells the arguments and the result. Where no race is explored, a call goes
+ * through as it is. Properties that are not functions are passed through.
+ *
+ * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see.
+ * Where that is wrong, such as with a cache in a field, return `undefined` from `object`.
+ *
+ * @throws InvalidLockOptionsError when it is no object, or an option is invalid
+ */
+export function raced<T extends object>(target: T, options: RacedOptions<T> = {}): T {
+  check(target, options);
+  const { reads = [] } = options;
+  const name = options.name ?? nameOf(target);
+  const accessOf = (method: string, args: readonly unknown[]): Access => {
+    const object = options.object ? options.object(method as keyof T & string, args) : '';
+    if (object === undefined) return ANYTHING;
+    return { object: object === '' ? name : `${name} ${object}`, writes: !reads.includes(method as keyof T & string) };
+  };
+  const methods = new Map<unknown, unknown>();
+  const wrap = (method: string, original: (...args: unknown[]) => unknown): unknown => {
+    const known = methods.get(original);
+    if (known) return known;
+    const wrapped = function (this: unknown, ...args: unknown[]): unknown {
+      const self = this === proxy ? target : this;
+      const context = currentActor();
+      if (context === undefined) return original.apply(self, args);
+      return callAtPoint(context, `${name}.${method}(${args.map(brief).join(', ')})`, accessOf(method, args), () =>
+        original.apply(self, args),
+      );
+    };
+    methods.set(original, wrapped);
+    return wrapped;
+  };
+  const proxy: T = new Proxy(target, {
+    get(object, property) {
+      const value: unknown = Reflect.get(object, property, object);
+      const isMethod = typeof value === 'function' && typeof property === 'string' && property !== 'constructor';
+      return isMethod ? wrap(property, value as (...args: unknown[]) => unknown) : value;
+    },
+  });
+  return proxy;
+}
+
+async function callAtPoint(
+  { schedule, actor }: NonNullable<ReturnType<typeof currentActor>>,
+  text: string,
+  access: Access,
+  call: () => unknown,
+): Promise<unknown> {
+  const note = await schedule.point(actor, text, access);
+  try {
+    const result = await call();
+    if (result !== undefined) note.add(` -> ${brief(result)}`);
+    return result;
+  } catch (error) {
+    note.add(` threw ${brief(error)}`);
+    throw error;
+  }
+}
+
+function nameOf(target: object): string {
+  const { name } = target.constructor ?? {};
+  return name === undefined || name === '' || name === 'Object' ? 'object' : name;
+}
+
+function check<T extends object>(target: T, options: RacedOptions<T>): void {
+  checkIsObject('the first argument of raced', target);
+  RACED_OPTIONS.check('raced', options);
+  const { reads = [] } = options;
+  if (!Array.isArray(reads)) {
+    throw new InvalidLockOptionsError(
+      `reads must be an array of names of methods, not ${describeValue(reads)}.`,
+      'reads',
+    );
+  }
+  const other = reads.find((method) => typeof (target as Record<string, unknown>)[method] !== 'function');
+  if (other === undefined) return;
+  throw new InvalidLockOptionsError(
+    `reads must name methods of the ${nameOf(target)}, and ${describeValue(other)} is none.`,
+    'reads',
+  );
+}

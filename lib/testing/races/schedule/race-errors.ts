@@ -1,0 +1,62 @@
+import type { StoryStep } from './story.js';
+
+/** What the race tool could not do. */
+export type RaceToolProblem =
+  | 'TOO_MANY_SCHEDULES'
+  | 'SCHEDULE_DIVERGED'
+  | 'SETUP_FAILED'
+  | 'INVARIANT_STUCK'
+  | 'OUTSIDE_AN_ACTOR'
+  | 'NO_LOCK_SERVICE';
+
+/** The race tool cannot go on. The message says what to do. */
+export class RaceToolError extends Error {
+  override readonly name = 'RaceToolError';
+
+  constructor(
+    readonly code: RaceToolProblem,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** What {@link RaceFoundError} tells of the schedule. */
+export interface FoundRace {
+  /** What went wrong, in one line. */
+  readonly reason: string;
+  /** Who did what, in order. */
+  readonly steps: readonly StoryStep[];
+  /** The steps and the reason in one line. */
+  readonly story: string;
+  /** As the option `seed`, it runs this one schedule again. */
+  readonly seed: string;
+  /** How often the schedule turns from an actor that could go on to another one. */
+  readonly switches: number;
+  /** What the invariant or an actor has thrown. */
+  readonly cause?: unknown;
+}
+
+/** A schedule was found in which the invariant does not hold. `cause` is what the invariant or an actor threw. */
+export class RaceFoundError extends Error implements FoundRace {
+  override readonly name = 'RaceFoundError';
+  readonly code = 'RACE_FOUND';
+  readonly reason: string;
+  readonly steps: readonly StoryStep[];
+  readonly story: string;
+  readonly seed: string;
+  readonly switches: number;
+  /** How many schedules were run until then. */
+  readonly schedules: number;
+
+  constructor(message: string, race: FoundRace, schedules: number) {
+    super(message, race.cause === undefined ? undefined : { cause: race.cause });
+    this.reason = race.reason;
+    this.steps = race.steps;
+    this.story = race.story;
+    this.seed = race.seed;
+    this.switches = race.switches;
+    this.schedules = schedules;
+  }
+}

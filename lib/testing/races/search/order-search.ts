@@ -1,0 +1,119 @@
+import { areDependent } from '../schedule/access.js';
+import { HappensBefore } from './happens-before.js';
+import type { Choice } from '../schedule/schedule.js';
+
+/** A place in the tree of schedules. */
+interface Branching {
+  readonly choices: ReadonlyMap<string, Choice>;
+  /** Those to be tried here. */
+  readonly wanted: Set<string>;
+  /** Those that were tried, or whose schedules are equal to others that were run. */
+  readonly asleep: Map<string, Choice>;
+  chosen: Choice;
+}
+
+/** A search gives one schedule after another. */
+export interface Search {
+  /** How many choices were not followed, because they lead to orders that are equal to others. */
+  readonly pruned: number;
+  /** The choice at the next step of this schedule; `undefined` if the rest is equal to a schedule that was run. */
+  choose(choices: readonly Choice[]): Choice | undefined;
+  /** The schedule has ended. @returns whether there is another one */
+  next(): boolean;
+}
+
+/** Tells that a schedule went another way than before. */
+export type OnDivergence = (step: number, expected: readonly Choice[], found: readonly Choice[]) => Error;
+
+/**
+ * Finds one schedule of each set of equal orders: dynamic partial order reduction with source sets (Abdulla, Aronis,
+ * Jonsson, Sagonas, 2014). Another order is only tried where two steps that depend on each other were seen to follow
+ * each other directly. Sleep sets stop the rest: an order that begins as one that was run, but for steps that can
+ * change places.
+ */
+export class OrderSearch implements Search {
+  pruned = 0;
+  readonly #path: Branching[] = [];
+  #depth = 0;
+  #order = new HappensBefore();
+
+  constructor(private readonly diverged: OnDivergence) {}
+
+  choose(choices: readonly Choice[]): Choice | undefined {
+    const depth = this.#depth;
+    const known = this.#path[depth];
+    const chosen = known ? this.#again(known, choices) : this.#branch(choices);
+    if (chosen === undefined) return undefined;
+    this.#depth++;
+    this.#order.add(chosen);
+    this.#wantReversals();
+    return chosen;
+  }
+
+  #again(branching: Branching, choices: readonly Choice[]): Choice {
+    const expected = [...branching.choices.values()];
+    const isSame =
+      expected.length === choices.length && expected.every((each, index) => isEqual(each, choices[index]!));
+    if (!isSame) throw this.diverged(this.#depth, expected, choices);
+    const chosen = choices.find(({ id }) => id === branching.chosen.id)!;
+    branching.chosen = chosen;
+    return chosen;
+  }
+
+  #branch(choices: readonly Choice[]): Choice | undefined {
+    const last = this.#path.at(-1);
+    const asleep = new Map<string, Choice>();
+    for (const [id, choice] of last?.asleep ?? []) if (!areDependent(choice, last!.chosen)) asleep.set(id, choice);
+    const chosen = preferred(
+      choices.filter(({ id }) => !asleep.has(id)),
+      last?.chosen.actor,
+    );
+    if (chosen === undefined) {
+      this.pruned++;
+      return undefined;
+    }
+    // No schedule shows what a fault would have changed, so each is tried wherever it can happen.
+    const wanted = new Set(choices.filter(({ isFault }) => isFault).map(({ id }) => id)).add(chosen.id);
+    this.#path.push({ choices: new Map(choices.map((each) => [each.id, each])), wanted, asleep, chosen });
+    return chosen;
+  }
+
+  #wantReversals(): void {
+    for (const earlier of this.#order.races()) {
+      const { wanted, choices } = this.#path[earlier]!;
+      const initials = this.#order.initials(earlier);
+      if (initials.some((id) => wanted.has(id))) continue;
+      const possible = initials.filter((id) => choices.has(id));
+      // Only where the tool could not see what made a step possible. Then every order is tried.
+      const added = possible.length > 0 ? possible.slice(0, 1) : choices.keys();
+      for (const id of added) wanted.add(id);
+    }
+  }
+
+  next(): boolean {
+    this.#depth = 0;
+    this.#order = new HappensBefore();
+    for (let last = this.#path.at(-1); last !== undefined; last = this.#path.at(-1)) {
+      const { asleep, wanted, choices, chosen } = last;
+      asleep.set(chosen.id, chosen);
+      const id = [...wanted].find((each) => !asleep.has(each));
+      if (id !== undefined) {
+        last.chosen = choices.get(id)!;
+        return true;
+      }
+      this.pruned += [...choices.keys()].filter((each) => !asleep.has(each)).length;
+      this.#path.pop();
+    }
+    return false;
+  }
+}
+
+/** The actor goes on where it can: so the first schedules have the fewest switches. */
+export function preferred(choices: readonly Choice[], actor: string | undefined): Choice | undefined {
+  const steps = choices.filter(({ isFault }) => !isFault);
+  return steps.find((each) => each.actor === actor) ?? steps[0] ?? choices[0];
+}
+
+export function isEqual(one: Choice, other: Choice): boolean {
+  return one.id === other.id && one.text === other.text && one.access.object === other.access.object;
+}

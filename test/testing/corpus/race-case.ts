@@ -1,0 +1,46 @@
+import type { Type } from '@nestjs/common';
+import type { ActorOutcomes, ExploreRacesOptions } from '../../../lib/testing.js';
+
+/** What the instances share: a repository on one database. */
+export interface SharedRepository {
+  reset(): void;
+}
+
+/** What the actors of a case work with. */
+export interface RaceWorld<S, R> {
+  readonly service: S;
+  /** The same service in another process: what it keeps in memory is its own. */
+  readonly other: S;
+  /** What the instances share, as the test sees it: its calls are no points. */
+  readonly repository: R;
+}
+
+/** A bug that a race shows, and the twin of the service without it. */
+export interface RaceCase<S extends object, R extends SharedRepository> {
+  /** As the table of the docs has it. */
+  readonly bug: string;
+  readonly broken: Type<S>;
+  readonly mended: Type<S>;
+  readonly repository: Type<R>;
+  /** The methods of the repository that change nothing. */
+  readonly reads: readonly (keyof R & string)[];
+  /** Whether the first argument of each call names the row that it is about. */
+  readonly byRow?: boolean;
+  readonly actors: Readonly<Record<string, (world: RaceWorld<S, R>) => unknown>>;
+  readonly invariant: (world: RaceWorld<S, R>, outcomes: ActorOutcomes) => string | undefined;
+  /** The shortest story of the broken twin. */
+  readonly story: RegExp;
+  readonly options?: Partial<ExploreRacesOptions<unknown>>;
+}
+
+/** A case whose types are not told apart any more. */
+export type AnyRaceCase = RaceCase<object, SharedRepository>;
+
+export function raceCase<S extends object, R extends SharedRepository>(given: RaceCase<S, R>): AnyRaceCase {
+  return given as unknown as AnyRaceCase;
+}
+
+/** How many actors have returned this value. */
+export function returned(outcomes: ActorOutcomes, value: unknown): number {
+  return Object.values(outcomes).filter((outcome) => outcome.value === value).length;
+}

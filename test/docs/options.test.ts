@@ -57,6 +57,15 @@ import {
   SHUTDOWN_OPTIONS,
 } from '../../lib/nest/module/module-options.js';
 import { DURABILITY_OPTIONS } from '../../lib/nest/module/store-options.js';
+import { EXCLUSIVE_OPTIONS } from '../../lib/testing/assertions/exclusive.js';
+import { HELD_DURING_OPTIONS } from '../../lib/testing/assertions/held-during.js';
+import { LOCK_STORE_FEATURES } from '../../lib/testing/contract/stores/features.js';
+import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
+import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/run-job-options.js';
+import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
+import { RACE_POINT_OPTIONS } from '../../lib/testing/races/race-point.js';
+import { RACED_OPTIONS } from '../../lib/testing/races/raced.js';
+import { TEST_LOCKS_OPTIONS } from '../../lib/testing/test-locks-options.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
@@ -116,6 +125,15 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['OpenTelemetryOptions', OPEN_TELEMETRY_OPTIONS],
   ['SetNxOptions', SET_NX_OPTIONS],
   ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],
+  ['LockStoreFeatures', LOCK_STORE_FEATURES],
+  ['TestLocksOptions', TEST_LOCKS_OPTIONS],
+  ['HoldElsewhereOptions', HOLD_ELSEWHERE_OPTIONS],
+  ['RunJobOptions', RUN_JOB_OPTIONS],
+  ['HeldDuringOptions', HELD_DURING_OPTIONS],
+  ['ExclusiveOptions', EXCLUSIVE_OPTIONS],
+  ['ExploreRacesOptions<object>', EXPLORE_OPTIONS],
+  ['RacePointOptions', RACE_POINT_OPTIONS],
+  ['RacedOptions<object>', RACED_OPTIONS],
 ]);
 
 /** Where the reference has the options that a type shares with others. */
@@ -223,6 +241,12 @@ describe('the options of the reference', () => {
     },
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
     [ADDED_INTERVAL]: (option, value) => checkAddedJob({ name: 'x', [option]: value } as never),
+    LockStoreFeatures: (option, value) => LOCK_STORE_FEATURES.check('features', { [option]: value }),
+    HoldElsewhereOptions: (option, value) => HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', { [option]: value }),
+    RunJobOptions: (option, value) => RUN_JOB_OPTIONS.check('jobs.run', { [option]: value }),
+    ExclusiveOptions: (option, value) => EXCLUSIVE_OPTIONS.check('expectExclusive', { [option]: value }),
+    'ExploreRacesOptions<object>': (option, value) =>
+      resolveExploreOptions<object>({ invariant: () => true, [option]: value }),
     HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),
     SetNxOptions: (option, value) => setNx({ client: 'redis://localhost', key: 'x', [option]: value }),
     SingletonRunOptions: (option, value) =>

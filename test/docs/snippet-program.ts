@@ -16,7 +16,7 @@ declare global {
   const count: number;
 }
 `;
-/** The note of a block that is a file of a stack: `<!-- file: test/stacks/events/orders.ts -->`. */
+/** The note of a block that is a file of a stack, or of test/docs/testing: `<!-- file: test/stacks/events/orders.ts -->`. */
 export const FILE = 'file: ';
 
 const FOLDER = join(ROOT, 'test/docs/snippets'); // It exists in memory only.
@@ -25,7 +25,7 @@ export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONT
   .flatMap(blocksOf)
   .filter(({ language }) => language === 'ts')
   .filter(({ note }) => !note?.startsWith('driver: ')) // test/stacks/databases/drivers has those
-  .filter(({ note }) => !note?.startsWith(FILE)); // test/stacks has those, and compiles and runs them
+  .filter(({ note }) => !note?.startsWith(FILE)); // tests compile and run those
 
 const files = new Map(snippets.map((block, index) => [join(FOLDER, `snippet-${index}.ts`), block]));
 

@@ -58,13 +58,19 @@ describe('the snippets of the guides', () => {
     }
   });
 
-  it('are the file of a stack that they name, which its tests compile and run', () => {
+  it('are the file that they name, which tests compile and run', () => {
     const blocks = GUIDES.flatMap(blocksOf).filter(({ note }) => note?.startsWith(FILE));
     for (const { where, note, code } of blocks) {
       const file = note!.slice(FILE.length);
-      expect(file).toMatch(/^test\/stacks\//);
+      expect(file).toMatch(/^test\/(?:stacks|docs\/testing)\//);
       expect({ where, code: `${code}\n` }).toEqual({ where, code: readGuide(file) });
     }
+  });
+
+  it('show every test of test/docs/testing, which test/package runs in the test runners of readers', () => {
+    const shown = GUIDES.flatMap(blocksOf).map(({ note }) => note);
+    const there = readdirSync(join(ROOT, 'test/docs/testing')).map((name) => `${FILE}test/docs/testing/${name}`);
+    expect(there.filter((note) => !shown.includes(note))).toEqual([]);
   });
 
   describe('that run', () => {

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { jest } from '@jest/globals';
+import { Test } from '@nestjs/testing';
+import { LockTimeoutError } from 'nestjs-redis-lock';
+import { testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import { AppModule, Orders } from './orders.js';
+
+describe('orders, beside fake timers', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it('wait by the time of the locks', async () => {
+    const app = await withTestLocks(Test.createTestingModule({ imports: [AppModule] }), { clock: 'manual' }).compile();
+    const locks = testLocks(app);
+    const other = await locks.holdElsewhere('order:7');
+    const paying = assert.rejects(app.get(Orders).pay('7'), LockTimeoutError);
+    await locks.advance(5_000); // moves the locks, and no timer of the runner
+    await paying;
+    await other.release();
+    await app.close();
+  });
+});

@@ -1,18 +1,27 @@
 import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { firstHour } from './first-hour/first-hour.mjs';
 import { npm } from './npm.mjs';
+import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-page.mjs';
 
 const TEST_MS = 60_000;
 
 /** One fresh project: does its steps, one after the other. @returns {Promise<boolean>} whether all of them passed */
-export async function checkConsumer({ name, parts, isApplication = false }, { folder, tarball, redisUrl }) {
+export async function checkConsumer({ name, parts, isApplication = false, hasTestingPage = false }, run) {
+  const { folder, tarball, redisUrl } = run;
   for (const part of [...parts, name]) await copy(part, folder);
+  if (hasTestingPage) {
+    await writeTestingPage({ into: join(folder, 'test/testing') });
+    await writeForNodeTest(join(folder, 'test/node-test'));
+  }
   const consumer = { name, folder, tarball, redisUrl };
-  const steps = isApplication ? firstHour(consumer) : compileAndTest(consumer);
-  for (const [step, run] of Object.entries(steps)) {
+  const steps = isApplication
+    ? firstHour(consumer)
+    : { ...compileAndTest(consumer), ...(hasTestingPage && testingPage(consumer)) };
+  for (const [step, doStep] of Object.entries(steps)) {
     const startedAt = Date.now();
-    const failure = await run().then(
+    const failure = await doStep().then(
       () => undefined,
       (error) => error,
     );
@@ -33,6 +42,14 @@ function compileAndTest({ name, folder, tarball, redisUrl }) {
     install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
     compile: () => npm(['run', 'compile'], { cwd: folder }),
     test: () => npm(['test'], { cwd: folder, env, timeoutMs: TEST_MS }),
+  };
+}
+
+/** Its scripts `test:page` and `test:node`. */
+function testingPage({ folder }) {
+  return {
+    'testing page, Jest': () => runTestingPage('npm', ['run', 'test:page'], { cwd: folder }),
+    'testing page, node:test': () => runTestingPage('npm', ['run', 'test:node'], { cwd: folder }),
   };
 }
 

@@ -14,7 +14,7 @@ import { npm } from './npm.mjs';
 const CONSUMERS = [
   { name: 'nest11-cli', parts: [], isApplication: true },
   { name: 'nest12-cli', parts: [], isApplication: true },
-  { name: 'nest12-esm-jest', parts: ['app'] },
+  { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true },
   { name: 'nest11-cjs-jest', parts: ['app'] },
   { name: 'nest12-cjs', parts: ['app'] },
   { name: 'without-schedule', parts: [] },

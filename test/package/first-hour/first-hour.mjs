@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { npm } from '../npm.mjs';
 import { followPackedLinks } from '../links.mjs';
 import { succeed } from '../program.mjs';
+import { runTestingPage, withTimersOf, writeTestingPage } from '../testing-page.mjs';
 import { checkBoots, writeBoots } from './boots.mjs';
 import { generateApplication } from './generate.mjs';
 import { installLibrary } from './library.mjs';
@@ -35,6 +36,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'compile errors': () => checkMistakes(application),
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
+    'testing page': () => checkTestingPage(application),
   };
 }
 
@@ -100,9 +102,18 @@ async function checkCopies({ folder, env }) {
   assert.match(output, /^both copies work$/m);
 }
 
-async function writeSources(application) {
+/** By the command and the configuration that the CLI generated: Vitest with Nest 12, Jest with CommonJS with Nest 11. */
+async function checkTestingPage(application) {
   const { folder, isEsm } = application;
-  const asWritten = isEsm ? (text) => text : asCommonJs;
+  const asWritten = (text) => writerOf(application)(isEsm ? withTimersOf('vitest', text) : text);
+  await writeTestingPage({ into: join(folder, 'src/testing'), asWritten });
+  const inOneProcess = isEsm ? '--no-file-parallelism' : '--runInBand';
+  await runTestingPage('npm', ['test', '--', 'src/testing', inOneProcess], { cwd: folder });
+}
+
+async function writeSources(application) {
+  const { folder } = application;
+  const asWritten = writerOf(application);
   for (const part of ['src', 'test']) {
     for (const file of await readdir(join(SOURCES, part))) {
       const text = await readFile(join(SOURCES, part, file), 'utf8');
@@ -118,7 +129,7 @@ async function writeSources(application) {
   await writeFile(main, hooked);
 }
 
-/** Imports as the CLI writes them for Nest 11. */
-function asCommonJs(text) {
-  return text.replace(/from '(\.[^']*)\.js'/g, "from '$1'");
+/** Imports as the CLI writes them: without `.js` for Nest 11. */
+function writerOf({ isEsm }) {
+  return (text) => (isEsm ? text : text.replace(/from '(\.[^']*)\.js'/g, "from '$1'"));
 }

@@ -65,6 +65,7 @@ export {
   type Retention,
   type RetentionNotice,
   type RotateReply,
+  type SeveralReply,
   type StoreFailure,
   type Transfer,
 } from './core/store/lock-store.js';

@@ -15,6 +15,7 @@ import {
   type Queueing,
   type Retention,
   type RotateReply,
+  type SeveralReply,
   type Transfer,
 } from '../core/store/lock-store.js';
 
@@ -58,6 +59,21 @@ export class MemoryLockStore implements LockStore {
 
   async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     return this.#acquire(waiter, leaseMs, queueing);
+  }
+
+  async acquireSeveral(
+    [first, ...others]: readonly LockOwner[],
+    leaseMs: number,
+    queueing?: Queueing,
+  ): Promise<SeveralReply> {
+    const reply = this.#acquire(first!, leaseMs, queueing);
+    const laterTokens: number[] = [];
+    for (const other of reply.status === 'granted' ? others : []) {
+      const next = this.#acquire(other, leaseMs, undefined);
+      if (next.status !== 'granted') break;
+      laterTokens.push(next.fencingToken);
+    }
+    return { first: reply, laterTokens };
   }
 
   async rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {

@@ -11,6 +11,7 @@ import type {
   LockOwner,
   Queueing,
   RotateReply,
+  SeveralReply,
 } from '../core/store/lock-store.js';
 
 /** A request as the scripts expect it: the mode, and for a semaphore the permits. */
@@ -45,6 +46,13 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
   if (status === 'queued') return seen ? { status, ttlMs, seen, place: more! } : { status, ttlMs, place: more! };
   if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
   return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
+}
+
+/** @param clientId the client that has asked */
+export function readSeveralReply(reply: unknown, clientId: string): SeveralReply {
+  const [first, ...laterTokens] = reply as [unknown, ...number[]];
+  if (typeof first !== 'number') return { first: readAcquireReply(reply, clientId), laterTokens: [] };
+  return { first: { status: 'granted', fencingToken: first }, laterTokens };
 }
 
 export function readRotateReply(reply: unknown, clientId: string): RotateReply {

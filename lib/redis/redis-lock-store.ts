@@ -13,6 +13,7 @@ import {
   type Queueing,
   type Retention,
   type RotateReply,
+  type SeveralReply,
   type Transfer,
 } from '../core/store/lock-store.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
@@ -21,6 +22,7 @@ import { INBOX_REFUSED, NO_INBOX, problemOf } from './health/health-problems.js'
 import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
+import { acquireBySlot } from './several-slots.js';
 import type { Connection, LockServer } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
@@ -28,6 +30,7 @@ import { findMissingRights, type MissingRights, type RightsInUse } from './scrip
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
+  ACQUIRE_SEVERAL,
   DOWNGRADE,
   FORCE_RELEASE,
   INSPECT,
@@ -53,6 +56,7 @@ import {
   isOne,
   readAcquireReply,
   readRotateReply,
+  readSeveralReply,
   readState,
   readWatchReply,
   requestOf,
@@ -87,6 +91,7 @@ export class RedisLockStore implements LockStore {
   readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
+  readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
   readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
   #listener: GrantListener | undefined;
   #latchListener: LatchListener | undefined;
@@ -172,6 +177,32 @@ export class RedisLockStore implements LockStore {
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
     if (owner.label !== undefined) args.push(owner.label);
     return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
+  }
+
+  acquireSeveral(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> {
+    return acquireBySlot(waiters, {
+      slotOf: ({ resource }) => this.fenceOf(resource),
+      acquire: (inSlot, mayQueue) => this.#acquireInStep(inSlot, leaseMs, mayQueue ? queueing : undefined),
+      isWait: queueing !== undefined,
+    });
+  }
+
+  /** @param waiters for resources with one fence */
+  #acquireInStep(
+    [first, ...others]: readonly LockOwner[],
+    leaseMs: number,
+    queueing: Queueing | undefined,
+  ): Promise<SeveralReply> {
+    const { resource, id, label = '' } = first!;
+    const keys = this.#lockKeys(resource);
+    const stamped = queueing ? stamp(queueing) : '';
+    const args = [id, requestOf(first!), leaseMs, stamped, queueing?.maxWaiters ?? 0, label];
+    for (const other of others) {
+      const lock = this.#keys.lock(other.resource);
+      keys.push(lock, waitersOf(lock));
+      args.push(other.id, other.label ?? '');
+    }
+    return this.run(ACQUIRE_SEVERAL, keys, args, this.#readSeveral);
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {

@@ -29,7 +29,7 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
     };
   });
   describeLockStore({ describe, it }, onRedis, {
-    parts: ['leases', 'readWrite', 'writer', 'downgrade', 'transfer'],
+    parts: ['leases', 'readWrite', 'writer', 'downgrade', 'several', 'transfer'],
   });
   describe('the tick store', () => describeTickStore({ describe, it }, onRedis));
   describe('the job store', () => describeJobStore({ describe, it }, onRedis));

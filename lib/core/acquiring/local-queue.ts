@@ -220,6 +220,12 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
+  /** This process was granted it by a command for several resources. */
+  adopt(storeLease: StoreLease): void {
+    this.log.busy(0);
+    this.#storeLeases.add(storeLease);
+  }
+
   outOfTime(): void {
     this.#outOfTime(this.#waiter!.call);
   }

@@ -8,7 +8,8 @@ import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-
 import { Polling } from './polling.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../store/runtime.js';
-import type { Holder } from '../holding/store-lease.js';
+import type { SeveralParts } from '../holding/several-parts.js';
+import type { Holder, StoreLease } from '../holding/store-lease.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
@@ -52,16 +53,39 @@ export class LocalQueues implements GrantListener {
 
   /**
    * @param take makes a lease of the grant, as soon as it is known
+   * @param several what else the call wants, and may have been granted
    * @throws LockError of the kind that says why the resource was not granted
    */
-  acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
-    if (options.waitMs === 0 || options.retry) return this.polling.acquire(resource, options, take);
+  acquire<T>(
+    resource: string,
+    options: ResolvedLockOptions,
+    take: (grant: Grant) => T | Promise<T>,
+    several?: SeveralParts,
+  ): Promise<T> {
+    const isPolled = options.waitMs === 0 || Boolean(options.retry);
+    if (several !== undefined) {
+      const storeLease = several.take(resource, options.label);
+      if (storeLease) return this.#taken(storeLease, take, isPolled);
+    }
+    if (isPolled) return this.polling.acquire(resource, options, take, several);
     const { clock, alarms, closing } = this.deps;
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { succeeded: (grant: Grant) => resolve(take(grant)), failed: reject };
-      this.#queueOf(resource).join(new PendingCall(options, clock.now(), outcome, alarms));
+      const call = new PendingCall(options, clock.now(), outcome, alarms);
+      if (several !== undefined) call.several = several;
+      this.#queueOf(resource).join(call);
     });
+  }
+
+  /** Whether this process has nothing to do with the resource, as far as its queues know. */
+  isIdle(resource: string): boolean {
+    return !this.#queues.has(resource);
+  }
+
+  async #taken<T>(storeLease: StoreLease, take: (grant: Grant) => T | Promise<T>, isPolled: boolean): Promise<T> {
+    if (!isPolled) this.#queueOf(storeLease.owner.resource).adopt(storeLease);
+    return take({ storeLease, attempts: 1, waitedMs: 0 });
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
 import { onAbort } from '../util/signals.js';
 
@@ -21,6 +22,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   readonly giveUpAt: number;
   /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
   attempts = 0;
+  /** What else the caller wants. Only set where it wants several resources. */
+  declare several?: SeveralParts;
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;

@@ -4,6 +4,7 @@ import { AttemptLog, grantedTooLate } from '../store/attempts.js';
 import type { Grant } from '../holding/hold.js';
 import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait } from './waits.js';
 import type { Runtime } from '../store/runtime.js';
+import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/signals.js';
@@ -22,6 +23,8 @@ interface Poller {
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
+  /** What else the caller wants. */
+  readonly several: SeveralParts | undefined;
   /** Whether the last answer says that it is not known yet who holds the resource. */
   isOpen: boolean;
   /** When the observers are to be told that it has waited for long. */
@@ -54,7 +57,12 @@ export class Polling {
   }
 
   /** @throws LockError of the kind that says why the resource was not granted */
-  async acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T | Promise<T>): Promise<T> {
+  async acquire<T>(
+    resource: string,
+    options: ResolvedLockOptions,
+    take: (grant: Grant) => T | Promise<T>,
+    several?: SeveralParts,
+  ): Promise<T> {
     const { clock, closing } = this.deps;
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
@@ -65,6 +73,7 @@ export class Polling {
       giveUpAt: startedAt + options.waitMs,
       signal,
       log: new AttemptLog(),
+      several,
       isOpen: false,
       tellAt: startedAt + LONG_WAIT_MS,
       hasWaited: false,
@@ -134,13 +143,14 @@ export class Polling {
 
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
-    const { owner, options, giveUpAt, signal, log } = poller;
+    const { owner, options, giveUpAt, signal, log, several } = poller;
     const { store, clock, alarms, orphanReleases, closing } = this.deps;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.sent(sentAt);
     poller.isOpen = false;
-    const command = store.acquire(owner, options.leaseMs);
+    const { leaseMs } = options;
+    const command = several ? several.acquire(owner, leaseMs, sentAt) : store.acquire(owner, leaseMs);
     const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.isHeld()) ?? false);

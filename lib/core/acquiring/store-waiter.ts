@@ -88,8 +88,11 @@ export class StoreWaiter extends Asker<AcquireReply> {
   }
 
   protected send(sentAt: number): Promise<AcquireReply> {
-    const { leaseMs, maxWaiters } = this.call.options;
-    return this.deps.store.acquire(this.owner, leaseMs, { sentAt, maxWaiters });
+    const { several, options } = this.call;
+    const { leaseMs, maxWaiters } = options;
+    const queueing = { sentAt, maxWaiters };
+    if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
+    return this.deps.store.acquire(this.owner, leaseMs, queueing);
   }
 
   #rotate(held: LockOwner): Promise<boolean> {

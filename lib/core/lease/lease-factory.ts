@@ -15,6 +15,7 @@ import { checkForeignKeys, checkIsNotOwn } from './foreign-checks.js';
 import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
+import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
@@ -78,14 +79,16 @@ export class LeaseFactory {
     });
   }
 
-  #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
+  #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin, several?: SeveralParts): Promise<SingleLease> {
     const { traces, context } = this.deps;
     const given = this.labelsGroups ? this.#labelled(resource, asked) : asked;
-    if (!traces.wantsAcquires) return this.#acquireOne(resource, given, origin);
+    if (!traces.wantsAcquires) return this.#acquireOne(resource, given, origin, undefined, several);
     const entry = !given.permits && isLock(context.hold(resource)) ? 'reentry' : 'call';
     // Outside of the trace: what the holder does later is no part of the acquisition.
     const caller = currentContext();
-    return traces.acquire(resource, given, entry, (options) => this.#acquireOne(resource, options, origin, caller));
+    return traces.acquire(resource, given, entry, (options) =>
+      this.#acquireOne(resource, options, origin, caller, several),
+    );
   }
 
   #labelled(resource: string, options: ResolvedLockOptions): ResolvedLockOptions {
@@ -98,6 +101,7 @@ export class LeaseFactory {
     options: ResolvedLockOptions,
     origin?: Origin,
     outside?: AsyncContext,
+    several?: SeveralParts,
   ): Promise<SingleLease> {
     const { context } = this.deps;
     if (options.permits) checkOwnPermits(resource, options.permits, context);
@@ -111,11 +115,12 @@ export class LeaseFactory {
     if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = outside ?? currentContext();
-    return this.deps.localQueues.acquire<SingleLease>(resource, options, (grant) => {
+    const take = (grant: Grant): SingleLease | Promise<SingleLease> => {
       if (also) return caller.runInAsyncScope(() => this.holdBoth(grant, options, also, { caller, origin }));
       const lease = this.hold(grant, options, caller);
       return origin ? this.#tracked(lease, origin) : lease;
-    });
+    };
+    return this.deps.localQueues.acquire<SingleLease>(resource, options, take, several);
   }
 
   /** Remembers where a lease was acquired, as long as the user may forget to release it. */
@@ -230,6 +235,7 @@ export class LeaseFactory {
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
     const { traces } = this.deps;
+    const several = this.#severalParts(names, options);
     try {
       for (const name of names) {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
@@ -240,8 +246,8 @@ export class LeaseFactory {
         const before = leases.at(-1);
         const lease =
           before === undefined || !traces.hasTracer
-            ? this.#traced(name, part)
-            : traces.followed.runUnder(before.holds, () => this.#traced(name, part));
+            ? this.#traced(name, part, undefined, several)
+            : traces.followed.runUnder(before.holds, () => this.#traced(name, part, undefined, several));
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => cutShort(error, part, options))));
       }
       for (const lease of leases) lease.assertHeld();
@@ -251,9 +257,24 @@ export class LeaseFactory {
     } catch (error) {
       // The waits for the earlier ones were told with their grants.
       if (!waitBefore(error)) noteWait(error, startedAt, false);
+      several?.giveUp();
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }
+  }
+
+  /** Where the store acquires in one round trip what is free. */
+  #severalParts(names: readonly string[], options: ResolvedLockOptions): SeveralParts | undefined {
+    const { store, context, localQueues } = this.deps;
+    if (store.acquireSeveral === undefined || options.alsoLock !== undefined) return undefined;
+    const entered = new Set(names.filter((name) => context.hold(name)));
+    const wanted = {
+      names,
+      options: { ...options, cohort: 0, minHoldMs: 0 },
+      isOpen: (name: string) => !entered.has(name) && localQueues.isIdle(name),
+      labelOf: (name: string) => (this.labelsGroups ? this.#labelled(name, options).label : options.label),
+    };
+    return new SeveralParts(wanted, this.deps);
   }
 
   /** @throws LockReentryError when the resource would be waited for in vain, before another one is acquired */

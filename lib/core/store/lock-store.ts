@@ -38,6 +38,17 @@ export type AcquireReply =
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
+/** The answer to an attempt for several resources of one call. */
+export interface SeveralReply {
+  /** That to the first one. An error where it failed, though others may have been granted, on other servers. */
+  readonly first: AcquireReply | LockStoreError;
+  /**
+   * The fencing tokens of those behind it, in their order: `undefined` for each that was not granted, `null` where that
+   * is not known. What the list leaves out was not granted.
+   */
+  readonly laterTokens: readonly (number | undefined | null)[];
+}
+
 /** How a resource is in use. */
 export interface FoundInUse {
   readonly mode: LockMode;
@@ -197,6 +208,13 @@ export interface LockStore extends WatchStore {
    * with `queueing`, the waiter joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
+  /**
+   * Acquires for the first waiter, as {@link acquire} does, and in the same round trip for the others, which take only
+   * what is free and leave the queues alone. They are in the order in which the call wants them. What was granted behind
+   * one that was not granted is for the caller to release. Where a store cannot do that in one round trip, it leaves
+   * the method out, and the resources are acquired one after another.
+   */
+  acquireSeveral?(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply>;
   /** Releases the lock of `owner` and acquires it for `waiter`, which goes to the end of the queue, in one step. */
   rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /**

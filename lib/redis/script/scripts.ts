@@ -1,4 +1,4 @@
-import type { AcquireReply, RotateReply } from '../../core/store/lock-store.js';
+import type { AcquireReply, RotateReply, SeveralReply } from '../../core/store/lock-store.js';
 import type { TickReply } from '../../core/store/tick-store.js';
 import type { WatchReply } from '../../core/store/watch-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
@@ -16,6 +16,11 @@ const IF_DONE: DurableOutcome<boolean> = { isNeeded: (isDone) => isDone };
 export const ACQUIRE = defineScript<AcquireReply>('acquire', {
   mayGrant: true,
   durable: { isNeeded: ({ status }) => status === 'granted' },
+});
+
+export const ACQUIRE_SEVERAL = defineScript<SeveralReply>('acquireSeveral', {
+  mayGrant: true,
+  durable: { isNeeded: ({ first }) => 'status' in first && first.status === 'granted' },
 });
 
 /** The release counts in any case. */

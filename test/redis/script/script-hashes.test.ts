@@ -4,6 +4,7 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
   acquire: '6b204da295dc864df24a4080cd6ede6fca73083a 28864',
+  acquireSeveral: '17354b6c04fb1a91ca5f5396f9f660ae6a7b35f1 28271',
   claimTick: 'f95a294e8ea9bd9bb8cd7034b22c1fbd5f7856f0 18830',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: '9b41e120543707329ca8269c79929142d155a991 18759',

@@ -78,6 +78,27 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(await locks.operators.list()).toEqual([]);
   });
 
+  it('in overlapping sets on all nodes never wait for each other for ever, and leave nothing behind', async () => {
+    const instances = [await start(), await start(), await start()];
+    const names = [await nameOn(0), await nameOn(1), await nameOn(2), 'more', 'most'];
+    const inUse = new Set<string>();
+    const work = async (caller: number): Promise<void> => {
+      const { locks } = instances[caller % 3]!;
+      for (let round = 0; round < 15; round++) {
+        const set = names.filter((_, index) => (caller * 7 + round * 5 + index * 3) % 4 > 0);
+        await locks.using(set, { waitMs: 50_000 }, async ({ resources }) => {
+          expect(resources.filter((name) => inUse.has(name))).toEqual([]);
+          for (const name of resources) inUse.add(name);
+          await instances[0]!.store.inspect(names[round % 5]!);
+          for (const name of resources) inUse.delete(name);
+        });
+      }
+    };
+    await Promise.all([0, 1, 2, 3, 4, 5].map(work));
+    await eventually(async () => expect((await cluster().keys()).filter((key) => !key.endsWith(':fence'))).toEqual([]));
+    for (const { locks } of instances) expect(locks.stats()).toMatchObject({ resources: 0, leases: 0 });
+  });
+
   it('are renewed on each node, those of a node together', async () => {
     const { locks } = await start({ defaults: { leaseMs: 1_500 } });
     const leases = await Promise.all(Array.from({ length: 300 }, (_, i) => locks.acquire(`held ${i}`)));

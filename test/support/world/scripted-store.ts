@@ -8,6 +8,7 @@ import {
   type PushedGrant,
   type Queueing,
   type RetentionNotice,
+  type SeveralReply,
   type StoreFailure,
 } from '../../../lib/core/store/lock-store.js';
 import { LOCK_COMMANDS } from '../../../lib/core/store/lock-stores.js';
@@ -16,7 +17,7 @@ import type { FreedListener, FreedMessage } from '../../../lib/core/store/watch-
 
 export type { Fate };
 
-const VERBS = LOCK_COMMANDS;
+const VERBS = [...LOCK_COMMANDS, 'acquireSeveral'] as const;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -77,6 +78,8 @@ type TestDetails = Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb: T
  */
 export class ScriptedStore extends TestLockStore {
   readonly commands: Command[] = [];
+  /** Set where it acquires several resources in one command, as one Redis does. */
+  acquireSeveral?: LockStore['acquireSeveral'];
   /** What becomes of the commands of a kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
   readonly #next: Partial<Record<Verb, Fate[]>> = {};
@@ -131,6 +134,18 @@ export class ScriptedStore extends TestLockStore {
       },
       reconnected: () => {},
     });
+  }
+
+  /** From now on, several resources are acquired in one command, whose resource is the list of their names. */
+  acquiresSeveral(
+    execute = (waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> =>
+      this.inner.acquireSeveral!(waiters, leaseMs, queueing),
+  ): void {
+    this.acquireSeveral = (waiters, leaseMs, queueing) => {
+      const resource = waiters.map((waiter) => waiter.resource).join();
+      const command = { verb: 'acquireSeveral' as const, resource, owner: waiters[0]!.id, leaseMs };
+      return this.#send({ ...command, queueing: queueing !== undefined }, () => execute(waiters, leaseMs, queueing));
+    };
   }
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */

@@ -7,6 +7,7 @@ import type {
   LockOwner,
   LockState,
   Queueing,
+  SeveralReply,
 } from '../../../lib/core/store/lock-store.js';
 import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/tick-store.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
@@ -150,6 +151,30 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
   'goes on after it was closed': {
     locks: class extends MemoryLockStore {
       override async close(): Promise<void> {}
+    },
+  },
+  'holds several resources, and tells of one': {
+    locks: class extends MemoryLockStore {
+      override async acquireSeveral(...asked: Parameters<MemoryLockStore['acquireSeveral']>): Promise<SeveralReply> {
+        return { ...(await super.acquireSeveral(...asked)), laterTokens: [] };
+      }
+    },
+  },
+  'takes several resources before those that wait for them': {
+    locks: class extends MemoryLockStore {
+      override async acquireSeveral(
+        [first, ...others]: readonly LockOwner[],
+        leaseMs: number,
+        queueing?: Queueing,
+      ): Promise<SeveralReply> {
+        const reply = await super.acquireSeveral([first!], leaseMs, queueing);
+        const { locks } = this.connected();
+        const free = others.filter(({ resource }) => !locks.get(resource));
+        const isGranted = 'status' in reply.first && reply.first.status === 'granted';
+        if (!isGranted || free.length < others.length)
+          return super.acquireSeveral([first!, ...others], leaseMs, queueing);
+        return { ...reply, laterTokens: free.map((waiter) => this.connected().take(waiter, leaseMs)) };
+      }
     },
   },
   'leaves records behind': { subject: { isEmpty: async () => false } },

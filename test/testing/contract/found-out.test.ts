@@ -29,6 +29,10 @@ const FOUND_BY: Readonly<Record<string, string>> = {
   'tells a watcher that a held resource is free':
     'a watcher > is told once when the last holder has gone, and nothing is left, in exclusive mode',
   'goes on after it was closed': 'a lease > rejects every command after close',
+  'holds several resources, and tells of one':
+    'several resources at once > grants all that are free, and writes what single commands write, in mode exclusive',
+  'takes several resources before those that wait for them':
+    'several resources at once > grants none before those that wait for it',
   'leaves records behind':
     'a read/write lock > readers > release their own lease and no other one, however often it is sent',
   'grants a claimed tick to a second claimant':

@@ -21,6 +21,7 @@ import { describeGrants, describeGrantMessages } from '../queue/grants.js';
 import { describeQueue } from '../queue/queue.js';
 import { describeRotation } from '../queue/rotation.js';
 import { describeSeenHolders } from '../queue/seen-holders.js';
+import { describeSeveral } from '../queue/several.js';
 import { describeWatch } from '../queue/watch.js';
 import { type AllFeatures, type ContractRunner, type StoreFeatures, type StoreSubjectFactory } from '../subject.js';
 import { type Base, type Suite, suiteOf } from '../suite.js';
@@ -38,6 +39,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   grantMessages: ['messages about grants', describeGrantMessages],
   deadHolder: ['a dead holder', describeDeadHolder],
   rotate: ['rotate', describeRotation],
+  several: ['several resources at once', describeSeveral],
   seenHolders: ['what is seen of the holders', describeSeenHolders],
   label: ['the label', describeLabels],
   semaphore: ['a semaphore', describeSemaphore],

@@ -14,6 +14,7 @@ export type LockStorePart =
   | 'grantMessages'
   | 'deadHolder'
   | 'rotate'
+  | 'several'
   | 'seenHolders'
   | 'label'
   | 'semaphore'

@@ -1,11 +1,12 @@
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { replyCode } from '../../../lib/redis/script/failures.js';
-import { CriticalSections } from '../../support/expect/critical-sections.js';
-import { rejection } from '../../support/expect/eventually.js';
-import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
-import { useRedis } from '../../support/redis/redis-server.js';
-import { SeededRandom } from '../../support/world/seeded-random.js';
-import { HostileKeys, OWNERS, QUEUE_AND_FENCE, SCRIPT_NAMES, type ScriptName } from './hostile-keys.js';
+import { LockUnavailableError } from '../../../../lib/core/api/errors.js';
+import { replyCode } from '../../../../lib/redis/script/failures.js';
+import { CriticalSections } from '../../../support/expect/critical-sections.js';
+import { rejection } from '../../../support/expect/eventually.js';
+import { untilQueued, useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
+import { useRedis } from '../../../support/redis/redis-server.js';
+import { SeededRandom } from '../../../support/world/seeded-random.js';
+import { HostileKeys, QUEUE_AND_FENCE, SCRIPT_NAMES, type ScriptName } from './hostile-keys.js';
+import { OWNERS } from './hostile-texts.js';
 
 const ROUNDS = 200;
 const SOON = '9999999999999';
@@ -40,6 +41,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
     const names: ScriptName[] = [
       'ACQUIRE',
       'ACQUIRE',
+      'ACQUIRE_SEVERAL',
       'RELEASE',
       'ROTATE',
       'RENEW',

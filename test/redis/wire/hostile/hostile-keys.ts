@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
-import * as SCRIPTS from '../../../lib/redis/script/scripts.js';
-import type { SeededRandom } from '../../support/world/seeded-random.js';
+import * as SCRIPTS from '../../../../lib/redis/script/scripts.js';
+import type { SeededRandom } from '../../../support/world/seeded-random.js';
+import { FIELDS, OWNERS, PLACES, SCORES, SOON, TEXTS } from './hostile-texts.js';
 
 const LOCK = 'lock:{r}';
 const QUEUE = `${LOCK}:waiters`;
@@ -18,121 +19,7 @@ const LATCH_WAITERS = `${LATCH}:waiters`;
 const KEYS = [LOCK, QUEUE, QUEUE, FENCE, CLAIM, LAST, RUNS, RECORD, PAUSE, INSTANCES, JOBS, LATCH, LATCH_WAITERS];
 export const QUEUE_AND_FENCE = [QUEUE, QUEUE, FENCE];
 
-export const OWNERS = ['a/1/x', 'b/2/y', 'c/3/z'] as const;
 const MODES = ['exclusive', 'reentrant', 'read', 'write', 'semaphore:1:3:0', 'semaphore:2:3:1'] as const;
-
-const SOON = '9999999999999';
-const HUGE = 'x'.repeat(70_000);
-const TEXTS = [
-  '',
-  ' ',
-  '  ',
-  '\0',
-  '\n',
-  '0',
-  '-1',
-  '1.5',
-  '007',
-  '1e3',
-  'nan',
-  'inf',
-  '-inf',
-  '9223372036854775807',
-  'x',
-  '/',
-  'a/',
-  '/a',
-  '{',
-  '#',
-  '!',
-  'a/1/x',
-  'a/1/x ',
-  'a/1/x 32',
-  'a/1/x 32 ',
-  'a/1/x 32 {',
-  'a/1/x 32 {"x":1}',
-  'a/1/x x',
-  'a/1/x 99999999999999999999',
-  'x 32',
-  '1 32',
-  `1 32 ${SOON}`,
-  `x 32 ${SOON}`,
-  `1 x ${SOON}`,
-  '1 32 x',
-  `9 32 ${SOON} {`,
-  `99999999999999999999 1 ${SOON}`,
-  '1 32 1',
-  'finished',
-  'returned',
-  'a/1/x runs',
-  'a/1/x reruns x',
-  '0 1 2',
-  `0 ${SOON}`,
-  'read',
-  'semaphore',
-  'write',
-  'exclusive',
-  '\ud83d\ude00'.repeat(64),
-  '\u202e<b>',
-  HUGE,
-];
-/** What is not a place, or is half of one. */
-const PLACES = [
-  ' ',
-  ' 1',
-  ' 1 exclusive',
-  ` 1 exclusive ${SOON}`,
-  ` 1 exclusive ${SOON} x`,
-  ` 1  ${SOON} 0`,
-  ` x exclusive ${SOON} 0`,
-  ` 1 exclusive ${SOON} 0`,
-  ' 1 exclusive 1 0',
-  ` 1 exclusive ${'9'.repeat(40)} 0`,
-  ` ${'9'.repeat(30)} exclusive ${SOON} 0`,
-  ` 2 foo ${SOON} 0`,
-  ` 2 read ${SOON} 0`,
-  ` 2 semaphore ${SOON} 0`,
-  ` 2 semaphore: ${SOON} 0`,
-  ` 2 semaphore:x:y:z ${SOON} 0`,
-  ` 2 semaphore:0:0:0 ${SOON} 0`,
-  ` 2 semaphore:9:3:0 ${SOON} 0`,
-  ` 2 semaphore:1:3:7 ${SOON} 0`,
-  ` 2 semaphore:1:3:0 ${SOON} 0`,
-  ` 3 exclusive ${SOON} 0 {`,
-  ` 3 exclusive ${SOON} 0 ${HUGE}`,
-  ` 3 write ${SOON} 0x`,
-  '#1',
-  '#2',
-  '#',
-  '#x',
-  `#${'9'.repeat(40)}`,
-  '!',
-  '!a',
-  '!a/1',
-  '!a/1/x',
-  '!\n',
-  ...OWNERS,
-  'x/y',
-  'mine',
-];
-const SCORES = ['1', '2', '3', '0', '-1', '0.5', '1e14', '1e300', 'inf', '-inf', SOON, '1000', `${SOON}000`];
-const FIELDS = [
-  'mode',
-  'used',
-  'soonest',
-  'total',
-  'resized',
-  'sweep',
-  'owner',
-  'token',
-  'label',
-  'count',
-  'open',
-  '+a',
-  'x',
-  '',
-  ...OWNERS,
-];
 
 export type ScriptName = keyof typeof SCRIPTS;
 
@@ -226,6 +113,18 @@ export class HostileKeys {
     switch (name) {
       case 'ACQUIRE':
         return [lock, [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), ...label]];
+      case 'ACQUIRE_SEVERAL': {
+        const [here, there] = [
+          [LOCK, QUEUE],
+          ['lock:{s}', 'lock:{s}:waiters'],
+        ] as const;
+        const keys = this.any([
+          [...here, FENCE, ...there],
+          [...there, FENCE, ...here],
+        ]);
+        const args = [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), this.any(['', '{"group":"g"}'])];
+        return [keys, [...args, other, this.any(['', '{"group":"g"}'])]];
+      }
       case 'ROTATE':
         return [lock, [owner, other, mode, lease, 5, 100, ...label]];
       case 'RELEASE':
@@ -313,7 +212,10 @@ export class HostileKeys {
           [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000],
         ];
       case 'LOOK_JOBS':
-        return [[LOCK, LAST, RUNS, RECORD, PAUSE, INSTANCES], [this.any([0, 2])]];
+        return [
+          [LOCK, LAST, RUNS, RECORD, PAUSE, INSTANCES],
+          [this.any([0, 2]), this.any([0, 2])],
+        ];
       case 'INDEX_JOBS':
         return [[JOBS], [this.any(['add', 'drop', 'list']), 1_000, 'x']];
       case 'EXCHANGE_CLAIM':

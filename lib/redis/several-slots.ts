@@ -1,0 +1,53 @@
+import { asStoreError, type LockOwner, type SeveralReply } from '../core/store/lock-store.js';
+
+/** How the resources of one call are acquired in the slots of a cluster. On one server, all are in one slot. */
+interface SlotRequests {
+  /** One text for each slot. */
+  slotOf(waiter: LockOwner): string;
+  /** One script. @param mayQueue whether the first waiter may join the queue */
+  acquire(waiters: readonly LockOwner[], mayQueue: boolean): Promise<SeveralReply>;
+  /** Whether the call waits. Two that do not could refuse each other, so each of them stays in its first slot. */
+  readonly isWait: boolean;
+}
+
+type LaterToken = SeveralReply['laterTokens'][number];
+
+/** Sends one script for each slot, all at the same time. Only that of the first slot may join a queue. */
+export function acquireBySlot(waiters: readonly LockOwner[], requests: SlotRequests): Promise<SeveralReply> {
+  const slots = new Map<string, LockOwner[]>();
+  for (const waiter of waiters) {
+    const slot = requests.slotOf(waiter);
+    const inSlot = slots.get(slot);
+    if (inSlot) inSlot.push(waiter);
+    else slots.set(slot, [waiter]);
+  }
+  const [inFirst, ...inOthers] = slots.values();
+  if (inOthers.length === 0) return requests.acquire(inFirst!, true);
+  return acquireAtOnce(waiters, inFirst!, requests.isWait ? inOthers : [], requests);
+}
+
+async function acquireAtOnce(
+  waiters: readonly LockOwner[],
+  inFirst: readonly LockOwner[],
+  inOthers: readonly (readonly LockOwner[])[],
+  { acquire }: SlotRequests,
+): Promise<SeveralReply> {
+  const tokens = new Map<LockOwner, LaterToken>();
+  const note = (owners: readonly LockOwner[], known: readonly LaterToken[]): void => {
+    for (const [index, owner] of owners.entries()) tokens.set(owner, known[index]);
+  };
+  const ask = async (owners: readonly LockOwner[], mayQueue: boolean): Promise<SeveralReply['first']> => {
+    try {
+      const { first, laterTokens } = await acquire(owners, mayQueue);
+      const isGranted = 'status' in first && first.status === 'granted';
+      note(owners, [isGranted ? first.fencingToken : undefined, ...laterTokens]);
+      return first;
+    } catch (thrown) {
+      const error = asStoreError(thrown);
+      if (error.failure === 'unknown') note(owners, Array<null>(owners.length).fill(null));
+      return error;
+    }
+  };
+  const [first] = await Promise.all([ask(inFirst, true), ...inOthers.map((inSlot) => ask(inSlot, false))]);
+  return { first, laterTokens: waiters.slice(1).map((waiter) => tokens.get(waiter)) };
+}

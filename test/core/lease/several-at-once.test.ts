@@ -1,0 +1,436 @@
+import type { LockOwner, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
+import { acquireBySlot } from '../../../lib/redis/several-slots.js';
+import { track } from '../../support/expect/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import {
+  brokenAfter,
+  executedWhen,
+  failing,
+  type Fate,
+  lostOnTheWay,
+  repliedWhen,
+  replyLost,
+} from '../../support/world/scripted-store.js';
+
+const LEASE_MS = 30_000;
+const ALL = ['x', 'y', 'z'];
+
+describe('several resources, of a store that acquires them in one command,', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    [a, b] = [world.instance('a'), world.instance('b')];
+    for (const { store } of [a, b]) store.acquiresSeveral();
+  });
+
+  /** What was sent, without what was before. */
+  const sentBy = ({ store }: Instance): string[] =>
+    store.commands.splice(0).map(({ verb, resource }) => `${verb} ${resource}`);
+  const holdersOf = async (resource: string): Promise<string[]> =>
+    (await b.locks.inspect(resource)).holders.map(({ instanceId }) => instanceId);
+  const gate = (): { promise: Promise<void>; open: () => void } => {
+    let open!: () => void;
+    return { promise: new Promise((resolve) => (open = resolve)), open };
+  };
+
+  it('cost one command where all are free, and are released by commands that leave together', async () => {
+    const lease = await a.locks.acquire(['z', 'x', 'y']);
+    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z']);
+    expect(lease.resources).toEqual(ALL);
+    expect(lease.isHeld()).toBe(true);
+    expect(await lease.verify()).toBe(true);
+    sentBy(a);
+    const release = lease.release();
+    expect(sentBy(a)).toEqual(['release z', 'release y', 'release x']);
+    await release;
+    expect(world.server.isEmpty).toBe(true);
+    expect(a.locks.stats()).toEqual({ resources: 0, leases: 0, orphanReleases: 0, lateGrants: 0, alarms: 0 });
+  });
+
+  it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('are leases like others, in mode %s', async (mode) => {
+    await a.locks.using(ALL, { mode }, async (lease) => {
+      expect(lease.mode).toBe(mode);
+      for (const name of ALL) {
+        expect(lease.fencingTokenOf(name)).toBe((await b.locks.inspect(name)).holders[0]!.fencingToken);
+        expect(a.locks.underTest.holdersOf(name)).toHaveLength(1);
+        expect(a.locks.current(name)?.isHeld()).toBe(true);
+      }
+      await world.clock.advance(2 * LEASE_MS);
+      expect(lease.isHeld()).toBe(true);
+    });
+    expect(eventsOf(a, 'acquired').map(({ resource, attempts }) => [resource, attempts])).toEqual([
+      ['x', 1],
+      ['y', 1],
+      ['z', 1],
+    ]);
+    expect(eventsOf(a, 'released')).toHaveLength(3);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('keep the group of each of them in its label', async () => {
+    const c = world.instance('c', { labelGroups: true });
+    c.store.acquiresSeveral();
+    const lease = await c.locks.acquire(['account:1', 'order:1'], { label: { run: 7 } });
+    const labelOf = async (name: string) => (await b.locks.inspect(name)).holders[0]!.label;
+    expect([await labelOf('account:1'), await labelOf('order:1')]).toEqual([
+      { run: 7, group: 'account' },
+      { run: 7, group: 'order' },
+    ]);
+    await lease.release();
+  });
+
+  it('wait for the first one that is taken, and hold none behind it', async () => {
+    const x = await b.locks.acquire('x');
+    const acquiring = track(a.locks.acquire(ALL));
+    await settle();
+    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z']);
+    expect([world.server.listWaiters('x').length, await holdersOf('y'), await holdersOf('z')]).toEqual([1, [], []]);
+    await x.release();
+    await settle();
+    expect(sentBy(a)).toEqual(['acquireSeveral y,z']);
+    await acquiring.value.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('keep those before the one that is taken, and go on from there', async () => {
+    const y = await b.locks.acquire('y');
+    const acquiring = track(a.locks.acquire(ALL, { waitMs: 3 * LEASE_MS }));
+    await settle();
+    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquireSeveral y,z']);
+    expect([await holdersOf('x'), await holdersOf('y'), await holdersOf('z')]).toEqual([['a'], ['b'], []]);
+    expect(world.server.listWaiters('y')).toHaveLength(1);
+    await world.clock.advance(2 * LEASE_MS);
+    sentBy(a);
+    await y.release();
+    await settle();
+    expect(sentBy(a)).toEqual(['acquire z']);
+    expect(acquiring.value.isHeld()).toBe(true);
+    await acquiring.value.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('ask for the others once, not with each heartbeat', async () => {
+    const x = await b.locks.acquire('x');
+    const acquiring = track(a.locks.acquire(ALL, { waitMs: LEASE_MS }));
+    await world.clock.advance(10_000);
+    expect(a.store.sent('acquireSeveral')).toHaveLength(1);
+    expect(new Set(a.store.sent('acquire').map(({ resource }) => resource))).toEqual(new Set(['x']));
+    await x.release();
+    await settle();
+    await acquiring.value.release();
+  });
+
+  it('never wait for each other crosswise', async () => {
+    const transfers = [1, 2, 3, 4, 5].flatMap(() => [
+      track(a.locks.using(['x', 'y', 'z'], undefined, async () => {})),
+      track(b.locks.using(['z', 'y'], undefined, async () => {})),
+      track(b.locks.using(['x', 'z'], undefined, async () => {})),
+    ]);
+    await world.clock.advance(8_000);
+    expect(transfers.map(({ state }) => state)).toEqual(Array(15).fill('fulfilled'));
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('are asked for in commands of 16 at most', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `r${10 + index}`);
+    const lease = await a.locks.acquire(names);
+    expect(sentBy(a)).toEqual([
+      `acquireSeveral ${names.slice(0, 16).join()}`,
+      `acquireSeveral ${names.slice(16).join()}`,
+    ]);
+    await lease.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('are all or none where the call does not wait', async () => {
+    expect(await (await a.locks.tryAcquire(ALL))?.verify()).toBe(true);
+    expect(sentBy(a)).toContain('acquireSeveral x,y,z');
+    expect(await b.locks.tryAcquire(['w', 'x', 'y'])).toBeNull();
+    expect(sentBy(b)).toEqual(['acquireSeveral w,x,y', 'acquireSeveral x,y', 'release w']);
+    expect(await holdersOf('w')).toEqual([]);
+  });
+
+  it('which this process holds or waits for, are left to their turn', async () => {
+    const y = await a.locks.acquire('y');
+    sentBy(a);
+    const acquiring = track(a.locks.acquire(ALL));
+    await settle();
+    expect(sentBy(a)).toEqual(['acquire x']);
+    await y.release();
+    await settle();
+    expect(acquiring.state).toBe('fulfilled');
+    await acquiring.value.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('which this context has entered, are entered again', async () => {
+    await a.locks.using('y', { mode: 'reentrant' }, async () => {
+      sentBy(a);
+      await a.locks.using(ALL, { mode: 'reentrant' }, async () => {
+        expect(sentBy(a)).toEqual(['acquire x', 'setDepth y', 'acquire z']);
+      });
+    });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('come before calls of this process that ask while the command is under way', async () => {
+    const { promise, open } = gate();
+    a.store.next('acquireSeveral', repliedWhen(promise));
+    const several = track(a.locks.acquire(ALL));
+    const order: string[] = [];
+    const later = a.locks.using('y', undefined, async () => void order.push('later'));
+    await settle();
+    open();
+    await settle();
+    expect(several.state).toBe('fulfilled');
+    order.push('several');
+    await several.value.release();
+    await later;
+    expect(order).toEqual(['several', 'later']);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('tell a call that waits behind them in this process who holds it', async () => {
+    const lease = await a.locks.acquire(ALL);
+    const waiting = track(a.locks.acquire('y', { waitMs: 500 }));
+    await world.clock.advance(500);
+    expect(waiting.error).toMatchObject({ code: 'LOCK_TIMEOUT', holders: [{ instanceId: 'a' }] });
+    await lease.release();
+  });
+
+  describe('leave nothing behind', () => {
+    const unanswered: [string, Fate][] = [
+      ['whose command is lost', lostOnTheWay],
+      ['whose answer is lost', replyLost],
+      ['whose connection breaks after the command', brokenAfter],
+      ['whose command fails, perhaps executed', failing('unknown')],
+      ['whose command is not executed', failing('notExecuted')],
+    ];
+
+    it.each(unanswered)('%s: they are asked for again', async (_what, fate) => {
+      a.store.next('acquireSeveral', fate);
+      const acquiring = track(a.locks.acquire(ALL));
+      await world.clock.advance(2_500);
+      expect(acquiring.state).toBe('fulfilled');
+      expect(await acquiring.value.verify()).toBe(true);
+      await acquiring.value.release();
+      expect(world.server.isEmpty).toBe(true);
+      await settle();
+      expect(a.locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0 });
+    });
+
+    it.each(unanswered)('%s, when the call does not wait', async (_what, fate) => {
+      a.store.next('acquireSeveral', fate);
+      const acquiring = track(a.locks.tryAcquire(ALL));
+      await world.clock.advance(2_500);
+      expect(acquiring.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'x' });
+      expect(world.server.isEmpty).toBe(true);
+      expect(a.locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0 });
+    });
+
+    it.each<[string, (open: Promise<void>) => Fate]>([
+      ['is executed', executedWhen],
+      ['is answered', repliedWhen],
+    ])('when the command %s after the call was aborted', async (_when, fate) => {
+      const { promise, open } = gate();
+      a.store.next('acquireSeveral', fate(promise));
+      const controller = new AbortController();
+      const acquiring = track(a.locks.acquire(ALL, { signal: controller.signal }));
+      await settle();
+      controller.abort();
+      await settle();
+      expect(acquiring.error).toMatchObject({ code: 'LOCK_ABORTED' });
+      open();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+      expect(a.locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0 });
+    });
+
+    it('when the time of the call is over before the command is executed', async () => {
+      const { promise, open } = gate();
+      a.store.next('acquireSeveral', executedWhen(promise));
+      const acquiring = track(a.locks.acquire(ALL, { waitMs: 300 }));
+      await world.clock.advance(300);
+      expect(acquiring.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'x' });
+      open();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('when the command is executed while the same parts are held by the next attempt', async () => {
+      const { promise, open } = gate();
+      a.store.next('acquireSeveral', executedWhen(promise));
+      const acquiring = track(a.locks.acquire(ALL));
+      await world.clock.advance(2_500);
+      const lease = acquiring.value;
+      open();
+      await settle();
+      expect(await lease.verify()).toBe(true);
+      await lease.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('when the answer comes after the lease that it grants', async () => {
+      const { promise, open } = gate();
+      a.store.next('acquireSeveral', repliedWhen(promise));
+      const acquiring = track(a.locks.acquire(ALL, { leaseMs: 500, attemptTimeoutMs: 5_000 }));
+      await world.clock.advance(600);
+      open();
+      await world.clock.advance(2_000);
+      expect(await acquiring.value.verify()).toBe(true);
+      await acquiring.value.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('when Redis fails for the part that the call waits for', async () => {
+      await b.locks.acquire('y');
+      a.store.nextFor('y,z', failing('refused', 'OOM'));
+      a.store.nextFor('y', failing('refused', 'OOM'));
+      await expect(a.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
+      await settle();
+      expect([await holdersOf('x'), await holdersOf('z')]).toEqual([[], []]);
+    });
+
+    it('when the application shuts down while the command is under way', async () => {
+      const { promise, open } = gate();
+      a.store.next('acquireSeveral', repliedWhen(promise));
+      const acquiring = track(a.locks.acquire(ALL));
+      await settle();
+      const closed = a.locks.shutdown(1_000);
+      open();
+      await world.clock.advance(2_000);
+      await closed;
+      expect(acquiring.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+      expect(world.server.isEmpty).toBe(true);
+    });
+  });
+
+  it('are released where the application shuts down between the parts', async () => {
+    let closed: Promise<void> | undefined;
+    const c = world.instance('c', {
+      observers: [({ type }) => void (type === 'acquired' && (closed ??= c.locks.shutdown(1_000)))],
+    });
+    c.store.acquiresSeveral();
+    await expect(c.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN', resource: 'y' });
+    await world.clock.advance(2_000);
+    await closed;
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('that Redis refuses together, are asked for one after another: the error names the one', async () => {
+    a.store.next('acquireSeveral', failing('refused', 'NOPERM'), failing('refused', 'NOPERM'));
+    a.store.nextFor('y', failing('refused', 'NOPERM'));
+    await expect(a.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
+    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquire x', 'acquireSeveral y,z', 'acquire y', 'release x']);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('have their minimum, once the call has all of them', async () => {
+    const lease = await a.locks.acquire(ALL, { minHoldMs: 1_000 });
+    await lease.release();
+    expect(await b.locks.tryAcquire('z')).toBeNull();
+    await world.clock.advance(1_100);
+    expect(await b.locks.tryAcquire('z')).not.toBeNull();
+  });
+
+  describe('in several slots of a cluster', () => {
+    /** Each resource has a slot of its own. */
+    const onCluster = ({ store }: Instance): void => {
+      const { acquire } = store;
+      store.acquiresSeveral((waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing) =>
+        acquireBySlot(waiters, {
+          slotOf: ({ resource }) => resource,
+          acquire: async ([first], mayQueue): Promise<SeveralReply> => {
+            const reply = await acquire.call(store, first!, leaseMs, mayQueue ? queueing : undefined);
+            return { first: reply, laterTokens: [] };
+          },
+          isWait: queueing !== undefined,
+        }),
+      );
+    };
+    beforeEach(() => {
+      onCluster(a);
+      onCluster(b);
+    });
+
+    it('are asked for at the same time', async () => {
+      const acquiring = a.locks.acquire(ALL);
+      expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquire x', 'acquire y', 'acquire z']);
+      const lease = await acquiring;
+      expect(await lease.verify()).toBe(true);
+      await lease.release();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('give back what they got behind one that is taken, before they wait', async () => {
+      const y = await b.locks.acquire('y');
+      const acquiring = track(a.locks.acquire(ALL));
+      await settle();
+      expect(a.store.sent('release').map(({ resource }) => resource)).toContain('z');
+      expect([await holdersOf('x'), await holdersOf('z')]).toEqual([['a'], []]);
+      expect(world.server.listWaiters('y')).toHaveLength(1);
+      await y.release();
+      await settle();
+      await acquiring.value.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('give back what they got where the first one is taken', async () => {
+      const x = await b.locks.acquire('x');
+      const acquiring = track(a.locks.acquire(ALL, { waitMs: 1_000 }));
+      await settle();
+      expect([await holdersOf('y'), await holdersOf('z')]).toEqual([[], []]);
+      await world.clock.advance(1_000);
+      expect(acquiring.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'x' });
+      await x.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it.each<[string, Fate]>([
+      ['does not answer', replyLost],
+      ['breaks', brokenAfter],
+      ['executes nothing', failing('notExecuted')],
+    ])('leave nothing behind where one node %s', async (_what, fate) => {
+      for (const name of ALL) {
+        a.store.nextFor(name, fate);
+        const acquiring = track(a.locks.acquire(ALL));
+        await world.clock.advance(4_000);
+        expect(await acquiring.value.verify()).toBe(true);
+        await acquiring.value.release();
+        await settle();
+        expect(world.server.isEmpty).toBe(true);
+        expect(a.locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0 });
+      }
+    });
+
+    it('are asked for one after another where the call does not wait: two could refuse each other', async () => {
+      const lease = await a.locks.tryAcquire(ALL);
+      expect(sentBy(a).filter((command) => command.startsWith('acquire '))).toEqual([
+        'acquire x',
+        'acquire y',
+        'acquire z',
+      ]);
+      await lease!.release();
+    });
+
+    it('never wait for each other crosswise', async () => {
+      const transfers = [1, 2, 3, 4, 5].flatMap(() => [
+        track(a.locks.using(['x', 'y', 'z'], undefined, async () => {})),
+        track(b.locks.using(['z', 'y'], undefined, async () => {})),
+        track(b.locks.using(['x', 'z'], undefined, async () => {})),
+      ]);
+      await world.clock.advance(8_000);
+      expect(transfers.map(({ state }) => state)).toEqual(Array(15).fill('fulfilled'));
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+  });
+});

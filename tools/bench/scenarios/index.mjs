@@ -3,6 +3,7 @@ import { scenario as contended2ms } from './contended-2ms.mjs';
 import { scenario as contendedEmpty } from './contended-empty.mjs';
 import { scenario as contendedFifo } from './contended-fifo.mjs';
 import { scenario as decorated } from './decorated.mjs';
+import { scenario as fleetOfCrons } from './fleet-of-crons.mjs';
 import { scenario as handover } from './handover.mjs';
 import { scenario as held } from './held-10000.mjs';
 import { scenario as cluster1 } from './cluster-1.mjs';
@@ -34,6 +35,7 @@ export const SCENARIOS = [
   handover,
   held,
   waiters,
+  fleetOfCrons,
   decorated,
   reentry,
   metrics,

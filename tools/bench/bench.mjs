@@ -4,7 +4,7 @@ import { rotated } from './measure/statistics.mjs';
 import { Fleets } from './processes/fleets.mjs';
 
 /** Who takes part in a smoke run: enough to go through everything once. */
-const SMOKE = ['ping', 'raw', OURS, 'redis-semaphore'];
+const SMOKE = ['ping', 'raw', 'raw-fenced', OURS, 'redis-semaphore'];
 
 /** The lock let two in at once. */
 export class ExclusionBroken extends Error {
@@ -28,6 +28,12 @@ export class Bench {
    */
   constructor({ url, rounds, quick, say, everyone }) {
     Object.assign(this, { url, rounds, quick, say, everyone, fleets: new Fleets(url) });
+  }
+
+  /** The same run at another URL, with processes of its own: `fleets` has to be dropped there. */
+  at(url) {
+    const { rounds, quick, say, everyone, failures } = this;
+    return Object.assign(new Bench({ url, rounds, quick, say, everyone }), { failures });
   }
 
   /** `usual`, or much less in a smoke run. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from './testing.mjs';
-import { commandReader } from './measure/command-counter.mjs';
+import { commandReader } from './network/command-reader.mjs';
 import { overlaps } from './measure/exclusion.mjs';
 import { median, quantile, rotated, spread } from './measure/statistics.mjs';
 

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
-export const USAGE = `npm run bench                        everything (15 to 17 minutes); writes the results and docs/operations/benchmarks.md
+export const USAGE = `npm run bench                        everything (about 24 minutes); writes the results, docs/operations/benchmarks.md and benchmarks-network.md
 npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
-npm run bench -- --scenario <name>   only this one (may be repeated); writes results/partial.json
+npm run bench -- --scenario <name>   only this one, or this group (may be repeated); writes results/partial.json
 npm run bench -- --against <commit>  this tree beside an earlier commit, and that one beside itself (7 minutes); writes nothing
   --rounds <n>     rounds of each scenario (default 5; 1 with --quick; 15 with --against)
   --write-docs     after a part: put its results into latest.json and docs/operations/benchmarks.md, beside those that are there
@@ -15,8 +15,9 @@ const COMPARABLE = ['uncontended-1', 'uncontended-64', 'contended-empty', 'conte
 /**
  * @param {string[]} args
  * @param {readonly string[]} known the scenarios
+ * @param {Record<string, readonly string[]>} [groups] scenarios that can be chosen by one name
  */
-export function readOptions(args, known) {
+export function readOptions(args, known, groups = {}) {
   const { values } = parseArgs({
     args,
     options: {
@@ -32,10 +33,11 @@ export function readOptions(args, known) {
   const { quick, help, against } = values;
   const rounds = Number(values.rounds ?? (quick ? 1 : against ? 15 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds takes a whole number, not ${values.rounds}`);
-  const chosen = values.scenario.flatMap((names) => names.split(','));
+  const chosen = values.scenario.flatMap((names) => names.split(',')).flatMap((name) => groups[name] ?? [name]);
   const choice = against === undefined ? known : known.filter((name) => COMPARABLE.includes(name));
   const unknown = chosen.find((name) => !choice.includes(name));
-  if (unknown !== undefined) throw new Error(`No scenario is called ${unknown}. There are: ${choice.join(', ')}`);
+  if (unknown !== undefined)
+    throw new Error(`No scenario is called ${unknown}. There are: ${[...Object.keys(groups), ...choice].join(', ')}`);
   const isPart = chosen.length > 0;
   return {
     rounds,

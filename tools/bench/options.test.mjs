@@ -25,6 +25,11 @@ describe('the command line', () => {
     assert.deepEqual(read('--scenario', 'two,one').scenarios, ['one', 'two']);
   });
 
+  it('takes the name of a group for all that is in it', () => {
+    const { scenarios, isPart } = readOptions(['--scenario', 'last,one'], KNOWN, { last: ['two', 'three'] });
+    assert.deepEqual({ scenarios, isPart }, { scenarios: ['one', 'two', 'three'], isPart: true });
+  });
+
   it('compares with a commit for fifteen rounds, only where two builds can take turns, and writes nothing', () => {
     const known = ['uncontended-1', 'quorum-1', 'contended-2ms'];
     const { against, rounds, scenarios, writeDocs } = readOptions(['--against', 'HEAD~1'], known);

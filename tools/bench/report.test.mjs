@@ -4,6 +4,7 @@ import { check, resolveConfig } from 'prettier';
 import { measured, result, results, scenario } from './fixtures/results.mjs';
 import { barChart } from './report/chart.mjs';
 import { evaluate } from './report/evaluate.mjs';
+import { networkPage } from './report/network-page.mjs';
 import { benchmarkPage } from './report/page.mjs';
 import { scenarioChart } from './report/scenario-chart.mjs';
 import { standing } from './report/standing.mjs';
@@ -141,5 +142,27 @@ describe('the page', () => {
     const stored = JSON.parse(JSON.stringify(results));
     assert.equal(benchmarkPage(stored, [scenario], options), benchmarkPage(results, [scenario], options));
     assert.equal(measured.rounds.length, stored.scenarios.sample.rounds.length);
+  });
+});
+
+describe('the page about networks', () => {
+  const busy = { ...results.scenarios.sample, load: 4.25 };
+  const extras = { notes: { sample: 'A note by hand.' }, charts: { sample: 'benchmarks/sample.svg' } };
+  const pageOf = (one) => networkPage({ ...results, scenarios: { sample: one } }, [scenario], extras);
+
+  it('has the table, the note, and when each scenario was measured', () => {
+    const page = pageOf(busy);
+    assert.match(page, /^# Benchmarks over a network$/m);
+    assert.match(page, /^## A sample, with a comma$/m);
+    assert.match(page, /A note by hand\./);
+    assert.match(page, /- `sample`: 2026-01-02, 2 rounds; other work ran on the machine \(load average 4\.3 before/);
+  });
+
+  it('says where the machine was quiet', () => {
+    assert.match(pageOf({ ...busy, load: 0.1 }), /the machine was quiet \(load average 0\.1/);
+  });
+
+  it('is not written while nothing was measured', () => {
+    assert.equal(networkPage({ ...results, scenarios: {} }, [scenario], extras), undefined);
   });
 });

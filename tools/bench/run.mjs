@@ -1,13 +1,14 @@
 // The benchmark itself; scripts/bench.mjs starts it with REDIS_URL of a Redis of its own.
+import { loadavg } from 'node:os';
 import { compareWith } from './against.mjs';
 import { Bench } from './bench.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { killAllWorkers } from './processes/worker-process.mjs';
 import { evaluate } from './report/evaluate.mjs';
 import { machine, versions } from './report/machine.mjs';
-import { readLatest, storeResults, writePage } from './report/store.mjs';
+import { readLatest, storeResults, writePages } from './report/store.mjs';
 import { scenarioReport } from './report/table.mjs';
-import { SCENARIOS } from './scenarios/index.mjs';
+import { GROUPS, SCENARIOS } from './scenarios/index.mjs';
 
 const url = process.env.REDIS_URL;
 if (!url) throw new Error('REDIS_URL is missing: start this with `npm run bench`');
@@ -16,11 +17,12 @@ const args = process.argv.slice(2);
 const options = readOptions(
   args,
   SCENARIOS.map(({ name }) => name),
+  GROUPS,
 );
 
 if (options.help || options.docsOnly) {
   if (options.help) console.log(USAGE);
-  else for (const file of await writePage(await readLatest())) console.log(`written: ${file}`);
+  else for (const file of await writePages(await readLatest())) console.log(`written: ${file}`);
   process.exit();
 }
 
@@ -34,6 +36,7 @@ if (options.against !== undefined) {
 }
 
 const startedAt = Date.now();
+const load = Number(loadavg()[0].toFixed(2));
 const bench = new Bench({ ...options, url, say });
 const results = {
   commandLine: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
@@ -50,7 +53,7 @@ const reports = [];
 for (const scenario of SCENARIOS.filter(({ name }) => options.scenarios.includes(name))) {
   bench.say(`${scenario.name} ...`);
   const measured = await scenario.run(bench);
-  const result = { date: new Date().toISOString(), ...evaluate(scenario, measured) };
+  const result = { date: new Date().toISOString(), load, ...evaluate(scenario, measured) };
   results.scenarios[scenario.name] = result;
   reports.push(scenarioReport(scenario, result));
   bench.say(`\n${reports.at(-1)}`);

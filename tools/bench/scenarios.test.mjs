@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it } from './testing.mjs';
 import { contestant, CONTESTANTS } from './contestants/index.mjs';
-import { SCENARIOS } from './scenarios/index.mjs';
+import { GROUPS, SCENARIOS } from './scenarios/index.mjs';
+import { roundsAtEachDistance } from './scenarios/network/distances.mjs';
 
 describe('the scenarios', () => {
   it('have names of their own', () => {
@@ -53,5 +54,30 @@ describe('the contestants', () => {
   it('are found by name', () => {
     assert.equal(contestant('ours').label, 'nestjs-redis-lock');
     assert.equal(contestant('nobody'), undefined);
+  });
+});
+
+describe('the group of scenarios over a network', () => {
+  it('can be chosen by one name', () => {
+    assert.deepEqual(GROUPS.network, ['round-trips', 'network-1', 'network-several', 'network-handover']);
+  });
+
+  it('joins what was measured at each distance, and stops what it started', async () => {
+    const asked = [];
+    const bench = {
+      url: 'redis://127.0.0.1:1',
+      rounds: 5,
+      say() {},
+      at: (url) => ({ url, fleets: { dropAll: async () => void asked.push(url) } }),
+    };
+    let measured = 0;
+    const rounds = await roundsAtEachDistance(bench, async ({ rounds: count }) => {
+      measured++;
+      const values = { ours: { p50Ms: measured }, raw: measured === 1 ? { failed: 'x' } : { p50Ms: 7 } };
+      return Array.from({ length: count }, () => ({ order: ['ours', 'raw'], values }));
+    });
+    assert.equal(rounds.length, 3);
+    assert.deepEqual(rounds[0].values, { ours: { farP50Ms: 1, nearP50Ms: 2 }, raw: { failed: 'x', nearP50Ms: 7 } });
+    assert.equal(new Set(asked).size, 2);
   });
 });

@@ -40,6 +40,16 @@ export const CONTESTANTS = [
     patient: {},
   },
   {
+    name: 'raw-fenced',
+    label: 'raw with a fencing token',
+    kind: 'baseline',
+    configuration:
+      'As `raw`, but acquired by `EVALSHA` of a script: the same `SET`, then `INCR` of one fence for all resources. So it has a fencing ' +
+      'token for the same round trip, as ours has. No waiting, no queue, no renewal.',
+    tunings: [{}],
+    patient: {},
+  },
+  {
     name: 'raw-quorum',
     label: 'raw SET NX + EVALSHA, majority',
     kind: 'quorum baseline',

@@ -1,4 +1,4 @@
-import { createLock, createRedlock, IoredisAdapter } from 'redlock-universal';
+import { createLock, createRedlock, IoredisAdapter, LockManager } from 'redlock-universal';
 import { openServers } from './servers.mjs';
 
 export async function connect(url, { retryMs = 100, ...where } = {}) {
@@ -9,6 +9,14 @@ export async function connect(url, { retryMs = 100, ...where } = {}) {
     servers.length === 1
       ? createLock({ ...settings, key, adapter: adapters[0], performance: 'lean' })
       : createRedlock({ ...settings, key, adapters });
+  let manager;
+  const managerOf = () =>
+    (manager ??= new LockManager({
+      nodes: adapters,
+      defaultTTL: settings.ttl,
+      defaultRetryAttempts: settings.retryAttempts,
+      defaultRetryDelay: retryMs,
+    }));
   const locks = new Map();
   const lockOf = (key) => {
     if (!locks.has(key)) locks.set(key, create(key));
@@ -19,6 +27,8 @@ export async function connect(url, { retryMs = 100, ...where } = {}) {
       const lock = lockOf(resource);
       return { lock, handle: await lock.acquire() };
     },
+    acquireAll: (resources) => managerOf().acquireBatch(resources),
+    releaseAll: (handles) => managerOf().releaseBatch(handles),
     release: ({ lock, handle }) => lock.release(handle),
     close: () => servers.forEach((redis) => redis.disconnect()),
   };

@@ -13,7 +13,7 @@ How fast locks are, beside a bare round trip, beside a lock written by hand, and
 machine. Only the comparison within one run means something:
 
 \`\`\`sh
-npm run bench                                    # everything: 15 to 17 minutes, on a quiet machine
+npm run bench                                    # everything: about 24 minutes, on a quiet machine
 npm run bench -- --quick                         # a smoke run
 npm run bench -- --scenario handover --rounds 9  # one of them
 \`\`\`
@@ -26,8 +26,8 @@ const METHOD = `## How it is measured
   rounds, with the smallest and the largest in parentheses. A ratio is taken within a round, where all had the same machine; the median of
   those is shown.
 - Each contestant works in processes of its own, which are warm when a round begins. All use the same version of ioredis and the same Redis.
-- Redis runs on the same machine, so a round trip is as short as it gets. Over a network a contestant with more round trips falls behind
-  further, and the processor time of a client matters less.
+- Redis runs on the same machine, so a round trip is as short as it gets. [Over a network](benchmarks-network.md) a contestant with more
+  round trips falls behind further, and the processor time of a client matters less.
 - Some settings are a choice between speed and load, such as the pause between two attempts. Several are tried before the rounds of a
   contended scenario, and the one with most leases per second is used.
 - Exclusion is checked: sections are stamped by the monotonic clock that all processes of a machine share, and no two may overlap. A
@@ -41,7 +41,7 @@ const METHOD = `## How it is measured
  * @returns {string} Markdown
  */
 export function benchmarkPage(results, scenarios, { notes, charts }) {
-  const measured = scenarios.filter(({ name }) => name in results.scenarios);
+  const measured = measuredOf(results, scenarios);
   const parts = [
     HEAD,
     ...(notes.intro ? [notes.intro] : []),
@@ -54,7 +54,12 @@ export function benchmarkPage(results, scenarios, { notes, charts }) {
   return `${parts.map((part) => part.trim()).join('\n\n')}\n`;
 }
 
-function overview({ scenarios: results }, scenarios) {
+/** The scenarios of which there are results. */
+export function measuredOf(results, scenarios) {
+  return scenarios.filter(({ name }) => name in results.scenarios);
+}
+
+export function overview({ scenarios: results }, scenarios) {
   const rows = scenarios.flatMap(({ name, title, targets }) =>
     targets.length === 0 || results[name].skipped
       ? []
@@ -82,7 +87,7 @@ function setup() {
   return `## How each one is set up\n\n${markdownTable([['', 'Setting'], ...rows], 2)}`;
 }
 
-function section(scenario, result, notes, charts) {
+export function section(scenario, result, notes, charts) {
   const { name, title, meaning, how } = scenario;
   const start = [`## ${title}`, meaning, how];
   const note = notes[name] ? [notes[name]] : [];

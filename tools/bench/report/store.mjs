@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SCENARIOS } from '../scenarios/index.mjs';
+import { networkPage } from './network-page.mjs';
 import { benchmarkPage } from './page.mjs';
 import { scenarioChart } from './scenario-chart.mjs';
 
@@ -11,6 +12,7 @@ const BENCH = join(ROOT, 'tools/bench');
 const LATEST = join(BENCH, 'results/latest.json');
 const PARTIAL = join(BENCH, 'results/partial.json');
 const PAGE = join(ROOT, 'docs/operations/benchmarks.md');
+const NETWORK_PAGE = join(ROOT, 'docs/operations/benchmarks-network.md');
 const CHARTS = join(ROOT, 'docs/operations/benchmarks');
 
 /** @returns {Promise<string[]>} the files that were written */
@@ -18,11 +20,11 @@ export async function storeResults(results, { writeDocs, isPart }) {
   if (!writeDocs) return [await write(PARTIAL, JSON.stringify(results, null, 1))];
   const before = isPart ? await readLatest().catch(() => undefined) : undefined;
   const whole = before === undefined ? results : merged(before, results);
-  return [await write(LATEST, await formatted(JSON.stringify(whole), 'json')), ...(await writePage(whole))];
+  return [await write(LATEST, await formatted(JSON.stringify(whole), 'json')), ...(await writePages(whole))];
 }
 
-/** The page and its charts. */
-export async function writePage(results) {
+/** The pages and their charts. */
+export async function writePages(results) {
   await rm(CHARTS, { recursive: true, force: true });
   const charts = {};
   const files = [];
@@ -32,7 +34,15 @@ export async function writePage(results) {
     charts[scenario.name] = `benchmarks/${scenario.name}.svg`;
     files.push(await write(join(CHARTS, `${scenario.name}.svg`), svg));
   }
-  const page = benchmarkPage(results, SCENARIOS, { notes: await readNotes(join(BENCH, 'notes')), charts });
+  const extras = { notes: await readNotes(join(BENCH, 'notes')), charts };
+  const isNetwork = ({ group }) => group === 'network';
+  const page = benchmarkPage(
+    results,
+    SCENARIOS.filter((scenario) => !isNetwork(scenario)),
+    extras,
+  );
+  const ofNetwork = networkPage(results, SCENARIOS.filter(isNetwork), extras);
+  if (ofNetwork !== undefined) files.push(await write(NETWORK_PAGE, await formatted(ofNetwork, 'markdown')));
   return [...files, await write(PAGE, await formatted(page, 'markdown'))];
 }
 

@@ -1,7 +1,7 @@
 import { OURS } from '../contestants/index.mjs';
 import { nowNs, untilNs } from '../measure/clock.mjs';
-import { CommandCounter } from '../measure/command-counter.mjs';
 import { concat } from '../measure/exclusion.mjs';
+import { Network } from '../network/network.mjs';
 import { WorkerProcess } from '../processes/worker-process.mjs';
 
 const CASES = [
@@ -52,11 +52,9 @@ export const scenario = {
 };
 
 async function commandsPerLease(bench, one, { processes, callers }) {
-  const counter = await CommandCounter.start(bench.url);
-  const workers = Array.from(
-    { length: processes },
-    () => new WorkerProcess({ contestant: one.name, url: counter.url }),
-  );
+  const network = new Network();
+  const url = await network.way('clients', 'redis', bench.url);
+  const workers = Array.from({ length: processes }, () => new WorkerProcess({ contestant: one.name, url }));
   try {
     const tuning = bench.tuningOf('contended-empty', one);
     const resource = bench.resource('commands');
@@ -68,9 +66,9 @@ async function commandsPerLease(bench, one, { processes, callers }) {
     const asked = Promise.all(workers.map((worker) => worker.ask('contend', args)));
     asked.catch(() => undefined); // awaited below
     await untilNs(fromNs);
-    const before = counter.commands;
+    const before = network.commands;
     await untilNs(toNs);
-    const commands = counter.commands - before;
+    const commands = network.commands - before;
     const left = concat((await asked).map((result) => result.left));
     const leases = left.filter((at) => at >= fromNs && at < toNs).length;
     if (leases === 0)
@@ -79,6 +77,6 @@ async function commandsPerLease(bench, one, { processes, callers }) {
   } finally {
     for (const worker of workers) worker.kill();
     await Promise.all(workers.map(({ exited }) => exited));
-    counter.stop();
+    network.stop();
   }
 }

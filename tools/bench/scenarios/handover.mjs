@@ -42,7 +42,8 @@ export const scenario = {
   },
 };
 
-async function handOvers(bench, one, count, pauseMs = 10) {
+/** One round of hand-overs between two processes. */
+export async function handOvers(bench, one, count, pauseMs = 10) {
   const args = { resource: bench.resource('handover'), tuning: one.patient };
   let [holder, waiter] = bench.fleets.of(one.name, 2);
   const ask = (worker, step, mark) => worker.ask('step', { ...args, step, mark }, { timeoutMs: TOOK_TOO_LONG_MS });

@@ -10,10 +10,14 @@ import { scenario as cluster1 } from './cluster-1.mjs';
 import { scenario as cluster8 } from './cluster-8.mjs';
 import { scenario as cluster64 } from './cluster-64.mjs';
 import { scenario as metrics } from './metrics.mjs';
+import { scenario as network1 } from './network/network-1.mjs';
+import { scenario as networkHandover } from './network/network-handover.mjs';
+import { scenario as networkSeveral } from './network/network-several.mjs';
 import { scenario as quorum1 } from './quorum-1.mjs';
 import { scenario as quorum8 } from './quorum-8.mjs';
 import { scenario as readMostly } from './read-mostly.mjs';
 import { scenario as reentry } from './reentry.mjs';
+import { scenario as roundTrips } from './network/round-trips.mjs';
 import { scenario as semaphore1 } from './semaphore-1.mjs';
 import { scenario as semaphore3 } from './semaphore-3.mjs';
 import { scenario as traces } from './traces.mjs';
@@ -45,4 +49,13 @@ export const SCENARIOS = [
   cluster64,
   quorum1,
   quorum8,
+  roundTrips,
+  network1,
+  networkSeveral,
+  networkHandover,
 ];
+
+/** Scenarios that can be chosen by one name, and have a page of their own. @type {Record<string, string[]>} */
+export const GROUPS = {
+  network: SCENARIOS.filter(({ group }) => group === 'network').map(({ name }) => name),
+};

@@ -12,6 +12,11 @@ export const scenario = {
   compare: [{ metric: 'leasesPerSecond', better: 'more' }],
   targets: [
     { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.9 },
+    {
+      text: 'leases/s, of the raw pair with a token',
+      of: toContestant('raw-fenced', 'leasesPerSecond'),
+      atLeast: 0.97,
+    },
     { text: 'leases/s, of the best peer', of: toMostOfPeers('leasesPerSecond'), atLeast: 1 },
   ],
   run: (bench) => runThroughput(bench, 'uncontended-64', { callers: 64 }),

@@ -1,0 +1,45 @@
+// docs/operations/benchmarks-network.md, from the results and the notes.
+import { measuredOf, overview, section } from './page.mjs';
+
+const HEAD = `# Benchmarks over a network
+
+<!-- Written by \`npm run bench\` from tools/bench/results/latest.json. Notes belong into tools/bench/notes/. -->
+
+How often an operation waits for Redis, and how fast locks are where Redis is on another machine. Every connection goes through a proxy
+that delays what is sent. The packages, their settings and the method are those of the [benchmarks on one machine](benchmarks.md).
+
+\`\`\`sh
+npm run bench -- --scenario network --write-docs      # this page
+npm run bench -- --scenario round-trips --write-docs  # the first table alone
+\`\`\``;
+
+/**
+ * @param {object} results as stored in latest.json
+ * @param {readonly object[]} scenarios
+ * @param {{ notes: Record<string, string>, charts: Record<string, string> }} extras
+ * @returns {string | undefined} Markdown; undefined while nothing was measured
+ */
+export function networkPage(results, scenarios, { notes, charts }) {
+  const measured = measuredOf(results, scenarios);
+  if (measured.length === 0) return undefined;
+  const parts = [
+    HEAD,
+    ...(notes['network-intro'] ? [notes['network-intro']] : []),
+    '## When it was measured',
+    `${machineOf(results)}\n\n${measured.map((one) => whenOf(one, results.scenarios[one.name], results.machine)).join('\n')}`,
+    overview(results, measured),
+    ...measured.flatMap((scenario) => section(scenario, results.scenarios[scenario.name], notes, charts)),
+  ];
+  return `${parts.map((part) => part.trim()).join('\n\n')}\n`;
+}
+
+function machineOf({ machine: { cpu, cores, system }, versions }) {
+  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return `${cpu}, ${cores} cores, ${system}. ${list.join(', ')}.`;
+}
+
+/** On a machine with other work, times are too long and counts are not. */
+function whenOf({ name }, { date, load, rounds }, { cores }) {
+  const state = load < cores / 2 ? 'the machine was quiet' : 'other work ran on the machine';
+  return `- \`${name}\`: ${date.slice(0, 10)}, ${rounds.length} rounds; ${state} (load average ${load.toFixed(1)} before it began).`;
+}

@@ -186,7 +186,7 @@ export const ROOMS = {
     packages: NEST,
     why: 'The module alone knows every backend.',
   },
-  'testing/races/schedule': { rooms: [], why: 'One run of actors in one order. It knows no locks.' },
+  'testing/races/schedule': { rooms: ['core/util'], why: 'One run of actors in one order. It knows no locks.' },
   'testing/races/search': {
     rooms: ['testing/races/schedule'],
     why: 'Which order comes next. It does not know what the steps do.',

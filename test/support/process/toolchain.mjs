@@ -69,7 +69,7 @@ export const MARIADB = {
   name: 'MariaDB',
   programs: ['mariadbd', '/usr/sbin/mariadbd'],
   flag: '--version',
-  packages: ['mariadb-server-core'],
+  packages: ['mariadb-server-core', 'mariadb-client-core'],
   otherwise: ['macOS           brew install mariadb'],
 };
 

@@ -69,7 +69,11 @@ function itRemembersJobs(place: () => Place): void {
     await lastClaimed('hourly', 3 * HOUR);
     events.length = 0;
     const [anna] = await Promise.all([startApp('anna'), startApp('ben')]);
-    await eventually(() => expect(told('tickFinished', 'hourly')).toHaveLength(1));
+    // One instance may hear that it has noted the missed ticks after the other one has made up for them.
+    await eventually(() => {
+      expect(told('tickFinished', 'hourly')).toHaveLength(1);
+      expect(told('tickMissed', 'hourly')).toHaveLength(1);
+    });
     expect(told('tickMissed', 'hourly')).toMatchObject([{ count: 3, catchUp: true }]);
     expect(runs).toMatchObject([{ job: 'hourly', missed: { count: 3 } }]);
     // The end is noted with the release of the lock, after the event.

@@ -5,8 +5,10 @@ import { waitUntil } from '../wait-until.mjs';
 /** Of the report's job, see nightly-report.service.ts. */
 const LEASE_MS = 2_000;
 /** For a machine that is busy with other things. */
-const SLACK_MS = 2_000;
-const ATTEMPTS = 3;
+const SLACK_MS = 4_000;
+const ATTEMPTS = 5;
+
+/** @typedef {import('nestjs-redis-lock/schedule').JobRun} JobRun */
 
 /**
  * An instance is killed while it writes the report.
@@ -26,31 +28,47 @@ export async function crashScene(fleet) {
     const killedAt = performance.now();
     const { body: left } = await fleet.other().get('/report');
     // It was faster than the kill, so nobody has to do it again.
-    if (writer === undefined || left.finished) {
+    if (writer === undefined || left.finished || left.tick !== begun.tick) {
       if (attempt === ATTEMPTS) throw new Error('The report was always finished before its writer could be killed');
       if (writer) await fleet.replace(writer);
       continue;
     }
     say(`${writer.name} (pid ${writer.pid}) is killed after page ${left.pages} of 5`);
-    const rerun = await waitUntil('another instance takes the report over', async () => {
-      const { body: runs } = await fleet.other().get('/jobs/nightly-report/runs');
-      return runs.find((/** @type {import('./draw.mjs').Run} */ run) => run.tick === begun.tick && run.rerun);
+    const heir = await waitUntil('another instance takes the report over', async () => {
+      const [newest] = await runsOf(fleet, begun.tick);
+      return newest && nameOf(newest) !== writer.name && nameOf(newest);
     });
     const afterMs = performance.now() - killedAt;
-    say(`${rerun.instance} begins the same report again, ${seconds(afterMs)} later`);
+    say(`${heir} begins the same report again, ${seconds(afterMs)} later`);
     const finished = await waitUntil('the report is finished', async () => {
-      const { body: report } = await fleet.other().get('/report');
-      return report.finished && report;
+      return (await runsOf(fleet, begun.tick)).find(({ outcome }) => outcome === 'ok');
     });
-    say(`${finished.instance} has finished it`);
+    say(`${nameOf(finished)} has finished it`);
     await fleet.replace(writer);
     say(`${writer.name} is back`);
     const finding = {
       what: `Report of ${writer.name}, which was killed`,
-      measured: `${rerun.instance} took over after ${seconds(afterMs)}`,
+      measured: `${heir} took over after ${seconds(afterMs)}`,
       promised: `a lease (${seconds(LEASE_MS)}) + ${seconds(SLACK_MS)}`,
-      isKept: finished.tick === begun.tick && rerun.instance !== writer.name && afterMs <= LEASE_MS + SLACK_MS,
+      isKept: afterMs <= LEASE_MS + SLACK_MS,
     };
     return { findings: [finding], killed: writer.name };
   }
+}
+
+/**
+ * What the fleet knows of the runs for a tick, the newest first.
+ *
+ * @param {import('../fleet.mjs').Fleet} fleet
+ * @param {string} tick
+ * @returns {Promise<JobRun[]>}
+ */
+async function runsOf(fleet, tick) {
+  const { body } = await fleet.other().operate('GET', '/jobs/nightly-report/history?limit=1000');
+  return body.filter((/** @type {JobRun} */ run) => run.tick === tick);
+}
+
+/** Its instance has the id of the process behind the name. @param {JobRun} run */
+function nameOf({ instance }) {
+  return instance.split(':')[0] ?? instance;
 }

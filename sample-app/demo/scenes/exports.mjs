@@ -4,6 +4,8 @@ import { say } from '../screen.mjs';
 
 const EXPORTS = 12;
 const PERMITS = 3;
+/** Without the semaphore more than that run at once practically always; what does not is repeated. */
+const UNLIMITED_ATTEMPTS = 5;
 
 /**
  * More exports than may run, on all instances at once.
@@ -12,7 +14,10 @@ const PERMITS = 3;
  * @returns {Promise<import('../screen.mjs').Finding[]>}
  */
 export async function exportsScene(fleet) {
-  const unlimited = await exportAll(fleet, 'exports-without-limit');
+  let unlimited = await exportAll(fleet, 'exports-without-limit');
+  for (let again = 1; again < UNLIMITED_ATTEMPTS && unlimited.atOnce <= PERMITS; again++) {
+    unlimited = await exportAll(fleet, 'exports-without-limit');
+  }
   say(`without the semaphore: ${unlimited.done} exports, up to ${unlimited.atOnce} at once`);
   const limited = await exportAll(fleet, 'exports');
   say(`with the semaphore:    ${limited.done} exports, up to ${limited.atOnce} at once`);

@@ -25,7 +25,7 @@ export const settings = {
    */
   paymentMs: Number(env['PAYMENT_MS'] ?? 20),
   reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),
-  shelfMs: Number(env['SHELF_MS'] ?? 200),
+  shelfMs: Number(env['SHELF_MS'] ?? 250),
   bankMs: Number(env['BANK_MS'] ?? 500),
   pageMs: Number(env['PAGE_MS'] ?? 10),
   printMs: Number(env['PRINT_MS'] ?? 30),

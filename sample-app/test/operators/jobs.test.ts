@@ -83,20 +83,19 @@ it('an operator pauses a job on all instances, and resumes it', async () => {
   });
   // One that was asked for runs all the same.
   expect((await shop().operate('POST', '/jobs/prize-draw/runs')).status).toBe(204);
+  const during = (await history('prize-draw')).filter(
+    ({ startedAt, outcome }) => startedAt > pause!.at && outcome !== 'missed',
+  );
+  expect(during).toMatchObject([{ manual: true, outcome: 'ok' }]);
 
   const resumedAt = Date.now();
   expect((await shop().operate('DELETE', '/jobs/prize-draw/pause')).status).toBe(204);
   expect(await job('prize-draw')).not.toHaveProperty('pause');
-  const resumed = await eventually(async () => {
+  await eventually(async () => {
     const [last] = await history('prize-draw');
     expect(last).toMatchObject({ manual: false });
     expect(last!.startedAt).toBeGreaterThan(pause!.at);
-    return last!;
   });
-  const during = (await history('prize-draw')).filter(
-    ({ startedAt, fencingToken }) => startedAt > pause!.at && fencingToken! < resumed.fencingToken!,
-  );
-  expect(during).toMatchObject([{ manual: true, outcome: 'ok' }]);
   const due = (await history('prize-draw')).filter(({ tick }) => {
     return Date.parse(tick) > pause!.at && Date.parse(tick) < resumedAt;
   });

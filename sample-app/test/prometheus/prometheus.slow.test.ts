@@ -13,8 +13,8 @@ const redis = useRedis();
 const fleet = useFleet(
   redis,
   [{ name: 'shop-1' }, { name: 'shop-2' }, { name: 'shop-3', env: { PAYMENT_MS: String(SLOW_PAYMENT_MS) } }],
-  // The report never runs, also at midnight.
-  { DRAW_SCHEDULE: '* * * * * *', REPORT_SCHEDULE: '0 0 29 2 *', SHELF_MS: '300' },
+  // The report never runs, also at midnight. A stocktaking takes longer than several scrapes.
+  { DRAW_SCHEDULE: '* * * * * *', REPORT_SCHEDULE: '0 0 29 2 *', SHELF_MS: '800' },
 );
 const shop = (number: 1 | 2 | 3): ShopProcess => fleet().named(`shop-${number}`)!;
 const fast = (index: number): ShopProcess => shop(index % 2 === 0 ? 1 : 2);
@@ -89,10 +89,11 @@ describe('after a known load', () => {
 
   it('a lease is seen while it is held, and a call that found it taken', async () => {
     const count = shop(1).post('/stock/tea/counts');
+    await waitUntil('the stocktaking runs', async () => (await shop(1).lock('count:tea')).holders.length > 0);
+    expect((await shop(2).post('/stock/tea/counts')).status).toBe(423);
     await waitUntil('Prometheus sees the stocktaking', async () => {
       return (await sum('held{lock_group="StocktakingService.count"}')) === 1;
     });
-    expect((await shop(2).post('/stock/tea/counts')).status).toBe(423);
     expect((await count).status).toBe(201);
     await prometheus.scraped();
     const series = 'acquire_total{lock_group="StocktakingService.count",outcome=';

@@ -1,9 +1,15 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
 
-/** Works around two quirks of ioredis. Call this before anything else listens to the client. */
+/** What makes the sockets of a client, the same in ioredis 5 and 6. */
+interface Connector {
+  connect(...args: unknown[]): Promise<Redis['stream']>;
+}
+
+/** Works around three quirks of ioredis. Call this before anything else listens to the client. */
 export function mendQuirks(client: Redis): void {
   mendBrokenHandshake(client);
+  takeLateErrors(client);
   connectInRootContext(client);
 }
 
@@ -15,6 +21,20 @@ function mendBrokenHandshake(client: Redis): void {
   client.on('ready', () => {
     if (client.stream.destroyed) client.status = 'reconnecting';
   });
+}
+
+/**
+ * ioredis listens to one error of a socket. A TLS socket that is ended during its handshake may have two: the
+ * certificate is refused, then the server's alert is read. Without a listener, the second one would end the process.
+ * Each socket gets one as soon as it is made: before 'connect' there is no event that brings it.
+ */
+function takeLateErrors(client: Redis): void {
+  const { connector } = client as unknown as { connector: Connector };
+  const connect = connector.connect.bind(connector);
+  connector.connect = async (...args) => {
+    const stream = await connect(...args);
+    return stream.on('error', () => {});
+  };
 }
 
 /**

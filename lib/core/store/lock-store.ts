@@ -29,14 +29,56 @@ export type AcquireReply =
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly isOpen?: boolean }
   /**
-   * The same, and this waiter is in the queue now. `place`: how many waiters stood there up to this one, where the store
-   * can tell. Waiters that have died may count.
+   * The same, and this waiter is in the queue now.
    */
-  | { readonly status: 'queued'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly place?: number }
+  | ({ readonly status: 'queued' } & QueuedPlace)
   /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
   | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: SeenHolders }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
+
+/** What a waiter learns of its place in the queue. */
+export interface QueuedPlace {
+  /** What is left of the holder's lease. */
+  readonly ttlMs: number;
+  readonly seen?: SeenHolders;
+  /** How many waiters stood there up to this one, where the store can tell. Waiters that have died may count. */
+  readonly place?: number;
+  /**
+   * When the first of all places in the queue is over unless it is kept, in milliseconds from now, where the store can
+   * tell. A grant lasts for what is left of a place: so a waiter that is granted and dies has lost the resource by then.
+   */
+  readonly soonestMs?: number;
+}
+
+/** A place in the queue that its waiter keeps. */
+export interface KeptPlace {
+  readonly waiter: LockOwner;
+  readonly leaseMs: number;
+}
+
+/** What has become of a place. An error concerns this place alone. */
+export type KeepReply =
+  | ({ readonly status: 'kept' } & QueuedPlace)
+  /** The place is not there any more, or nothing holds the resource: the waiter has to ask. */
+  | { readonly status: 'ask' }
+  | LockStoreError;
+
+/** How many places one step of a store keeps at most. */
+export const KEPT_AT_ONCE = 64;
+
+/** Whether messages of grants arrive in this process. */
+export interface Hearing {
+  /**
+   * For how long the first waiter of a queue may rely on messages, and not ask: `Infinity` where the loss of any message
+   * is noticed. 0 while messages are not known to arrive.
+   */
+  readonly quietMs: number;
+  /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
+  readonly silentSince: number | undefined;
+  /** Says whether any waiter relies on messages. Only then does the store prove that they arrive. */
+  rely(isRelied: boolean): void;
+}
 
 /** The answer to an attempt for several resources of one call. */
 export interface SeveralReply {
@@ -107,6 +149,8 @@ export interface GrantListener {
   granted(grant: PushedGrant): void;
   /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
   retained?(notice: RetentionNotice): void;
+  /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
+  unproven?(): void;
   /** The connection is new: grants may have been missed. */
   reconnected(): void;
 }
@@ -215,6 +259,17 @@ export interface LockStore extends WatchStore {
    * the method out, and the resources are acquired one after another.
    */
   acquireSeveral?(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply>;
+  /** Whether messages arrive. A store that cannot tell leaves it out: its waiters ask every second. */
+  readonly hearing?: Hearing;
+  /**
+   * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and no
+   * resource is granted. So it does no harm if it is executed late. A store without it is asked for each place alone.
+   *
+   * @param places {@link KEPT_AT_ONCE} at most, with one fence
+   * @param sentAt when the command is sent, on the sender's monotonic clock
+   * @returns one reply for each place, in their order
+   */
+  keepPlaces?(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]>;
   /** Releases the lock of `owner` and acquires it for `waiter`, which goes to the end of the queue, in one step. */
   rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply>;
   /**

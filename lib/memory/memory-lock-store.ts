@@ -8,10 +8,14 @@ import {
   type AcquireReply,
   closedStore,
   type GrantListener,
+  type Hearing,
+  type KeepReply,
+  type KeptPlace,
   type LockState,
   type LockStore,
   type LockOwner,
   onlyListener,
+  type QueuedPlace,
   type Queueing,
   type Retention,
   type RotateReply,
@@ -28,6 +32,9 @@ export interface MemoryLockStoreOptions {
   readonly clientId?: string;
 }
 
+/** Within one process no message is lost. */
+const HEARS_ALL: Hearing = { quietMs: Infinity, silentSince: undefined, rely: () => {} };
+
 let clients = 0;
 
 /**
@@ -38,6 +45,7 @@ let clients = 0;
 export class MemoryLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
+  readonly hearing = HEARS_ALL;
   readonly #server: MemoryServer;
   readonly #closeInbox: () => void;
   #listener: GrantListener | undefined;
@@ -74,6 +82,10 @@ export class MemoryLockStore implements LockStore {
       laterTokens.push(next.fencingToken);
     }
     return { first: reply, laterTokens };
+  }
+
+  async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
+    return places.map((place) => this.#keep(place, sentAt));
   }
 
   async rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
@@ -278,11 +290,29 @@ export class MemoryLockStore implements LockStore {
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs, seen };
     const sentAt = Math.floor(queueing.sentAt);
     queues.join(resource, { owner, mode, permits, label, expiresAt: clock.now() + leaseMs, sentAt });
-    const place = queues.place(resource, owner);
+    const place = this.#placeOf(waiter, lock);
     lock.acceptTotal(waiter);
     // The new total may admit waiters before it.
     if (permits?.isResized) server.grantWaiting(resource);
-    return { status: 'queued', ttlMs, seen, place };
+    return { status: 'queued', ...place, ttlMs, seen };
+  }
+
+  #keep({ waiter, leaseMs }: KeptPlace, sentAt: number): KeepReply {
+    const { queues, locks, clock } = this.connected();
+    const { resource, id: owner } = waiter;
+    const [place, lock] = [queues.find(resource, owner), locks.get(resource)];
+    if (!place || !lock || lock.isMismatch(place)) return { status: 'ask' };
+    // It may be granted the lock, by a command of its own.
+    if (lock.admits(place) && queues.alive(resource)[0] === place) return { status: 'ask' };
+    queues.join(resource, { ...place, expiresAt: clock.now() + leaseMs, sentAt: Math.floor(sentAt) });
+    return { status: 'kept', ...this.#placeOf(waiter, lock) };
+  }
+
+  #placeOf({ resource, id }: LockOwner, lock: MemoryLock): QueuedPlace {
+    const { queues, locks } = this.#server;
+    const place = queues.place(resource, id);
+    const soonestMs = queues.soonestMs(resource);
+    return { ttlMs: locks.ttlMs(resource), seen: lock.seenBy(this.clientId), place, soonestMs };
   }
 
   #release({ resource, id: owner }: LockOwner, isPassedOn?: boolean): boolean {

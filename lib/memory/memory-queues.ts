@@ -52,6 +52,17 @@ export class MemoryQueues {
     return undefined;
   }
 
+  /** The place of this owner, unless it is over. */
+  find(resource: string, owner: string): MemoryWaiter | undefined {
+    const waiter = this.#queues.get(resource)?.waiters.get(owner);
+    return waiter && this.#isAlive(waiter) ? waiter : undefined;
+  }
+
+  /** When the first of all places that are not over will be over, in milliseconds from now. */
+  soonestMs(resource: string): number {
+    return Math.min(...this.alive(resource).map(({ expiresAt }) => expiresAt)) - this.clock.now();
+  }
+
   /** Whether the owner is in the queue, alive or not. */
   has(resource: string, owner: string): boolean {
     return this.#queues.get(resource)?.waiters.has(owner) ?? false;

@@ -6,13 +6,16 @@ import { instanceOf } from '../core/store/owner-id.js';
 import type { WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,
+  KeepReply,
   LockState,
   LockWaiter,
   LockOwner,
+  QueuedPlace,
   Queueing,
   RotateReply,
   SeveralReply,
 } from '../core/store/lock-store.js';
+import { toStoreError } from './script/failures.js';
 
 /** A request as the scripts expect it: the mode, and for a semaphore the permits. */
 export function requestOf({ mode, permits }: LockOwner): string {
@@ -21,15 +24,18 @@ export function requestOf({ mode, permits }: LockOwner): string {
 }
 
 /** Rounded down: a stamp may be too early, never too late. */
-export function stamp({ sentAt }: Queueing): number {
+export function stamp({ sentAt }: Pick<Queueing, 'sentAt'>): number {
   return Math.floor(sentAt);
 }
+
+/** A place in the queue. */
+type PlaceReply = [ttlMs: number, holders: string, place: number, soonestMs: number];
 
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
   | number
   | ['busy', ttlMs: number, holders: string, isOpen?: number]
-  | ['queued', ttlMs: number, holders: string, place: number]
+  | ['queued', ...PlaceReply]
   | ['full', ttlMs: number, holders: string]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
@@ -41,11 +47,28 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
     const [status, ttlMs, mode, total] = answer;
     return { status, ttlMs, found: { mode, total } };
   }
+  if (answer[0] === 'queued') {
+    const [status, ...place] = answer;
+    return { status, ...readPlace(place, clientId) };
+  }
   const [status, ttlMs, text, more] = answer;
   const seen = readHolders(text, clientId);
-  if (status === 'queued') return seen ? { status, ttlMs, seen, place: more! } : { status, ttlMs, place: more! };
   if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
   return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
+}
+
+function readPlace([ttlMs, text, place, soonestMs]: PlaceReply, clientId: string): QueuedPlace {
+  const seen = readHolders(text, clientId);
+  return seen ? { ttlMs, seen, place, soonestMs } : { ttlMs, place, soonestMs };
+}
+
+/** @param clientId the client whose places they are */
+export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
+  return (reply as (PlaceReply | 0 | string)[]).map((answer) => {
+    if (answer === 0) return { status: 'ask' };
+    if (typeof answer === 'string') return toStoreError({ name: 'ReplyError', message: answer });
+    return { status: 'kept', ...readPlace(answer, clientId) };
+  });
 }
 
 /** @param clientId the client that has asked */

@@ -5,6 +5,8 @@ import {
   closedStore,
   asStoreError,
   type GrantListener,
+  type KeepReply,
+  type KeptPlace,
   type LockState,
   type LockStore,
   type LockStoreError,
@@ -21,6 +23,7 @@ import { closedProbe, type StoreProbe, type StoreProblem } from '../core/store/s
 import { INBOX_REFUSED, NO_INBOX, problemOf } from './health/health-problems.js';
 import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { Inbox } from './inbox.js';
+import { keepPlaces } from './keep-places.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import { acquireBySlot } from './several-slots.js';
 import type { Connection, LockServer } from './connection/connection.js';
@@ -203,6 +206,12 @@ export class RedisLockStore implements LockStore {
       args.push(other.id, other.label ?? '');
     }
     return this.run(ACQUIRE_SEVERAL, keys, args, this.#readSeveral);
+  }
+
+  async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
+    if (this.#isClosed) throw closedStore();
+    const lockKeyOf = (resource: string): string => this.#keys.lock(resource);
+    return keepPlaces(places, sentAt, { clientId: this.clientId, lockKeyOf, run: (...call) => this.run(...call) });
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
@@ -396,12 +405,12 @@ export class RedisLockStore implements LockStore {
     return isDone(reply);
   }
 
-  /** Grants the rest. If this process dies before, the next heartbeat of any waiter does. */
+  /** Grants the rest. If this process dies before, the waiter that the script has told of it does. */
   async #goOn(keys: readonly string[]): Promise<void> {
     try {
       while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
     } catch {
-      // Redis does not answer, or this store was closed. The heartbeat of a waiter grants the rest.
+      // Redis does not answer, or this store was closed. A waiter grants the rest.
     }
   }
 

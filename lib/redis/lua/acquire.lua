@@ -15,7 +15,8 @@
 --          again; its lease starts anew
 --        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
 --          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again. After
---          'queued' it is the place in the queue, from 1; places that have expired may still count
+--          'queued' it is the place in the queue, from 1; places that have expired may still count. The fifth one is
+--          then when the first of all places that are not over will be over, in milliseconds from now
 --        { 'mismatch', TTL, mode, permits }: the resource is in use in another mode, or with another number of
 --          permits
 

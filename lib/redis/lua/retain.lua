@@ -59,15 +59,12 @@ else
   end
 end
 
--- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
--- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
-local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
+-- The first waiter knows until when the lease would have run. It is told how much is left instead. Where the message is
+-- lost, its next look finds out.
+local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
 -- Another program may have written the queue. The lock is kept all the same.
-local waiting = isQueue and sentAt and string.match(first or '', '^(.*)/')
-if waiting then
-  local terms = 'kept ' .. left .. ' ' .. sentAt
+if isQueue and sentAt and string.find(waiter or '', '/', 1, true) then
   local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  redis.pcall('PUBLISH', prefix .. 'inbox:' .. waiting,
-    redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+  -- @inline tell-left lockKey=KEYS[1]
 end
 return 1

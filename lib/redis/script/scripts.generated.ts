@@ -224,7 +224,7 @@ const queue = `
 -- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
-local isWatched, isPassedOn = false, false
+local isWatched, isPassedOn, isNotified = false, false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)
@@ -303,8 +303,10 @@ end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
+  local owner
   while true do
-    local owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
+    local number, mode, leaseMs, sentAt, data, label
+    owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
     if not number or owner == own then
 
       if isWatched and not isPassedOn and (not lock or lock.used == 0) then
@@ -323,21 +325,18 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
         if #told == 100 then isCut = true end
         isWatched = false
       end
-      return lock, owner
+      break
     end
     local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
     -- What another program has written, and no contender can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
     local isMisfit = isPlace and lock and isMismatch(lock, request)
-    if isPlace and not isMisfit and not admits(lock, request) then
+    local isBlocked = isPlace and not isMisfit and not admits(lock, request)
+    if isBlocked or budget <= 0 then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
-      isCut = isCut or lock.isPartial
-      return lock, owner
-    end
-    if budget <= 0 then
-      isCut = true
-      return lock, owner
+      isCut = isCut or not isBlocked or lock.isPartial
+      break
     end
     leaveQueue(queueKey, number, isPlace and owner or '', data)
     budget = budget - 3
@@ -361,6 +360,23 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       lock = shared
     end
   end
+  if isCut and not isNotified then
+    isNotified = true
+    -- Those that asked last: their places last longest.
+    for _, mark in ipairs(redis.call('ZRANGE', queueKey, '(100000000000000', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 3)) do
+      local number, left = string.match(mark, '^#(%d+)$'), 0
+      local members = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE') or {}
+      local waiter, _, _, _, sentAt = members[2], string.match(members[1] or '', PLACE)
+      if sentAt and waiter and waiter ~= own and string.find(waiter, '/', 1, true) then
+
+        local said = 'kept ' .. left .. ' ' .. sentAt
+        local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+          redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+        if type(receivers) == 'number' and receivers > 0 then break end
+      end
+    end
+  end
+  return lock, owner
 end
 `;
 
@@ -440,10 +456,11 @@ end
 
 // include/joining.lua
 const joining = `
--- Joins the end, or renews the place it has. Returns its place, from 1; or false where there are as many waiters as the
--- contender accepts: those whose place has expired do not count for that.
+-- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
+-- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
+-- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
-  local expiry, ttl, before = now + leaseMs
+  local expiry, ttl, before, soonest = now + leaseMs
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)
@@ -456,6 +473,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
+    soonest = expiry
     if length > 0 then
       -- Where the places end and their expiries begin: the last number, and the soonest expiry.
       edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
@@ -489,8 +507,8 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
       if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '(100000000000000') >= maxWaiters then
         return false
       end
-      last = edge[2]
-      if tonumber(edge[4]) <= now then
+      last, soonest = edge[2], math.min(tonumber(edge[4]), expiry)
+      if soonest <= now then
         -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
         local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
         for index = 1, #due, 2 do
@@ -511,7 +529,11 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
   end
   if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  return before + 1
+  if not soonest or soonest <= now then
+    soonest = redis.call('ZRANGE', queueKey, '(' .. now, '(100000000000000', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    soonest = tonumber(soonest[2] or expiry)
+  end
+  return before + 1, soonest - now
 end
 `;
 
@@ -581,14 +603,14 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  local place = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
   if not place then return { 'full', ttl, seen } end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen, place }
+  return { 'queued', ttl, seen, place, soonestMs }
 end
 `;
 
@@ -1173,6 +1195,91 @@ if #holders == 0 then return { '', 0, 0, {}, waiters, now } end
 return { mode, lastTtl, total, holders, waiters, now }
 `;
 
+// keep.lua
+const keepScript = `
+local function keep(lockKey, queueKey, owner, leaseMs)
+  local number = findPlace(queueKey, owner)
+  local data = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
+  local isPlace, mode, stands, _, label = string.match(data or '', PLACE)
+  if not isPlace or tonumber(stands) <= now then return 0 end
+  local holder, lease, held, about = readHolder(lockKey)
+  if holder == nil or holder == owner then return 0 end
+  if not holder then
+    redis.call('LLEN', lockKey)
+    return redis.call('GET', lockKey)
+  end
+  local request, lock = parseRequest(mode), { owner = holder, token = lease, mode = held, label = about }
+  if holder == '' then
+    lock = {
+      mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
+      total = tonumber(about[4]), resized = about[5] == '1',
+    }
+  end
+  -- Without a count, another program has written it.
+  if not request.count or isMismatch(lock, request) then return 0 end
+  -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
+  if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
+    local first, _, lasts = string.match(redis.call('ZRANGE', queueKey, 0, 0)[1], PLACE)
+    if not first or first == number or tonumber(lasts) <= now then return 0 end
+  end
+
+  local expiry, left = now + leaseMs, redis.call('PTTL', queueKey)
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label
+  local before, soonest
+  -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
+  redis.call('ZADD', queueKey, expiry, '#' .. number)
+  -- Another program may have removed it.
+  if data ~= owner then redis.call('ZREM', queueKey, data) end
+  redis.call('ZADD', queueKey, number, ' ' .. number .. place)
+  before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
+  if left < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
+  soonest = redis.call('ZRANGE', queueKey, '(' .. now, '(100000000000000', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+  soonest = tonumber(soonest[2] or expiry)
+  local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
+  local seen, named, count = '', {}, 1
+  if lock and lock.owner then
+    local client = string.match(lock.owner, '^(%S+)/')
+    if client then
+      -- A token that was minted here is a number, and Lua prints 14 digits of those.
+      local token = string.format('%.0f', tonumber(lock.token) or 0)
+      named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
+      if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+    end
+  elseif lock and not isCut then
+    -- 8 of so many fields are members, because 6 at most are not.
+    local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
+    for index = 1, #fields, 2 do
+      local client = string.match(fields[index], '^(%S+)/')
+      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
+    end
+    count = #named
+    -- There may be more. Of readers, used says how many.
+    if #fields == 28 then
+      count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
+    end
+  end
+  if named[1] then
+    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+  end
+  return { ttl, seen, before + 1, soonest - now }
+end
+
+local replies = {}
+for index = 2, #ARGV, 2 do
+  local isDone, reply = pcall(keep, KEYS[index - 1], KEYS[index], ARGV[index], ARGV[index + 1])
+  if not isDone then
+    -- Before Redis 7, an error that was raised is a text.
+    reply = type(reply) == 'table' and reply.err or 'ERR ' .. tostring(reply)
+    -- What else goes wrong concerns the server, such as READONLY.
+    local isOfPlace = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
+      or string.find(reply, 'The user executing', 1, true)
+    if not isOfPlace then return { err = reply } end
+  end
+  replies[#replies + 1] = reply
+end
+return replies
+`;
+
 // label.lua
 const labelScript = `
 local owner, label = ARGV[1], ARGV[2] ~= '' and ' ' .. ARGV[2] or ''
@@ -1552,16 +1659,15 @@ else
   end
 end
 
--- The first waiter knows until when the lease would have run. It is told how much is left instead: "seal kept left sentAt
--- resource", see grant-seal.ts. Where the message is lost, its heartbeat finds out.
-local isQueue, first, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
+-- The first waiter knows until when the lease would have run. It is told how much is left instead. Where the message is
+-- lost, its next look finds out.
+local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
 -- Another program may have written the queue. The lock is kept all the same.
-local waiting = isQueue and sentAt and string.match(first or '', '^(.*)/')
-if waiting then
-  local terms = 'kept ' .. left .. ' ' .. sentAt
+if isQueue and sentAt and string.find(waiter or '', '/', 1, true) then
   local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  redis.pcall('PUBLISH', prefix .. 'inbox:' .. waiting,
-    redis.sha1hex(terms .. ' ' .. first) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+  local said = 'kept ' .. left .. ' ' .. sentAt
+  local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+    redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
 end
 return 1
 `;
@@ -1744,6 +1850,7 @@ export const SCRIPT_TEXTS = {
   guard: [guardScript].join('\n'),
   indexJobs: [clock, indexJobsScript].join('\n'),
   inspect: [clock, holder, admission, inspectScript].join('\n'),
+  keep: [clock, queue, holder, admission, lease, keepScript].join('\n'),
   label: [clock, holder, member, labelScript].join('\n'),
   lookJobs: [clock, holder, lookJobsScript].join('\n'),
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),

@@ -46,6 +46,8 @@ export const INSPECT = defineScript('inspect');
 export const LOWER_PERMITS = defineScript('lowerPermits');
 /** What it writes is for people to read: nothing is granted or refused because of it. */
 export const LABEL = defineScript('label');
+/** It grants nothing. A waiter whose place a fail-over has lost asks again. */
+export const KEEP = defineScript('keep');
 export const RELEASE = defineScript('release');
 export const RETAIN = defineScript('retain');
 export const VERIFY = defineScript('verify');

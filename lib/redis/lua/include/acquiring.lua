@@ -50,12 +50,12 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
 
   -- @inline seen-holders
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  local place = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
   if not place then return { 'full', ttl, seen } end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen, place }
+  return { 'queued', ttl, seen, place, soonestMs }
 end

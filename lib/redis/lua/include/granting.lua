@@ -10,9 +10,10 @@
 -- channel, the grant stands (an error is a table), and the waiter finds it with its heartbeat.
 --
 -- One script passes over, and grants, a bounded number of waiters: then it sets isCut. A script that frees something
--- says so in its reply, and its sender asks again at once, by a release without an owner. If the sender dies before
--- that, the next heartbeat of any waiter goes on. A contender whose own script was cut is told to ask again: at once
--- if it does not wait, otherwise in a moment.
+-- says so in its reply, and its sender asks again at once, by a release without an owner. The sender may die before
+-- that. So the waiter that asked last is told to ask at once as well; see tell-left.lua. If its client does not listen,
+-- one of the two before it is told. A contender whose own script was cut is told to ask again: at once if it does not
+-- wait, otherwise in a moment.
 --
 -- Every script that grants to waiters is made of these includes, and nothing else is in them: each function costs a
 -- script what a command costs, called or not.
@@ -41,26 +42,25 @@ end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
+  local owner
   while true do
-    local owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
+    local number, mode, leaseMs, sentAt, data, label
+    owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
     if not number or owner == own then
 
       -- @inline tell-watchers
-      return lock, owner
+      break
     end
     local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
     -- What another program has written, and no contender can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
     local isMisfit = isPlace and lock and isMismatch(lock, request)
-    if isPlace and not isMisfit and not admits(lock, request) then
+    local isBlocked = isPlace and not isMisfit and not admits(lock, request)
+    if isBlocked or budget <= 0 then
       -- Those whose lease is over, and who were not looked at yet, may have what it needs.
-      isCut = isCut or lock.isPartial
-      return lock, owner
-    end
-    if budget <= 0 then
-      isCut = true
-      return lock, owner
+      isCut = isCut or not isBlocked or lock.isPartial
+      break
     end
     leaveQueue(queueKey, number, isPlace and owner or '', data)
     budget = budget - 3
@@ -84,4 +84,19 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       lock = shared
     end
   end
+  if isCut and not isNotified then
+    isNotified = true
+    -- Those that asked last: their places last longest.
+    for _, mark in ipairs(redis.call('ZRANGE', queueKey, '(100000000000000', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 3)) do
+      local number, left = string.match(mark, '^#(%d+)$'), 0
+      local members = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE') or {}
+      local waiter, _, _, _, sentAt = members[2], string.match(members[1] or '', PLACE)
+      if sentAt and waiter and waiter ~= own and string.find(waiter, '/', 1, true) then
+
+        -- @inline tell-left
+        if type(receivers) == 'number' and receivers > 0 then break end
+      end
+    end
+  end
+  return lock, owner
 end

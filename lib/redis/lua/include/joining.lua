@@ -4,22 +4,19 @@
 -- @include clock
 -- @include queue
 
--- Joins the end, or renews the place it has. Returns its place, from 1; or false where there are as many waiters as the
--- contender accepts: those whose place has expired do not count for that.
+-- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
+-- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
+-- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
-  local expiry, ttl, before = now + leaseMs
+  local expiry, ttl, before, soonest = now + leaseMs
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
-    -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
-    redis.call('ZADD', queueKey, expiry, '#' .. number)
-    -- Another program may have removed it.
-    if data ~= owner then redis.call('ZREM', queueKey, data) end
-    redis.call('ZADD', queueKey, number, ' ' .. number .. place)
-    before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
+    -- @inline keep-place
   else
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
+    soonest = expiry
     if length > 0 then
       -- Where the places end and their expiries begin: the last number, and the soonest expiry.
       edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
@@ -53,8 +50,8 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
       if length >= maxWaiters and redis.call('ZCOUNT', queueKey, '(' .. now, '(100000000000000') >= maxWaiters then
         return false
       end
-      last = edge[2]
-      if tonumber(edge[4]) <= now then
+      last, soonest = edge[2], math.min(tonumber(edge[4]), expiry)
+      if soonest <= now then
         -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
         local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
         for index = 1, #due, 2 do
@@ -75,5 +72,8 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
   end
   if ttl < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  return before + 1
+  if not soonest or soonest <= now then
+    -- @inline soonest-end
+  end
+  return before + 1, soonest - now
 end

@@ -24,7 +24,7 @@
 -- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
-local isWatched, isPassedOn = false, false
+local isWatched, isPassedOn, isNotified = false, false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
 local function findPlace(queueKey, owner)

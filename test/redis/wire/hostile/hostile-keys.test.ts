@@ -42,6 +42,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
       'ACQUIRE',
       'ACQUIRE',
       'ACQUIRE_SEVERAL',
+      'KEEP',
       'RELEASE',
       'ROTATE',
       'RENEW',

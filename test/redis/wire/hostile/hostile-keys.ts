@@ -125,6 +125,11 @@ export class HostileKeys {
         const args = [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), this.any(['', '{"group":"g"}'])];
         return [keys, [...args, other, this.any(['', '{"group":"g"}'])]];
       }
+      case 'KEEP':
+        return [
+          [LOCK, QUEUE, LOCK, QUEUE],
+          [5, owner, lease, other, lease],
+        ];
       case 'ROTATE':
         return [lock, [owner, other, mode, lease, 5, 100, ...label]];
       case 'RELEASE':

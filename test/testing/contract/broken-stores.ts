@@ -4,6 +4,8 @@ import type { LockStores } from '../../../lib/core/store/lock-stores.js';
 import type {
   AcquireReply,
   GrantListener,
+  KeepReply,
+  KeptPlace,
   LockOwner,
   LockState,
   Queueing,
@@ -138,6 +140,27 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
     locks: class extends MemoryLockStore {
       override listen(listener: GrantListener): void {
         super.listen({ ...listener, granted: () => {} });
+      }
+    },
+  },
+  'puts a waiter that has withdrawn back into the queue when its place is kept': {
+    locks: class extends MemoryLockStore {
+      override async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
+        const replies = await super.keepPlaces(places, sentAt);
+        return Promise.all(
+          places.map(async ({ waiter, leaseMs }, index) => {
+            if ((await this.inspect(waiter.resource)).mode === null) return replies[index]!;
+            const reply = await this.acquire(waiter, leaseMs, { sentAt, maxWaiters: 100 });
+            return reply.status === 'queued' ? { ...reply, status: 'kept' as const } : replies[index]!;
+          }),
+        );
+      }
+    },
+  },
+  'keeps a place with the stamp of an older question': {
+    locks: class extends MemoryLockStore {
+      override keepPlaces(places: readonly KeptPlace[]): Promise<readonly KeepReply[]> {
+        return super.keepPlaces(places, 0);
       }
     },
   },

@@ -26,6 +26,10 @@ const FOUND_BY: Readonly<Record<string, string>> = {
   'shows the owner id': 'a lease > inspect > shows a free resource as free',
   'tells a waiter nothing of its grant':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
+  'puts a waiter that has withdrawn back into the queue when its place is kept':
+    'kept places > are not made: one that was withdrawn, is over, or never was',
+  'keeps a place with the stamp of an older question':
+    'kept places > are granted for what is left since they were kept, with that stamp, rounded down',
   'tells a watcher that a held resource is free':
     'a watcher > is told once when the last holder has gone, and nothing is left, in exclusive mode',
   'goes on after it was closed': 'a lease > rejects every command after close',

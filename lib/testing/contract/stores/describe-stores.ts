@@ -18,6 +18,7 @@ import { describeMissedTicks } from '../others/missed-ticks.js';
 import { describeTicks } from '../others/ticks.js';
 import { describeDeadHolder } from '../queue/dead-holder.js';
 import { describeGrants, describeGrantMessages } from '../queue/grants.js';
+import { describeKeeping } from '../queue/keep.js';
 import { describeQueue } from '../queue/queue.js';
 import { describeRotation } from '../queue/rotation.js';
 import { describeSeenHolders } from '../queue/seen-holders.js';
@@ -37,6 +38,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   queue: ['the queue', describeQueue],
   grants: ['grants', describeGrants],
   grantMessages: ['messages about grants', describeGrantMessages],
+  keep: ['kept places', describeKeeping],
   deadHolder: ['a dead holder', describeDeadHolder],
   rotate: ['rotate', describeRotation],
   several: ['several resources at once', describeSeveral],

@@ -12,6 +12,7 @@ export type LockStorePart =
   | 'queue'
   | 'grants'
   | 'grantMessages'
+  | 'keep'
   | 'deadHolder'
   | 'rotate'
   | 'several'

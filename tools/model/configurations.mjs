@@ -2,12 +2,14 @@
 // fault any number of times.
 const anything = {
   MUTANT: 0,
+  LEASE: 2, // ticks
   INSTANCES: 2,
   WIRES0: 1, // commands in flight of instance 0: with 2, commands are late, doubled, out of order
   IDS0: 1, // contender ids of instance 0
   CALLERS0: 1, // local callers of instance 0, and of each of the others
   CALLERS1: 1,
   MIN: 0, // minHoldMs of all leases
+  KEEPS: 0, // 1: a waiter keeps its place; with PROMPT it sends nothing else until it has to ask
   COHORT: 0, // hand-overs in memory in a row
   TICKS: 3, // token ticks, after which a run is cut
   DEAF: 1, // PUBLISH may reach nobody though the instance lives
@@ -58,6 +60,24 @@ export const configurations = [
     name: 'kept',
     set: { ...prompt, CALLERS0: 2, CALLERS1: 1, MIN: 4, CRASHES: 1, MAX_IDLE: 5, CHECK: 'KNOWN+PROGRESS+IN_TURN' },
   },
+  {
+    name: 'keep',
+    set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, KEEPS: 1, ...noLoss, GIVE_UPS: 1, CHECK: 'KNOWN+NOTHING' },
+  },
+  {
+    name: 'quiet',
+    set: {
+      ...prompt,
+      KEEPS: 1,
+      LEASE: 3,
+      COHORT: 0,
+      CALLERS0: 2,
+      CALLERS1: 1,
+      CRASHES: 1,
+      MAX_IDLE: 4,
+      CHECK: 'KNOWN+PROGRESS+IN_TURN',
+    },
+  },
 ].map(({ name, set }) => ({ name, set: { ...anything, ...set } }));
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
@@ -81,6 +101,14 @@ export const mutants = [
   { name: 'NO_SEAL', in: 'stranger', property: 'tokens_grow', set: { CHECK: 0 } },
   { name: 'KEEP_OWNER', in: 'minimum', property: 'minimum_is_kept' },
   { name: 'KEEP_LEASE', in: 'kept', property: 'minimum_is_kept' },
+  // One contender each is enough, and takes less memory.
+  { name: 'KEEP_JOINS', in: 'keep', property: 'nothing_left', set: { IDS0: 1, CALLERS0: 1 } },
+  { name: 'KEEP_STAMPS_ONLY', in: 'keep', property: 'redis_knows_the_lease' },
+  { name: 'NO_KEEP', in: 'quiet', property: 'first_in_first_out' },
+  { name: 'NO_PROBE', in: 'quiet', property: 'waiter_is_served' },
+  { name: 'OLD_ANSWER', in: 'quiet', property: 'waiter_is_served' },
+  { name: 'NO_LOOK', in: 'quiet', property: 'free_lock_is_granted' },
+  { name: 'NO_SOONEST', in: 'quiet', property: 'free_lock_is_granted' },
   { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
 ].map(({ name, in: configuration, property, set }) => ({
   name,

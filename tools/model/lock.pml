@@ -4,7 +4,6 @@
  * Whatever ends at some moment is a count-down in ticks, and a tick counts all of them down at once: clocks advance
  * together. `sentAt` travels as what is left of (sentAt + leaseMs), called `left`. A lease is valid while something is
  * left of it: strictly before its deadline, which stands for the drift allowance. */
-#define LEASE 2
 #define NOBODY 0
 #define KEPT 254                              /* owner of a lock that was released before its minimum, MIN ticks */
 #define ANY 255                               /* for a fault: any number of times */
@@ -31,9 +30,10 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 /* The mutants: MUTANT is 0 or one of these. */
 mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
   LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL, KEEP_OWNER,
-  KEEP_LEASE };
+  KEEP_LEASE, KEEP_JOINS, KEEP_STAMPS_ONLY, NO_KEEP, NO_PROBE, OLD_ANSWER, NO_LOOK, NO_SOONEST };
 
 mtype = { ACQUIRE, RELEASE, RETAIN, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
+mtype = { KEEP, STAYS, ASK };                 /* to keep a place, and what has become of it */
 mtype = { IDLE, WAIT, HOLD, LEAVE, DONE, CRASHED };
 byte crashes = CRASHES, lostCommands = LOST_COMMANDS, lostReplies = LOST_REPLIES, lostMessages = LOST_MESSAGES;
 byte doubled = DOUBLED, giveUps = GIVE_UPS, replays = REPLAYS; /* how many are still allowed */
@@ -46,8 +46,9 @@ byte queue[CONTENDERS], waiters;              /* FIFO, and its length */
 byte expiry[CONTENDERS + 1], stamp[CONTENDERS + 1]; /* of a waiter; the stamp is of the acquire that set the expiry */
 byte deaf; /* 1 + the instance whose inbox nobody listens to while this script runs */
 
-/* ---- The wires ---- once a command has run, its slot carries the reply; `rotated`: the owner that rotate releases */
-typedef Command { mtype command, reply; byte contender, rotated, left, token }
+/* ---- The wires ---- once a command has run, its slot carries the reply; `rotated`: the owner that rotate releases.
+ * RESTS: `token` of QUEUED and STAYS: in how many ticks to look; `doubted`: sent before a loss was noticed */
+typedef Command { mtype command, reply; byte contender, rotated, left, token; bit doubted }
 typedef Message { byte contender, left, token; bit altered }
 Command wire[WIRES];
 Message inbox[INSTANCES];
@@ -66,6 +67,10 @@ byte keptFor;                                 /* ghost: for how long no other le
 byte place[INSTANCES], placed;                /* ghost, IN_TURN: the order in which the waiting instances were queued */
 byte idle, unowned, dead[INSTANCES];          /* ghosts, PROGRESS: ticks */
 #define VALID(i) (state[i] == HOLD && left[i] > 0)
+#define RESTS (KEEPS && PROMPT)                /* a waiter is silent until it has to keep its place, or to ask */
+byte look[INSTANCES];                         /* ticks until it has to ask; 0: with its next command */
+byte rest[INSTANCES];                         /* ticks until its place has to be kept */
+bit missed[INSTANCES];                        /* a message was lost, and no probe has shown it yet */
 #define DUE(i) (FREE(i) && (!PROMPT || !told[i]))
 
 /* ============ Ghosts for first in, first out: who waits, in the order in which they were queued ============ */
@@ -105,12 +110,13 @@ inline takeLock(c, forTicks) {
   minimum_is_kept = keptFor == 0; assert(minimum_is_kept);
   owner = c; ttl = forTicks; minimum = MIN; fence++; token = fence * TOKENS_PER_TICK; noteGrant(c)
 }
+inline miss(i) { missed[i] = (RESTS && state[i] == WAIT && MUTANT != NO_PROBE) }
 inline publish(c, echoed) { /* here an inbox holds one message: of two, one is lost, the old or the new */
   if
   :: state[INSTANCE(c)] != CRASHED && (inbox[INSTANCE(c)].contender == 0 || lostMessages == 0) ->
      inbox[INSTANCE(c)].contender = c; inbox[INSTANCE(c)].left = echoed; inbox[INSTANCE(c)].token = token;
      inbox[INSTANCE(c)].altered = 0
-  :: else
+  :: else -> miss(INSTANCE(c))
   fi;
   if
   :: replays > 0 && heard.contender == 0 -> heard.contender = c; heard.left = echoed; heard.token = token
@@ -154,6 +160,22 @@ inline retain(c, k) {                         /* release, but not before the min
   :: else -> release(c, k)
   fi
 }
+inline keep(c, k) {                           /* neither joins nor grants: so a late one does no harm */
+  find(c);
+  if
+  :: x < waiters && expiry[c] > 0 && owner != NOBODY || MUTANT == KEEP_JOINS ->
+     if :: MUTANT == KEEP_STAMPS_ONLY -> stamp[c] = wire[k].left :: else -> joinQueue(c, wire[k].left) fi;
+     wire[k].reply = STAYS
+  :: else -> wire[k].reply = ASK
+  fi
+}
+inline tellWhenToLook(k) {                    /* when the holder's lease is over, or a place: then a grant to it is */
+  y = ttl;
+  for (x : 0 .. waiters - 1) {
+    y = (MUTANT != NO_SOONEST && expiry[queue[x]] > 0 && expiry[queue[x]] < y -> expiry[queue[x]] : y)
+  }
+  wire[k].token = y
+}
 inline renew(c, k) {
   if
   :: owner == c || MUTANT == RENEW_ANY && owner != NOBODY -> ttl = LEASE; wire[k].reply = OK
@@ -170,7 +192,9 @@ inline execute(k) {
   :: wire[k].command == RETAIN -> retain(who, k)
   :: wire[k].command == RENEW -> renew(who, k)
   :: wire[k].command == ROTATE -> release(old, k); acquire(who, k)
+  :: wire[k].command == KEEP -> keep(who, k)
   fi;
+  if :: RESTS && (wire[k].reply == QUEUED || wire[k].reply == STAYS) -> tellWhenToLook(k) :: else fi;
   printf("         %e: owner %d, ttl %d, token %d, waiters %d\n", wire[k].reply, owner, ttl, token, waiters);
   only_the_owner_changes = ownerBefore == NOBODY || ownerBefore == who || ownerBefore == old ||
     owner == ownerBefore && ttl == ttlBefore && token == tokenBefore;
@@ -195,24 +219,26 @@ inline send(i, what, c, releases, lease) {
 }
 inline clear(k) {
   wire[k].command = 0; wire[k].reply = 0; wire[k].contender = 0;
-  wire[k].rotated = 0; wire[k].left = 0; wire[k].token = 0
+  wire[k].rotated = 0; wire[k].left = 0; wire[k].token = 0; wire[k].doubted = 0
 }
 
 /* ============ The client ============ */
+inline stopWaiting(i) { look[i] = 0; rest[i] = 0; missed[i] = 0 }
 inline startLease(i, valid, itsToken) {
   printf("client %d HOLDS: contender %d, token %d, valid for %d\n", i, contender[i], itsToken, valid);
   tokens_grow = itsToken > lastToken; assert(tokens_grow);
-  idle = 0; lastToken = itsToken; state[i] = HOLD; left[i] = valid; leaseToken[i] = itsToken; rotated[i] = 0
+  idle = 0; lastToken = itsToken; state[i] = HOLD; left[i] = valid; leaseToken[i] = itsToken; rotated[i] = 0;
+  stopWaiting(i)
 }
 inline endLease(i) { left[i] = 0; leaseToken[i] = 0; handOvers[i] = 0 }
 inline newContender(i) { idsUsed[i]++; contender[i] = (i == 0 -> idsUsed[i] : IDS0 + i); endLease(i); state[i] = WAIT }
 inline finish(i) {                            /* the next local caller begins with a new contender */
-  noteDeparture(i); endLease(i); contender[i] = 0; rotated[i] = 0; retains[i] = 0; callers[i]--;
+  noteDeparture(i); stopWaiting(i); endLease(i); contender[i] = 0; rotated[i] = 0; retains[i] = 0; callers[i]--;
   state[i] = (callers[i] > 0 && CAN_BEGIN(i) -> IDLE : DONE)
 }
 inline leave(i) {                             /* to send release (or withdraw) until it is answered */
   printf("client %d leaves\n", i); retains[i] = (MIN > 0 && state[i] == HOLD);
-  noteDeparture(i); endLease(i); state[i] = LEAVE; told[i] = 0
+  noteDeparture(i); stopWaiting(i); endLease(i); state[i] = LEAVE; told[i] = 0
 }
 inline lose(i) { /* a late renewal may have kept the lock, so it is released all the same */
   if :: MUTANT == LOSE_SILENTLY -> finish(i) :: else -> leave(i) fi
@@ -228,11 +254,22 @@ inline onReply(k) {
   if
   :: who == contender[y] && state[y] == WAIT -> /* a grant that is over already: the next heartbeat asks again */
      if :: wire[k].reply == GRANTED && wire[k].left > 0 -> startLease(y, wire[k].left, wire[k].token) :: else fi;
+     if
+     :: RESTS && (wire[k].reply == QUEUED || wire[k].reply == STAYS) -> rest[y] = LEASE - 1;
+        /* what was sent before a loss was noticed calms nobody: its place may have become the grant that was lost */
+        look[y] = (wire[k].doubted && MUTANT != OLD_ANSWER -> 0 : wire[k].token)
+     :: RESTS && wire[k].reply == ASK -> look[y] = 0; told[y] = 0
+     :: else
+     fi;
      clear(k)
   :: who == contender[y] && state[y] == HOLD -> /* no revival: after the deadline it is lost, whatever the reply */
      if
      :: left[y] == 0 && MUTANT != REVIVE || wire[k].reply == LOST -> lose(y)
-     :: else -> if :: wire[k].reply != QUEUED && wire[k].left > left[y] -> left[y] = wire[k].left :: else fi
+     :: else ->
+        if
+        :: (wire[k].reply == OK || wire[k].reply == GRANTED) && wire[k].left > left[y] -> left[y] = wire[k].left
+        :: else
+        fi
      fi; clear(k)
   :: who == contender[y] && state[y] == LEAVE && (wire[k].command == RELEASE || wire[k].command == RETAIN) -> finish(y); clear(k)
   :: else -> /* a late grant, or a late place in the queue: the slot goes on with the release that answers it */
@@ -272,11 +309,15 @@ proctype Client(byte i) {
   do
   :: d_step { state[i] == IDLE && DUE(i) ->
        newContender(i); send(i, ACQUIRE, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
-  :: d_step { state[i] == WAIT && DUE(i) && MUTANT != NO_HEARTBEAT ->
+  :: d_step { state[i] == WAIT && DUE(i) && MUTANT != NO_HEARTBEAT && (!RESTS || look[i] == 0) ->
        if
        :: rotated[i] != 0 && MUTANT != ROTATE_ONCE -> send(i, ROTATE, contender[i], rotated[i], LEASE)
        :: else -> send(i, ACQUIRE, contender[i], 0, LEASE)
        fi; told[i] = PROMPT; sortWires() }
+  :: d_step { KEEPS && state[i] == WAIT && DUE(i) && MUTANT != NO_KEEP && (!RESTS || look[i] > 0) && rotated[i] == 0 ->
+       send(i, KEEP, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
+  :: d_step { missed[i] -> missed[i] = 0; /* a probe shows it */
+       printf("client %d notices a loss\n", i); look[i] = 0; wire[FIRST_WIRE(i)].doubted = !FREE(i) }
   :: d_step { state[i] == WAIT && giveUps > 0 -> USE(giveUps); /* withdraws */
        if :: MUTANT == WITHDRAW_SILENTLY -> finish(i) :: else -> leave(i) fi }
   :: d_step { state[i] == WAIT && giveUps > 0 && callers[i] > 1 -> USE(giveUps); callers[i]-- } /* or is inherited */
@@ -319,7 +360,7 @@ proctype Wire(byte k) {
 proctype Inbox(byte i) {
   do
   :: d_step { inbox[i].contender != 0 && FREE(i) -> onMessage(i); sortWires() }
-  :: d_step { inbox[i].contender != 0 && lostMessages > 0 -> USE(lostMessages); forget(i) }
+  :: d_step { inbox[i].contender != 0 && lostMessages > 0 -> USE(lostMessages); miss(i); forget(i) }
   od
 }
 
@@ -358,8 +399,9 @@ proctype Monitor() {
 
 /* ============ Time ============ */
 /* PROMPT: whatever is not lost takes less than a tick, and every client does in time what it has to do in each tick. */
-#define CALM(i) (inbox[i].contender == 0 && (state[i] == IDLE || state[i] == DONE || state[i] == CRASHED || \
-  told[i] && (state[i] != HOLD || left[i] > 0) || state[i] == WAIT && MUTANT == NO_HEARTBEAT))
+#define MAY_REST(i) (RESTS && state[i] == WAIT && look[i] > 0 && (rest[i] > 0 || MUTANT == NO_KEEP))
+#define CALM(i) (inbox[i].contender == 0 && !missed[i] && (state[i] == IDLE || state[i] == DONE || state[i] == CRASHED || \
+  MAY_REST(i) || told[i] && (state[i] != HOLD || left[i] > 0) || state[i] == WAIT && MUTANT == NO_HEARTBEAT))
 #define NOT_WAITING(i) (state[i] != WAIT)
 #define NOT_VALID(i) (!VALID(i))
 #define NOT_OVERDUE(i) (dead[i] <= LEASE || owner == NOBODY || owner == KEPT || INSTANCE(owner) != i)
@@ -370,8 +412,8 @@ inline checkProgress() {                      /* `idle`, `unowned`: for how many
   idle = (!EVERY(NOT_WAITING) && EVERY(NOT_VALID) -> idle + 1 : 0);
   unowned = (!EVERY(NOT_WAITING) && owner == NOBODY -> unowned + 1 : 0);
   for (x : 0 .. INSTANCES - 1) { dead[x] = (state[x] == CRASHED && dead[x] <= LEASE -> dead[x] + 1 : dead[x]) }
-  waiter_is_served = idle <= MAX_IDLE; assert(waiter_is_served);
-  free_lock_is_granted = unowned <= 1; assert(free_lock_is_granted);
+  waiter_is_served = idle <= (RESTS && crashes == CRASHES -> 1 : MAX_IDLE); assert(waiter_is_served);
+  free_lock_is_granted = unowned <= !RESTS; assert(free_lock_is_granted);
   dead_owner_is_gone = EVERY(NOT_OVERDUE); assert(dead_owner_is_gone)
 }
 proctype Clock() {
@@ -382,7 +424,8 @@ proctype Clock() {
        for (x : 0 .. WIRES - 1) { COUNT_DOWN(wire[x].left) }
        COUNT_DOWN(heard.left);
        for (x : 1 .. CONTENDERS) { unanswered[x] = unanswered[x] && !FORGOTTEN(x) }
-       for (x : 0 .. INSTANCES - 1) { COUNT_DOWN(inbox[x].left); COUNT_DOWN(left[x]); told[x] = 0 }
+       for (x : 0 .. INSTANCES - 1) { COUNT_DOWN(inbox[x].left); COUNT_DOWN(left[x]); told[x] = 0;
+         COUNT_DOWN(rest[x]); look[x] = (MUTANT == NO_LOOK || look[x] == 0 -> look[x] : look[x] - 1) }
        for (x : 1 .. CONTENDERS) { COUNT_DOWN(expiry[x]); COUNT_DOWN(stamp[x]) }
        COUNT_DOWN(ttl); COUNT_DOWN(minimum); COUNT_DOWN(keptFor);
        if :: ttl == 0 -> owner = NOBODY; token = 0; minimum = 0 :: else fi;

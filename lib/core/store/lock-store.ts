@@ -188,8 +188,9 @@ export interface LockWaiter {
   /** What the waiting call says of itself (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
   /**
-   * What is left of its place in the queue unless it asks again, in milliseconds. A living waiter asks every second at
-   * least, and its place then lasts as long as the lease it asks for. Not set for calls that wait in this process only.
+   * What is left of its place in the queue unless it is kept, in milliseconds. A living waiter keeps it at a third of
+   * the lease that it asks for, and the place then lasts as long as that lease. Not set for calls that wait in this
+   * process only.
    */
   readonly placeMs?: number;
 }

@@ -58,8 +58,9 @@ local replies = {}
 for index = 2, #ARGV, 2 do
   local isDone, reply = pcall(keep, KEYS[index - 1], KEYS[index], ARGV[index], ARGV[index + 1])
   if not isDone then
-    -- Before Redis 7, an error that was raised is a text.
-    reply = type(reply) == 'table' and reply.err or 'ERR ' .. tostring(reply)
+    -- A text in some versions; before Redis 7, it begins with the line of the script.
+    reply = type(reply) == 'table' and reply.err or tostring(reply)
+    if not string.find(reply, '^%u+ ') then reply = 'ERR ' .. reply end
     -- What else goes wrong concerns the server, such as READONLY.
     local isOfPlace = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
       or string.find(reply, 'The user executing', 1, true)

@@ -6,6 +6,8 @@ export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
 /** The commands of the ports of a store, and the messages of the store to an instance. */
 export type Verb =
   | 'acquire'
+  /** Its resource is the list of the names, one for each place that is kept. */
+  | 'keep'
   | 'rotate'
   | 'setDepth'
   | 'renew'
@@ -68,6 +70,8 @@ export interface CommandPath {
   trouble(): LockStoreError | undefined;
   /** Called when the connection is new: messages may have been missed. */
   onReconnected(listener: () => void): void;
+  /** Called when the connection is lost: messages are missed from now on. */
+  onDisconnected(listener: () => void): void;
   /** The lock store is closed: the instance is gone. */
   closed(): void;
 }

@@ -136,9 +136,12 @@ export class TestFleet implements Surroundings {
 
   /** Redis cannot be reached, or can be reached again. */
   setDown(isDown: boolean): void {
-    const isBack = this.isDown && !isDown;
+    if (this.isDown === isDown) return;
     this.isDown = isDown;
-    if (isBack) for (const instance of this.#watched.keys()) instance.reconnect();
+    for (const instance of this.#watched.keys()) {
+      if (isDown) instance.disconnect();
+      else instance.reconnect();
+    }
   }
 
   sent(command: TestCommand): void {

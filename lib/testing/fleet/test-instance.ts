@@ -41,6 +41,7 @@ export class TestInstance implements CommandPath {
   readonly #inner: MemoryLockStore;
   readonly #failures: PlannedFailure[] = [];
   readonly #reconnected: (() => void)[] = [];
+  readonly #disconnected: (() => void)[] = [];
 
   /**
    * @param service the name of the lock service
@@ -123,9 +124,18 @@ export class TestInstance implements CommandPath {
     this.#reconnected.push(listener);
   }
 
+  onDisconnected(listener: () => void): void {
+    this.#disconnected.push(listener);
+  }
+
   /** The connection is new: messages may have been missed. */
   reconnect(): void {
     for (const listener of this.#reconnected) listener();
+  }
+
+  /** The connection is lost: messages are missed from now on. */
+  disconnect(): void {
+    for (const listener of this.#disconnected) listener();
   }
 
   closed(): void {

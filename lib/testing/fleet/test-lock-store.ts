@@ -1,6 +1,9 @@
 import type {
   AcquireReply,
   GrantListener,
+  Hearing,
+  KeepReply,
+  KeptPlace,
   LockOwner,
   LockState,
   LockStore,
@@ -18,6 +21,9 @@ import type { CommandPath, TestCommand, Verb } from './commands.js';
 export class TestLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
+  /** Set where the store behind has it. */
+  keepPlaces?: (places: readonly KeptPlace[], sentAt: number) => Promise<readonly KeepReply[]>;
+  hearing?: Hearing;
 
   constructor(
     protected readonly inner: LockStore,
@@ -25,6 +31,28 @@ export class TestLockStore implements LockStore {
   ) {
     this.instanceId = inner.instanceId;
     this.clientId = inner.clientId;
+    this.forwardKeeping();
+  }
+
+  /** From now on, places are kept in one command, whose resource is the list of their names. */
+  protected forwardKeeping(): void {
+    const { inner, path } = this;
+    const { keepPlaces, hearing } = inner;
+    if (!keepPlaces || !hearing) return;
+    this.keepPlaces = (places, sentAt) => {
+      const resource = places.map(({ waiter }) => waiter.resource).join();
+      const { waiter, leaseMs } = places[0]!;
+      return this.#send('keep', { resource, id: waiter.id }, { leaseMs }, () => keepPlaces.call(inner, places, sentAt));
+    };
+    this.hearing = {
+      get quietMs() {
+        return path.trouble() ? 0 : hearing.quietMs;
+      },
+      get silentSince() {
+        return hearing.silentSince;
+      },
+      rely: (isRelied) => hearing.rely(isRelied),
+    };
   }
 
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
@@ -104,9 +132,11 @@ export class TestLockStore implements LockStore {
   listen(listener: GrantListener): void {
     const { path } = this;
     path.onReconnected(() => listener.reconnected());
+    path.onDisconnected(() => listener.unproven?.());
     this.inner.listen({
       granted: (grant) => path.deliver(grant.resource, () => listener.granted(grant)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
+      unproven: () => listener.unproven?.(),
       reconnected: () => listener.reconnected(),
     });
   }

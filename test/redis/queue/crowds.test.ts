@@ -190,6 +190,34 @@ describe('no script takes longer', () => {
     await (await next).release();
   });
 
+  it('for a releaser that dies when its script has stopped: whoever asked last is told to ask, and goes on', async () => {
+    const [store, next] = [await open(), await open()];
+    const [holder, waiter] = [newOwner(store), newOwner(next)];
+    await store.acquire(holder, LONG_MS);
+    await deaf(store, 500);
+    const grants = new GrantLog(next);
+    const ask = (sentAt: number) => next.acquire(waiter, LONG_MS, { ...QUEUEING, sentAt });
+    await ask(5);
+    // As long-lived as its place, and nobody listens: then the one before it is told.
+    await queue(store, { resource: 'x', id: 'dead/last/1', mode: 'exclusive' }, 2 * LONG_MS);
+    const toldOnce = async (sentAt: number): Promise<void> => {
+      await eventually(() => expect(grants.notices.length).toBeGreaterThan(0));
+      const [notice] = grants.notices.splice(0);
+      expect(notice).toEqual({ resource: 'x', leftMs: 0, sentAt, owner: waiter.id });
+    };
+    await during(async () => {
+      // Its script, and nothing after it.
+      const keys = [store.keys.lock('x'), store.keys.waiters('x'), store.keys.fence('')];
+      expect(await admin().eval(RELEASE.lua, keys.length, ...keys, holder.id)).toBe(3);
+      await toldOnce(5);
+      // Nobody else asks, and it is not told again by what it sets off itself.
+      let sentAt = 6;
+      for (; (await ask(sentAt)).status !== 'granted'; sentAt++) expect(sentAt).toBeLessThan(50);
+      expect(sentAt).toBeGreaterThan(6);
+    });
+    expect(grants.notices).toEqual([]);
+  });
+
   it('for permits and readers whose leases are over', async () => {
     const store = await open();
     const grants = new GrantLog(store);

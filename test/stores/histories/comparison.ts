@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
-import type { AcquireReply, LockHolder, LockState } from '../../../lib/core/store/lock-store.js';
+import type { AcquireReply, KeepReply, LockHolder, LockOwner, LockState } from '../../../lib/core/store/lock-store.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
 import { untimed } from '../../../lib/testing/contract/requests.js';
@@ -51,7 +51,27 @@ export class Comparison {
       this.#sameReplyTtl(reply.ttlMs, expected.ttlMs, where.resource);
       if (reply.status === 'mismatch' && expected.status === 'mismatch') this.same(reply.found, expected.found, where);
       if (reply.status !== 'mismatch' && expected.status !== 'mismatch') this.#sameSeen(reply.seen!, expected.seen!);
+      if (reply.status === 'queued' && expected.status === 'queued')
+        this.#sameTtl(reply.soonestMs!, expected.soonestMs!);
     }
+  }
+
+  sameKept(
+    reply: Exclude<KeepReply, Error>,
+    expected: Exclude<KeepReply, Error>,
+    where: { readonly resource: string },
+  ): void {
+    this.same(reply.status, expected.status, where);
+    if (reply.status !== 'kept' || expected.status !== 'kept') return;
+    this.#sameReplyTtl(reply.ttlMs, expected.ttlMs, where.resource);
+    this.#sameSeen(reply.seen!, expected.seen!);
+    this.#sameTtl(reply.soonestMs!, expected.soonestMs!);
+  }
+
+  /** Whether a store may not know that the first waiter cannot be granted a shared lock: then that waiter asks. */
+  mayAsk({ resource, id }: LockOwner): boolean {
+    const mode = this.model.holdersOf(resource)[0]?.mode;
+    return this.pace.hasRoughReplies && (mode === 'read' || mode === 'semaphore') && this.model.isFirst(resource, id);
   }
 
   sameState(state: LockState, expected: LockState): void {

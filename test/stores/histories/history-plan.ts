@@ -16,6 +16,8 @@ export interface ActorPlan {
 /** Leases and pauses count in units, whose length depends on the store: in memory time passes, on Redis it hardly does. */
 export type Step =
   | { readonly verb: 'acquire'; readonly leases: number; readonly queues: boolean; readonly maxWaiters: number }
+  /** It keeps its places, and those of its peers, in one step. */
+  | { readonly verb: 'keep'; readonly leases: number }
   | { readonly verb: 'rotate'; readonly next: number; readonly leases: number; readonly maxWaiters: number }
   | { readonly verb: 'renew'; readonly leases: number; readonly exactly: boolean }
   | { readonly verb: 'setDepth'; readonly leases: number; readonly depth: number }
@@ -102,6 +104,7 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
     often(8, fc.record({ verb: fc.constantFrom('release' as const, 'release', 'release', 'release', 'verify') })),
     often(3, fc.record({ verb: is('retain'), leases, atMost: fc.integer({ min: 0, max: 5 }) })),
     often(3, fc.record({ verb: is('rotate'), next, leases, maxWaiters })),
+    often(6, fc.record({ verb: is('keep'), leases })),
     often(2, fc.record({ verb: is('renew'), leases, exactly: fc.boolean() })),
     often(1, fc.record({ verb: is('setDepth'), leases, depth: fc.integer({ min: 1, max: 4 }) })),
     often(4, fc.record({ verb: is('downgrade'), leases })),

@@ -47,6 +47,8 @@ export class History {
   #sent = 0;
   /** How many leases were granted, by reply or by message. */
   grants = 0;
+  /** How many places were kept. */
+  kept = 0;
   /** How often a watcher was told that a resource is free. */
   freed = 0;
 
@@ -96,6 +98,8 @@ export class History {
         const how = step.queues ? queueing : undefined;
         return this.#sameReply(await store.acquire(own, leaseMs, how), model.acquire(own, leaseMs, how), step);
       }
+      case 'keep':
+        return this.#keep(step, store, own.resource, leaseMs, queueing.sentAt);
       case 'rotate': {
         const peers = this.#peersOf(step.actor);
         const next = this.#owner(peers[step.next % peers.length]!, own.resource);
@@ -143,6 +147,22 @@ export class History {
         return this.#transfer(own, store, { ...terms, to, leaseMs });
       }
       default:
+    }
+  }
+
+  /** The places of all actors of a client. */
+  async #keep(step: PlannedStep, store: LockStore, resource: string, leaseMs: number, sentAt: number): Promise<void> {
+    if (!store.keepPlaces) return;
+    const places = this.#peersOf(step.actor).map((actor) => ({ waiter: this.#owner(actor, resource), leaseMs }));
+    const replies = await store.keepPlaces(places, sentAt);
+    this.#comparison.same(replies.length, places.length, step);
+    for (const [index, place] of places.entries()) {
+      const reply = replies[index]!;
+      if (reply instanceof LockStoreError) throw reply;
+      if (reply.status === 'ask' && this.#comparison.mayAsk(place.waiter)) continue;
+      const expected = this.#model.keep(place, sentAt);
+      this.#comparison.sameKept(reply, expected, step);
+      if (reply.status === 'kept') this.kept++;
     }
   }
 

@@ -15,6 +15,7 @@ export interface ModelRuns extends Pace {
 export function describeStoreModel(createSubject: () => Promise<StoreSubject>, runs: ModelRuns): void {
   it('does what the model does, step by step, and leaves nothing behind', async () => {
     let grants = 0;
+    let kept = 0;
     let freed = 0;
     let tried = 0;
     const histories = fc.asyncProperty(historyPlan(runs.withTime), async (plan) => {
@@ -23,6 +24,7 @@ export function describeStoreModel(createSubject: () => Promise<StoreSubject>, r
         const history = await History.begin(subject, plan, runs);
         await history.run();
         grants += history.grants;
+        kept += history.kept;
         freed += history.freed;
         tried++;
       } finally {
@@ -33,6 +35,7 @@ export function describeStoreModel(createSubject: () => Promise<StoreSubject>, r
     await fc.assert(histories, { seed: 20_260_101, numRuns: runs.numRuns, interruptAfterTimeLimit: 2 * PATIENCE_MS });
     // Or it has proved nothing. A busy machine has no time for all of the histories.
     expect(grants).toBeGreaterThan(5 * tried);
+    expect(kept).toBeGreaterThan(tried / 4);
     expect(freed).toBeGreaterThan(tried / 2);
   });
 }

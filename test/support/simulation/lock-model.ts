@@ -1,5 +1,7 @@
 import type {
   AcquireReply,
+  KeepReply,
+  KeptPlace,
   LockHolder,
   LockState,
   LockWaiter,
@@ -104,9 +106,29 @@ export class LockModel {
     const sentAt = Math.floor(queueing.sentAt);
     if (place) Object.assign(place, { mode, permits, label, endsAt: this.now + leaseMs, sentAt });
     else this.waiters.push({ resource, owner, mode, permits, label, endsAt: this.now + leaseMs, sentAt });
+    const soonestMs = this.#soonestMs(resource);
     this.#decideTotal(newOwner);
     if (permits?.isResized) this.#grantLoop(resource);
-    return { status: 'queued', ttlMs, seen };
+    return { status: 'queued', ttlMs, seen, soonestMs };
+  }
+
+  /** Nothing else changes. A waiter that may be granted the resource, or never will be, has to ask. */
+  keep({ waiter, leaseMs }: KeptPlace, sentAt: number): Exclude<KeepReply, Error> {
+    const { resource, id } = waiter;
+    this.#forgetTheDead();
+    const alive = this.waiters.filter((other) => other.resource === resource && other.endsAt > this.now);
+    const place = alive.find(({ owner }) => owner === id);
+    const isHeld = this.holdersOf(resource).length > 0;
+    if (!place || !isHeld || this.#isMismatch(place)) return { status: 'ask' };
+    if (place === alive[0] && this.#isAdmitted(place)) return { status: 'ask' };
+    Object.assign(place, { endsAt: this.now + leaseMs, sentAt: Math.floor(sentAt) });
+    const [ttlMs, seen] = [this.#ttlOfReply(resource), this.#seenBy(waiter)];
+    return { status: 'kept', ttlMs, seen, soonestMs: this.#soonestMs(resource) };
+  }
+
+  /** Whether this waiter is the first that is alive. */
+  isFirst(resource: string, owner: string): boolean {
+    return this.waiters.find((waiter) => waiter.resource === resource && waiter.endsAt > this.now)?.owner === owner;
   }
 
   release({ resource, id: owner }: LockOwner): boolean {
@@ -403,6 +425,12 @@ export class LockModel {
 
   #leave(resource: string, owner: string): void {
     this.waiters = this.waiters.filter((waiter) => waiter.resource !== resource || waiter.owner !== owner);
+  }
+
+  /** When the first of the places that are not over will be over. */
+  #soonestMs(resource: string): number {
+    const ends = this.waiters.filter((waiter) => waiter.resource === resource).map(({ endsAt }) => endsAt - this.now);
+    return Math.min(...ends.filter((left) => left > 0));
   }
 
   #used(resource: string): number {

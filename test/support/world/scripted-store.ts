@@ -2,6 +2,7 @@ import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
 import {
   type GrantListener,
+  type Hearing,
   type LockOwner,
   type LockStore,
   LockStoreError,
@@ -17,7 +18,7 @@ import type { FreedListener, FreedMessage } from '../../../lib/core/store/watch-
 
 export type { Fate };
 
-const VERBS = [...LOCK_COMMANDS, 'acquireSeveral'] as const;
+const VERBS = [...LOCK_COMMANDS, 'acquireSeveral', 'keep'] as const;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -70,6 +71,17 @@ export interface Command extends Omit<TestCommand, 'verb' | 'instanceId'> {
   readonly sentAt: number;
 }
 
+/** Whether messages arrive, as the test decides. */
+export class ScriptedHearing implements Hearing {
+  quietMs = Infinity;
+  silentSince: number | undefined;
+  isRelied = false;
+
+  rely(isRelied: boolean): void {
+    this.isRelied = isRelied;
+  }
+}
+
 type TestDetails = Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb: TestCommand['verb'] | Verb };
 
 /**
@@ -113,8 +125,11 @@ export class ScriptedStore extends TestLockStore {
       deliver: (_resource, deliver) => deliver(),
       trouble: () => undefined,
       onReconnected: () => {},
+      onDisconnected: () => {},
       closed: () => {},
     });
+    this.keepPlaces = undefined;
+    this.hearing = undefined;
     inner.listen({
       granted: (grant) => {
         this.grants.push(grant);
@@ -146,6 +161,22 @@ export class ScriptedStore extends TestLockStore {
       const command = { verb: 'acquireSeveral' as const, resource, owner: waiters[0]!.id, leaseMs };
       return this.#send({ ...command, queueing: queueing !== undefined }, () => execute(waiters, leaseMs, queueing));
     };
+  }
+
+  /**
+   * From now on, places are kept without asking, as on one Redis. The command is called `keep`, and its resource is the
+   * list of the names.
+   *
+   * @returns what it says of whether messages arrive. The test may change that; `isRelied` is what core has said last
+   */
+  keepsPlaces(): ScriptedHearing {
+    this.forwardKeeping();
+    return (this.hearing = new ScriptedHearing());
+  }
+
+  /** Messages may be lost from now on. */
+  unprove(): void {
+    for (const listener of this.#listeners) listener.unproven?.();
   }
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */

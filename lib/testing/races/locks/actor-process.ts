@@ -14,6 +14,7 @@ import { type Actor, type ActorTurns, currentActor } from '../schedule/race-cont
 /** How the story tells a command. */
 const TOLD: Partial<Record<Verb, string>> = {
   acquire: 'asks for',
+  keep: 'keeps its places for',
   rotate: 'passes on',
   renew: 'renews',
   release: 'releases',

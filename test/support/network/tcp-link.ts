@@ -21,7 +21,7 @@ export interface Network {
   takeLoss(request: Buffer, link: Link): ReplyLoss | undefined;
   giveBack(loss: ReplyLoss): void;
   sent(script: SentRequest): void;
-  forget(link: Link): void;
+  ended(link: Link): void;
 }
 
 /** Behind a command whose reply is to be lost: until Redis has come to the marker, nothing arrives. */
@@ -66,7 +66,7 @@ export class Link {
     this.#losing = undefined;
     this.#client.destroy();
     this.#server.destroy();
-    this.#network.forget(this);
+    this.#network.ended(this);
   }
 
   /** Both ends are told that the connection is broken (RST), which is an error and not an end. */
@@ -80,6 +80,10 @@ export class Link {
   halfClose(): void {
     this.#isHalfClosed = true;
     this.#client.end();
+  }
+
+  loseAll(): void {
+    this.#hasGap = true;
   }
 
   heal(): void {

@@ -107,6 +107,18 @@ describe('a network between a client and Redis', () => {
     expect(await quiet.client.incr('count')).toBe(1);
   });
 
+  it('forgets the connections of now: nothing tells them, and new ones are well', async () => {
+    const { client, noticed } = await connect();
+    proxy.forget();
+    const reply = track(client.incr('count'));
+    const again = await connect();
+    expect(await again.client.incr('count')).toBe(1);
+    expect([reply.state, noticed]).toEqual(['pending', []]);
+    proxy.heal();
+    await eventually(() => expect(noticed).toEqual(['ECONNRESET', 'close']));
+    expect(await again.client.incr('count')).toBe(2);
+  });
+
   it('loses the reply to the next script, after Redis executed it, also among others', async () => {
     const { client } = await connect();
     const sha = (await admin.script('LOAD', ADD)) as string;

@@ -56,6 +56,14 @@ export class TcpProxy implements AsyncDisposable, Network {
     this.#dropping = which;
   }
 
+  /**
+   * The connections of now lose every byte from now on, both ways, and nothing tells them: as behind a firewall that has
+   * forgotten them. New ones are well. {@link heal} resets those that have lost some.
+   */
+  forget(which: Connections = 'all'): void {
+    for (const link of this.#of(which)) link.loseAll();
+  }
+
   /** Ends what lasts. Replies that were still to be lost, and scripts to be replayed, no longer are: nobody is told. */
   heal(): void {
     this.#held.clear();
@@ -133,7 +141,7 @@ export class TcpProxy implements AsyncDisposable, Network {
     this.#lastScript = script;
   }
 
-  forget(link: Link): void {
+  ended(link: Link): void {
     this.#links.delete(link);
   }
 

@@ -1,9 +1,12 @@
 import { inRootContext } from '../core/util/async-contexts.js';
-import type { PushedGrant, RetentionNotice } from '../core/store/lock-store.js';
+import type { Hearing, PushedGrant, RetentionNotice } from '../core/store/lock-store.js';
+import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
 import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
+import { INBOX_LOSES, INBOX_REFUSED, NO_INBOX } from './health/health-problems.js';
+import { InboxProbes, type InboxProbesDeps } from './inbox-probes.js';
 import { decodeResource } from './keys.js';
 
 const RETRY_PAUSE_MS = 250;
@@ -16,6 +19,8 @@ const RETENTION_MESSAGE = /^([0-9a-f]{40}) (kept (\d{1,16}) (\d{1,16})) (.+)$/s;
 const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
 /** "free seal mark resource": a watched resource was free. */
 const FREED_MESSAGE = /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s;
+/** "probe nonce number": this instance has sent it to find out whether messages arrive. */
+const PROBE_MESSAGE = /^probe [\w-]{22} \d{1,16}$/;
 /** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
@@ -23,13 +28,16 @@ type InboxMessage =
   | { readonly grant: PushedGrant }
   | { readonly notice: RetentionNotice }
   | { readonly latch: { name: string; count: number } }
-  | { readonly freed: FreedMessage };
+  | { readonly freed: FreedMessage }
+  /** The whole message. */
+  | { readonly probe: string };
 
 /** Parses a message. Returns `undefined` for a message that the scripts do not write. */
 export function readMessage(message: string): InboxMessage | undefined {
   if (message.length > TOO_LONG) return undefined;
   if (message.startsWith('latch ')) return readLatch(message);
   if (message.startsWith('free ')) return readFreed(message);
+  if (message.startsWith('probe ')) return PROBE_MESSAGE.test(message) ? { probe: message } : undefined;
   const grant = readGrant(message);
   return grant ? { grant } : readNotice(message);
 }
@@ -82,6 +90,8 @@ export interface InboxListener {
   retained(notice: RetentionNotice): void;
   latchOpened(name: string, count: number): void;
   freed(message: FreedMessage): void;
+  /** From now on, messages may be lost. */
+  unproven(): void;
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
@@ -96,19 +106,25 @@ export class Inbox {
   #refusal: string | undefined;
   /** Whether Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
+  readonly #probes: InboxProbes;
 
+  /** @param keyAt see {@link InboxProbesDeps} */
   constructor(
     private readonly connection: Connection,
     channel: string,
+    keyAt: InboxProbesDeps['keyAt'],
     private readonly listener: InboxListener,
   ) {
     const { subscriber } = connection;
+    const isOpen = (): boolean => this.isSettled && this.#refusal === undefined;
+    this.#probes = new InboxProbes({ connection, channel, keyAt, isOpen, unproven: () => listener.unproven() });
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);
       if (said === undefined) return;
       if ('grant' in said) listener.granted(said.grant);
       else if ('notice' in said) listener.retained(said.notice);
       else if ('freed' in said) listener.freed(said.freed);
+      else if ('probe' in said) this.#probes.arrived(said.probe);
       else listener.latchOpened(said.latch.name, said.latch.count);
     });
     // A promise, too, keeps the async context in which it was made.
@@ -126,6 +142,7 @@ export class Inbox {
         this.#refusal = refusal;
         this.#isAnswered = true;
         listening = true;
+        this.#probes.opened();
         this.listener.reconnected();
         check();
       };
@@ -147,7 +164,12 @@ export class Inbox {
         this.#isAnswered = false;
         subscribe();
       });
+      subscriber.on('close', () => {
+        this.#isAnswered = false;
+        this.#probes.closed();
+      });
       connection.onConnected(() => {
+        this.#probes.connected();
         this.listener.reconnected();
         check();
       });
@@ -162,6 +184,24 @@ export class Inbox {
   /** Why Redis does not let this instance listen. Its waiters then learn of grants by their heartbeats, more slowly. */
   get refusal(): string | undefined {
     return this.#refusal;
+  }
+
+  /** Whether messages arrive. */
+  get hearing(): Hearing {
+    return this.#probes;
+  }
+
+  /** What keeps messages from arriving, for a health check. */
+  problems(): StoreProblem[] {
+    if (!this.connection.isConnected) return [];
+    if (!this.isSettled) return [NO_INBOX];
+    if (this.#refusal !== undefined) return [INBOX_REFUSED];
+    return this.#probes.isLosing ? [INBOX_LOSES] : [];
+  }
+
+  /** From now on, it says nothing. */
+  close(): void {
+    this.#probes.stop();
   }
 
   /** Resolves to `true` when the inbox is open, or to `false` after `patienceMs`. */

@@ -114,7 +114,7 @@ export class Keys {
   }
 
   /**
-   * A key for the health checks of one client, which no lock has.
+   * A key for the probes of one client, which no lock has.
    *
    * @param _slot the slot it must be in, in a cluster
    */

@@ -5,6 +5,7 @@ import {
   closedStore,
   asStoreError,
   type GrantListener,
+  type Hearing,
   type KeepReply,
   type KeptPlace,
   type LockState,
@@ -19,8 +20,8 @@ import {
   type Transfer,
 } from '../core/store/lock-store.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
-import { closedProbe, type StoreProbe, type StoreProblem } from '../core/store/store-probe.js';
-import { INBOX_REFUSED, NO_INBOX, problemOf } from './health/health-problems.js';
+import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
+import { problemOf } from './health/health-problems.js';
 import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { Inbox } from './inbox.js';
 import { keepPlaces } from './keep-places.js';
@@ -111,12 +112,14 @@ export class RedisLockStore implements LockStore {
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
     this.#demands = { isDurable, isQuarantined: options.restartQuarantineMs !== undefined };
-    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), {
+    const probeKey = (slot?: number): string => this.#keys.health(this.clientId, slot);
+    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), probeKey, {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
       retained: (notice) => this.#listener?.retained?.(notice),
       latchOpened: (name, count) => this.#latchListener?.opened(name, count),
       freed: (message) => this.#freedListener?.freed(message),
+      unproven: () => this.#listener?.unproven?.(),
       reconnected: () => {
         this.#listener?.reconnected();
         this.#latchListener?.reconnected();
@@ -142,6 +145,10 @@ export class RedisLockStore implements LockStore {
   /** Why no message of a grant can reach this instance, so that it has to ask; `undefined` if messages can. */
   get inboxRefusal(): string | undefined {
     return this.#inbox.refusal;
+  }
+
+  get hearing(): Hearing {
+    return this.#inbox.hearing;
   }
 
   /** Resolves when both connections were up for the first time. */
@@ -334,7 +341,7 @@ export class RedisLockStore implements LockStore {
     try {
       const needed = this.#connection.neededServers(this.#probed++);
       const servers = needed.map((each) => this.#probes.of(each.server, this.#questionsTo(each)));
-      return { topology, needed: needed.length, servers, problems: this.#inboxProblems() };
+      return { topology, needed: needed.length, servers, problems: this.#inbox.problems() };
     } catch (error) {
       return { topology, needed: 0, servers: [], problems: [problemOf(asStoreError(error))] };
     }
@@ -348,12 +355,6 @@ export class RedisLockStore implements LockStore {
       write: () => this.run(TRY_WRITE, [key, waitersOf(key), fence], []),
       rights: async () => (server.isConnected ? this.#missingRightsAt(server) : undefined),
     };
-  }
-
-  #inboxProblems(): StoreProblem[] {
-    if (!this.#connection.isConnected) return [];
-    if (!this.#inbox.isSettled) return [NO_INBOX];
-    return this.#inbox.refusal === undefined ? [] : [INBOX_REFUSED];
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
@@ -380,6 +381,7 @@ export class RedisLockStore implements LockStore {
 
   close(): Promise<void> {
     this.#isClosed = true;
+    this.#inbox.close();
     return this.#connection.close();
   }
 

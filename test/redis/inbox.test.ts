@@ -80,8 +80,21 @@ describe('a message in the inbox', () => {
     );
   });
 
+  it('that is a probe is passed on whole, and is no grant', () => {
+    const text = `probe ${'Ab-_'.repeat(5)}09 17`;
+    expect(readMessage(text)).toEqual({ probe: text });
+  });
+
   it.each([
     '',
+    'probe',
+    'probe  1',
+    'probe x 1',
+    `probe ${'a'.repeat(22)}`,
+    `probe ${'a'.repeat(22)} x`,
+    `probe ${'a'.repeat(22)} 1 stock`,
+    `probe ${'a'.repeat(22)} ${'1'.repeat(17)}`,
+    `probe ${'/'.repeat(22)} 1`,
     `${SEAL} kept 1 2 `,
     `${SEAL} kept 1 x`,
     `${SEAL} kept -1 2 x`,

@@ -5,7 +5,7 @@ import type { ServerConnection } from './server-connection.js';
 /** Listens for messages: a `Redis`, or a subscriber that moves from node to node of a cluster. */
 export interface Subscriber {
   readonly status: string;
-  on(event: 'ready', listener: () => void): unknown;
+  on(event: 'ready' | 'close', listener: () => void): unknown;
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
@@ -25,6 +25,11 @@ export interface Connection {
   readonly isCluster: boolean;
   readonly topology: 'standalone' | 'sentinel' | 'cluster';
   readonly subscriber: Subscriber;
+  /**
+   * Whether a message may be lost although the connection for messages works: on its way from node to node, or because
+   * a process still uses a primary that was replaced a moment ago.
+   */
+  readonly mayLoseMessages: boolean;
   /** Whether commands can be sent. */
   readonly isConnected: boolean;
   /** Begins to connect, and goes on trying until it is closed. */
@@ -44,6 +49,10 @@ export interface Connection {
    * @throws LockStoreError while they are not known, or while a slot has none
    */
   neededServers(turn: number): readonly LockServer[];
+  /** One of the servers that may have locks: each of them in its turn. `undefined` while it is not known. */
+  serverInTurn(turn: number): LockServer | undefined;
+  /** Makes the connection for messages anew, although it seems to work. */
+  replaceSubscriber(): void;
   /** Why commands cannot be sent now, in words for a message. */
   describeTrouble(): string;
   /** From now on, the connections keep the process alive. */

@@ -48,6 +48,13 @@ export const INBOX_REFUSED: StoreProblem = {
   isFatal: false,
 };
 
+/** Locks are still granted, by asking. The connection is being made anew. */
+export const INBOX_LOSES: StoreProblem = {
+  code: 'INBOX_LOSES',
+  message: 'Messages of the locks are lost on their way, so a lock that is contended comes late.',
+  isFatal: false,
+};
+
 /**
  * Why no lock can be taken, by the error of a store.
  *

@@ -1443,6 +1443,11 @@ end
 return standing
 `;
 
+// probe-inbox.lua
+const probeInboxScript = `redis.call('DEL', KEYS[1])
+return redis.pcall('PUBLISH', ARGV[1], ARGV[2])
+`;
+
 // probe.lua
 const probeScript = `local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
 local refusals = {}
@@ -1857,6 +1862,7 @@ export const SCRIPT_TEXTS = {
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
   noteMissed: [clock, jobRecord, jobPause, jobRuns, noteMissedScript].join('\n'),
   pauseJob: [clock, jobRecord, jobPause, pauseJobScript].join('\n'),
+  probeInbox: [probeInboxScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),

@@ -84,6 +84,7 @@ export const WAIT_FOR_LATCH = defineScript('waitForLatch');
 
 export const GUARD = defineScript('guard');
 export const PROBE = defineScript('probe');
+export const PROBE_INBOX = defineScript('probeInbox');
 export const QUARANTINE = defineScript('quarantine');
 /** What a health check runs: it is held up where a grant would be. */
 export const TRY_WRITE = defineScript<unknown>('tryWrite', { mayGrant: true, durable: { isNeeded: () => true } });

@@ -1,7 +1,7 @@
 import type { Cluster } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { LockStoreError } from '../../core/store/lock-store.js';
-import { parseHostAndPort } from '../script/address.js';
+import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { ClusterTopology } from './cluster-topology.js';
@@ -24,6 +24,8 @@ const REDIRECTION = /^(MOVED|ASK) (\d+) (\S+)$/;
 export class ClusterConnection implements Connection {
   readonly isCluster = true;
   readonly topology = 'cluster';
+  /** A node that publishes a message does not know whether the others get it. */
+  readonly mayLoseMessages = true;
   readonly subscriber: ClusterSubscriber;
   readonly outerKeyPrefix: string;
   readonly #topology: ClusterTopology;
@@ -103,6 +105,18 @@ export class ClusterConnection implements Connection {
     }
     const sorted = [...slotsAt].sort(([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([address, slots]) => ({ server: this.#servers.at(address), slot: slots[turn % slots.length]! }));
+  }
+
+  serverInTurn(turn: number): LockServer | undefined {
+    const { primaries } = this.#servers;
+    const server = primaries[turn % primaries.length];
+    if (!server) return undefined;
+    const slot = this.#topology.firstSlotAt(hostAndPort(server.client));
+    return slot === undefined ? undefined : { server, slot };
+  }
+
+  replaceSubscriber(): void {
+    this.subscriber.replace();
   }
 
   describeTrouble(): string {

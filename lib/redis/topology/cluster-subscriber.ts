@@ -44,6 +44,11 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
     this.#choose(1);
   }
 
+  /** Listens on another node, if there is one. */
+  replace(): void {
+    this.#choose(1);
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#client?.disconnect();
@@ -53,6 +58,7 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
     const last = this.#client;
     this.#client = undefined;
     last?.disconnect();
+    if (last) this.emit('close');
     const all = this.nodes();
     const others = all.filter((node) => !last || hostAndPort(node) !== hostAndPort(last));
     const choice = others.length > 0 ? others : all;
@@ -73,6 +79,9 @@ export class ClusterSubscriber extends EventEmitter implements Subscriber {
       if (client === this.#client) this.emit('ready');
     });
     client.on('message', (channel: string, message: string) => this.emit('message', channel, message));
+    client.on('close', () => {
+      if (client === this.#client) this.emit('close');
+    });
     client.on('end', () => {
       if (client !== this.#client || this.#isClosed) return;
       setTimeout(() => client === this.#client && this.#choose(tried + 1), this.pauseBefore(tried + 1)).unref();

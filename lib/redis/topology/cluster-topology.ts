@@ -3,6 +3,7 @@ import { inRootContext } from '../../core/util/async-contexts.js';
 import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses } from '../connection/ioredis-options.js';
+import { SLOTS } from './slot.js';
 
 /** When a node takes longer than this to list the nodes, another one is asked. */
 const ANSWER_MS = 1_000;
@@ -66,6 +67,12 @@ export class ClusterTopology {
   /** "host:port" of the primary with this slot, if it is known. */
   addressOf(slot: number): string | undefined {
     return this.#moved.get(slot) ?? this.#cluster.slots[slot]?.[0];
+  }
+
+  /** The first slot of the primary at "host:port"; `undefined` if it has none. */
+  firstSlotAt(address: string): number | undefined {
+    for (let slot = 0; slot < SLOTS; slot++) if (this.addressOf(slot) === address) return slot;
+    return undefined;
   }
 
   /** The clients of ioredis for the nodes in the table. They are not connected: their options say how to connect. */

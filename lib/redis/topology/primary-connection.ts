@@ -11,6 +11,9 @@ import type { SentinelReasons } from '../connection/connection-trouble.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
+/** So long after a fail-over, other processes may still use the former primary. A sentinel makes it a replica by then. */
+const FAIL_OVER_MS = 60_000;
+
 /** The connections of one instance to one primary: for commands, for messages, and for durable commands. */
 export class PrimaryConnection implements Connection {
   readonly isCluster = false;
@@ -21,6 +24,7 @@ export class PrimaryConnection implements Connection {
   readonly #watch: PrimaryWatch;
   readonly #scripts: ScriptSender;
   readonly #clients: OwnClients;
+  #failedOverAt = -Infinity;
 
   constructor(
     model: Redis,
@@ -35,7 +39,10 @@ export class PrimaryConnection implements Connection {
     this.#clients = clients;
     const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
     // A waiter that listens on a replica counts as dead when the primary passes a lock on.
-    const onDemoted = (): void => reconnect(this.subscriber);
+    const onDemoted = (): void => {
+      this.#failedOverAt = performance.now();
+      this.replaceSubscriber();
+    };
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
     this.#server = openServer(model, options, { clients, onDemoted, reasonOfSentinel }, durability);
     this.subscriber = clients.add(model.duplicate(options));
@@ -45,8 +52,12 @@ export class PrimaryConnection implements Connection {
     this.subscriber.on('error', () => {});
     this.#watch = new PrimaryWatch(this.#server.client.options, clients, () => {
       this.#server.reconnect();
-      reconnect(this.subscriber);
+      onDemoted();
     });
+  }
+
+  get mayLoseMessages(): boolean {
+    return performance.now() < this.#failedOverAt + FAIL_OVER_MS;
   }
 
   get isConnected(): boolean {
@@ -81,6 +92,14 @@ export class PrimaryConnection implements Connection {
 
   neededServers(): readonly LockServer[] {
     return [{ server: this.#server }];
+  }
+
+  serverInTurn(): LockServer {
+    return { server: this.#server };
+  }
+
+  replaceSubscriber(): void {
+    reconnect(this.subscriber);
   }
 
   describeTrouble(): string {

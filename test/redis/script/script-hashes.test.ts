@@ -22,6 +22,7 @@ const EXPECTED = {
   noteMissed: '8d7c2722ac56a37e5b36817e194e7295abaf9011 4470',
   pauseJob: '96218f9372a8f1fbe4c3642131124ff7c0621ac7 2271',
   probe: 'c2e6f3b0806b5325145661234a18cf1ab9dc7e7d 2110',
+  probeInbox: '4b1c83f5d37b582d099b317042adf15eb1edf7f2 75',
   quarantine: '6d5074039e189864d1822ae51adc584b39f025bd 466',
   raiseToken: 'c653a3fd02eafb66540df08aa1c3ea7ebd9db448 2884',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',

@@ -54,10 +54,31 @@ describe('connections that are made while a request is served', () => {
   it('keep nothing of that request in memory', async () => {
     const { locks, data } = await bootInRequest();
     await (await locks.acquire('stock')).release();
+    await expectCollected(data);
+  });
+
+  it('are proved in the context of none: nothing of the request that waits stays, and none hears of them', async () => {
+    const { store } = await instance();
+    const seen: unknown[] = [];
+    const look = (): void => void seen.push(request.getStore());
+    store.listen({ granted: look, unproven: look, reconnected: look });
+    const relied = ((): WeakRef<object> => {
+      const data = { of: 'a request that waits' };
+      request.run(data, () => store.hearing.rely(true));
+      return new WeakRef(data);
+    })();
+    await eventually(async () => expect(await admin().info('commandstats')).toMatch(/cmdstat_publish:calls=[3-9]/));
+    await expectCollected(relied);
+    await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => expect(seen.length).toBeGreaterThan(1));
+    expect(seen.filter((context) => context !== undefined)).toEqual([]);
+  });
+
+  async function expectCollected(data: WeakRef<object>): Promise<void> {
     for (let round = 0; round < 50 && data.deref(); round++) {
       await sleep(10);
       collect();
     }
     expect(data.deref()).toBeUndefined();
-  });
+  }
 });

@@ -6,6 +6,7 @@ export function listenTogether(store: LockStore): void {
   store.listen({
     granted: (grant) => listeners.forEach((listener) => listener.granted(grant)),
     retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
+    unproven: () => listeners.forEach((listener) => listener.unproven?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });
   store.listen = (listener) => void listeners.push(listener);

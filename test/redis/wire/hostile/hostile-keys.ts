@@ -262,6 +262,8 @@ export class HostileKeys {
           [this.any([FENCE, LOCK, QUEUE]), 'stock'],
           [64, 1_000, 'vkv', 'SET', 'value'],
         ];
+      case 'PROBE_INBOX':
+        return [['lock:{r}:health:a'], ['lock:inbox:x', this.any(['probe x 1', '', '0 1 2 r'])]];
       case 'PROBE':
         return [[], ['lock:{r}:probe', FENCE, 'lock:inbox:x', 'get set del time incr zadd publish']];
     }

@@ -1,0 +1,278 @@
+import type { Hearing, LockStoreError } from '../core/store/lock-store.js';
+import { backoff, jitter } from '../core/util/backoff.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
+import { settle } from '../core/util/promises.js';
+import { type Random, SystemRandom } from '../core/util/random.js';
+import type { Connection } from './connection/connection.js';
+import type { ServerConnection } from './connection/server-connection.js';
+import { PROBE_INBOX } from './script/scripts.js';
+
+/** The shortest time between two probes. With the jitter, it is about a second. */
+const PERIOD_MS = 900;
+/** The same where Redis does not let this instance publish. An operator may give it the right. */
+const REFUSED_PERIOD_MS = 10_000;
+/** A probe says that an earlier one was lost only if that was answered so long before. */
+const APART_MS = 500;
+/**
+ * How long a connection that loses messages stays at most until it is made anew: instances that lose them at the same
+ * time do not connect at the same time. The longest is for a connection that never brings any.
+ */
+const REPLACED_WITHIN_MS = { first: 400, longest: 30_000 };
+/** For how long a waiter may rely on messages where the loss of one may not be noticed. */
+const CAUTIOUS_MS = 5_000;
+
+/** An error of Redis begins with a code, and one of the connection does not. */
+const REPLY = /^[A-Z]{2,}\b/;
+
+/** A message to the own inbox. */
+interface Probe {
+  readonly text: string;
+  readonly number: number;
+  readonly server: ServerConnection;
+  readonly sentAt: number;
+  answeredAt: number;
+  hasArrived: boolean;
+  /** The server knows of no connection that listens. So it passes this instance over, also where messages arrive. */
+  isPassedOver: boolean;
+}
+
+/** What {@link InboxProbes} need. */
+export interface InboxProbesDeps {
+  readonly connection: Pick<
+    Connection,
+    'isCluster' | 'mayLoseMessages' | 'serverInTurn' | 'replaceSubscriber' | 'route'
+  >;
+  readonly channel: string;
+  /** A key that no other instance uses. In a cluster, it is in this slot. */
+  readonly keyAt: (slot?: number) => string;
+  /** Whether Redis has accepted the subscription on the present connection. */
+  readonly isOpen: () => boolean;
+  /** Called when messages are not known to arrive any more. */
+  readonly unproven: () => void;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+/**
+ * Finds out that messages do not arrive although the connection for them seems to work, and has it made anew: behind a
+ * proxy or a firewall that hangs, or on a server that is a replica now. Each second while any waiter relies on
+ * messages, it has Redis send one to the own inbox. A grant would take the same way.
+ *
+ * Messages are lost where two probes were answered, a second apart, and neither of them has arrived. A server that does
+ * not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived in
+ * the meantime is read first.
+ */
+export class InboxProbes implements Hearing {
+  readonly #deps: InboxProbesDeps;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  /** The probes that have not arrived, by their text. Those of an earlier connection are not among them. */
+  readonly #awaited = new Map<string, Probe>();
+  /** The probes that were answered and have not arrived: the last one of each server. */
+  readonly #lost = new Map<ServerConnection, Probe>();
+  /** The servers that have not answered. They get no second probe. */
+  readonly #asked = new Set<ServerConnection>();
+  #number = 0;
+  /** The number of the last one that has arrived. */
+  #lastArrived = 0;
+  #sentAt = -Infinity;
+  #silentSince: number | undefined;
+  #timer: Timer | undefined;
+  /** Until the connection is made anew. */
+  #replacing: Timer | undefined;
+  /** How often it was made anew, since a probe has arrived. */
+  #replaced = 0;
+  #isRelied = false;
+  #isRefused = false;
+  #isLosing = false;
+  #wasHeard = false;
+  #isStopped = false;
+
+  constructor(deps: InboxProbesDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock ?? SYSTEM_CLOCK;
+    this.#random = deps.random ?? new SystemRandom();
+  }
+
+  get quietMs(): number {
+    if (!this.#deps.isOpen() || this.#isRefused || this.#isLosing) return 0;
+    return this.#deps.connection.mayLoseMessages ? CAUTIOUS_MS : Infinity;
+  }
+
+  get silentSince(): number | undefined {
+    return this.#silentSince;
+  }
+
+  /** Whether messages are lost, until the first one arrives on another connection. */
+  get isLosing(): boolean {
+    return this.#isLosing;
+  }
+
+  /** A wait that is soon over sends no probe: the first one comes after a while, and a timer that is set serves all. */
+  rely(isRelied: boolean): void {
+    this.#isRelied = isRelied;
+    if (!isRelied || this.#timer || this.#isStopped) return;
+    const now = this.#clock.now();
+    this.#sendIn(Math.max(this.#sentAt + this.#period() - now, this.#random.fraction() * PERIOD_MS));
+  }
+
+  /** A probe has arrived in the inbox. */
+  arrived(text: string): void {
+    const probe = this.#awaited.get(text);
+    // What another program repeats, or made up, is no probe that is awaited.
+    if (probe) probe.hasArrived = true;
+  }
+
+  /** Redis has answered to the subscription, on a new connection. */
+  opened(): void {
+    this.#forget();
+    this.#compare();
+  }
+
+  /** The connection for messages is closed. */
+  closed(): void {
+    this.#forget();
+    this.#replacing?.cancel();
+    this.#replacing = undefined;
+    this.#compare();
+  }
+
+  /** There is a new connection for commands. */
+  connected(): void {
+    this.#forget();
+    // It is not known whether this server answers, and how long it has been silent.
+    if (this.#silentSince === undefined || !this.#timer) return;
+    this.#sendIn(0);
+  }
+
+  /** Sends no more, and says no more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#replacing?.cancel();
+  }
+
+  #period(): number {
+    return (this.#isRefused ? REFUSED_PERIOD_MS : PERIOD_MS) * jitter(this.#random);
+  }
+
+  #sendIn(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.setTimer(this.#next, delayMs, { background: true });
+  }
+
+  readonly #next = (): void => {
+    this.#timer = undefined;
+    if (this.#isRelied) {
+      this.#sendIn(this.#period());
+      this.#send();
+      return;
+    }
+    this.#forget();
+    this.#isLosing = false;
+    this.#replaced = 0;
+    this.#silentSince = undefined;
+    this.#compare();
+  };
+
+  #send(): void {
+    const { connection, channel, keyAt, isOpen } = this.#deps;
+    const number = ++this.#number;
+    const place = isOpen() ? connection.serverInTurn(number) : undefined;
+    if (!place?.server.isConnected || this.#asked.has(place.server)) return;
+    const { server, slot } = place;
+    const text = `probe ${this.#random.id()} ${number}`;
+    const sentAt = (this.#sentAt = this.#clock.now());
+    const probe = { text, number, server, sentAt, answeredAt: 0, hasArrived: false, isPassedOver: false };
+    this.#awaited.set(text, probe);
+    this.#asked.add(server);
+    this.#silentSince ??= sentAt;
+    const read = (reply: unknown): number => reply as number;
+    connection.route({ script: PROBE_INBOX, keys: [keyAt(slot)], args: [channel, text], read }).then(
+      (receivers) => this.#answered(probe, receivers),
+      (error: LockStoreError) => this.#failed(probe, error),
+    );
+  }
+
+  #failed(probe: Probe, { failure, message }: LockStoreError): void {
+    this.#asked.delete(probe.server);
+    this.#awaited.delete(probe.text);
+    if (!REPLY.test(message)) return;
+    this.#silentSince = undefined;
+    if (failure !== 'refused') return;
+    this.#isRefused = true;
+    this.#compare();
+  }
+
+  #answered(probe: Probe, receivers: number): void {
+    this.#asked.delete(probe.server);
+    this.#silentSince = undefined;
+    this.#isRefused = false;
+    this.#compare();
+    probe.answeredAt = this.#clock.now();
+    probe.isPassedOver = !this.#deps.connection.isCluster && receivers === 0;
+    void this.#judge(probe);
+  }
+
+  async #judge(probe: Probe): Promise<void> {
+    // Where this process stood still, messages have come by now, on another connection. Two turns read them.
+    await settle();
+    await settle();
+    // Another connection listens by now, or will in a moment.
+    if (this.#awaited.get(probe.text) !== probe || this.#replacing || this.#isStopped) return;
+    if (!isLost(probe)) return this.#heard(probe);
+    const before = [...this.#lost.values()].filter(
+      (other) => isLost(other) && probe.sentAt >= other.answeredAt + APART_MS,
+    );
+    // Where each probe takes the way of another server, some of these may work.
+    if (before.some(({ server, number }) => server === probe.server || number > this.#lastArrived))
+      return this.#replace();
+    this.#dropLost(probe.server);
+    this.#lost.set(probe.server, probe);
+  }
+
+  #heard({ server, number, text }: Probe): void {
+    this.#awaited.delete(text);
+    this.#dropLost(server);
+    this.#lastArrived = Math.max(this.#lastArrived, number);
+    this.#isLosing = false;
+    this.#replaced = 0;
+    this.#compare();
+  }
+
+  #replace(): void {
+    this.#forget();
+    this.#isLosing = true;
+    const delayMs = this.#random.fraction() * backoff(REPLACED_WITHIN_MS, ++this.#replaced);
+    const replace = (): void => {
+      this.#replacing = undefined;
+      this.#deps.connection.replaceSubscriber();
+    };
+    this.#replacing = this.#clock.setTimer(replace, delayMs, { background: true });
+    this.#compare();
+  }
+
+  #dropLost(server: ServerConnection): void {
+    const lost = this.#lost.get(server);
+    if (lost) this.#awaited.delete(lost.text);
+    this.#lost.delete(server);
+  }
+
+  /** What was sent before says nothing about the connections of now. */
+  #forget(): void {
+    this.#awaited.clear();
+    this.#lost.clear();
+  }
+
+  /** Tells where messages were known to arrive, and are not any more. */
+  #compare(): void {
+    const isHeard = this.quietMs > 0;
+    const isWorse = this.#wasHeard && !isHeard;
+    this.#wasHeard = isHeard;
+    if (isWorse && !this.#isStopped) this.#deps.unproven();
+  }
+}
+
+function isLost({ hasArrived, isPassedOver }: Probe): boolean {
+  return isPassedOver || !hasArrived;
+}

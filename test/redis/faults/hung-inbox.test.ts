@@ -1,0 +1,267 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { LockHealth } from '../../../lib/core/health/lock-health.js';
+import { eventually } from '../../support/expect/eventually.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import {
+  commandCounts,
+  type LockInstance,
+  type LockInstanceOptions,
+  resetCounts,
+  untilQueued,
+  useAdmin,
+  useInstances,
+} from '../../support/redis/lock-instances.js';
+import { documentedUser } from '../../support/redis/lock-user.js';
+import { startRedis, useRedis } from '../../support/redis/redis-server.js';
+
+/** Longer than three probes take, however busy the machine is. What must not happen in this time happens never. */
+const STANDSTILL_MS = 3_500;
+
+/** An instance with a waiter that relies on messages, and what its store says of them. */
+interface Listener extends LockInstance {
+  readonly heard: string[];
+  readonly hearing: NonNullable<LockInstance['store']['hearing']>;
+}
+
+describe('a connection for messages', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+
+  const listen = async (options: LockInstanceOptions = {}): Promise<Listener> => {
+    const instance = await start(options);
+    const heard: string[] = [];
+    instance.store.listen({
+      granted: ({ resource }) => heard.push(`granted ${resource}`),
+      unproven: () => heard.push('unproven'),
+      reconnected: () => heard.push('reconnected'),
+    });
+    const { hearing } = instance.store;
+    hearing.rely(true);
+    return { ...instance, heard, hearing };
+  };
+  const published = async (): Promise<number> => (await commandCounts(admin())).publish ?? 0;
+  /** Until so many more probes were sent by all. */
+  const untilProbed = async (count: number): Promise<void> => {
+    const from = await published();
+    await eventually(async () => expect(await published()).toBeGreaterThanOrEqual(from + count));
+  };
+  const expectSound = async ({ heard, hearing }: Listener): Promise<void> => {
+    expect([heard, hearing.quietMs]).toEqual([[], Infinity]);
+    // But for a probe that is on its way.
+    await eventually(() => expect(hearing.silentSince).toBeUndefined());
+  };
+
+  it('that works is proved once a second, by one script', async () => {
+    const listener = await listen();
+    await resetCounts(admin());
+    const from = performance.now();
+    await untilProbed(4);
+    const { evalsha = 0, eval: evals = 0, publish, ...others } = await commandCounts(admin());
+    // The first one may bring the text of the script.
+    expect(evalsha).toBeLessThanOrEqual(2 + (performance.now() - from) / 900);
+    expect([evals <= 1, publish]).toEqual([true, evalsha]);
+    expect(Object.keys(others).filter((name) => !/^(del|info|config)/.test(name))).toEqual([]);
+    expect(await admin().keys('*')).toEqual([]);
+    await expectSound(listener);
+  });
+
+  it('is not proved while no waiter relies on it, whatever the process does', async () => {
+    const [listener, idle] = [await listen(), await start()];
+    await resetCounts(admin());
+    const channel = idle.store.keys.inbox(idle.store.clientId);
+    const ears = new Redis(redis().url);
+    const heard: string[] = [];
+    ears.on('message', (_channel: string, message: string) => heard.push(message));
+    await ears.subscribe(channel);
+    await (await idle.locks.acquire('a')).release();
+    await untilProbed(3);
+    ears.disconnect();
+    expect(heard).toEqual([]);
+    await expectSound(listener);
+  });
+
+  describe('that hangs', () => {
+    it('is found and made anew, with a word at once; then the messages come again', async () => {
+      await using proxy = await TcpProxy.start(redis().port);
+      const far = await listen({ connection: proxy.url });
+      const [near, witness] = [await start(), await start()];
+      await untilProbed(2);
+      await expectSound(far);
+      const lease = await near.locks.acquire('x', { leaseMs: 60_000 });
+      proxy.forget('subscriber');
+      // Redis believes in the connection: the grant is made, and its message is lost.
+      const waiter = { resource: 'x', id: `${far.store.clientId}/lost`, mode: 'exclusive' } as const;
+      await far.store.acquire(waiter, 60_000, { sentAt: 1, maxWaiters: 9 });
+      await untilQueued(witness, 'x', far);
+      await lease.release();
+      expect(far.heard).toEqual([]);
+      const from = performance.now();
+      await eventually(() => expect(far.heard[0]).toBe('unproven'));
+      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected']));
+      expect(performance.now() - from).toBeLessThan(10_000);
+      await eventually(() => expect(far.hearing.quietMs).toBe(Infinity));
+      // Whoever asks now finds the grant, as the waiters of core do.
+      expect(await far.store.acquire(waiter, 60_000)).toMatchObject({ status: 'granted' });
+      await far.store.release(waiter);
+      const next = await near.locks.acquire('x', { leaseMs: 60_000 });
+      await far.store.acquire(waiter, 60_000, { sentAt: 2, maxWaiters: 9 });
+      await next.release();
+      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected', 'granted x']));
+      await far.store.release(waiter);
+    });
+
+    it('is a problem for a health check, and degrades it, until a message has arrived again', async () => {
+      await using proxy = await TcpProxy.start(redis().port);
+      const far = await listen({ connection: proxy.url });
+      let seen: Promise<LockHealth> | undefined;
+      far.store.listen({
+        granted: () => {},
+        unproven: () => void (seen ??= far.locks.health({ timeoutMs: 10_000 })),
+        reconnected: () => {},
+      });
+      await untilProbed(1);
+      proxy.forget('subscriber');
+      await eventually(() => expect(seen).toBeDefined());
+      expect(await seen).toMatchObject({ status: 'degraded', problems: [{ code: 'INBOX_LOSES' }] });
+      await eventually(async () =>
+        expect(await far.locks.health({ timeoutMs: 10_000 })).toMatchObject({ status: 'up', problems: [] }),
+      );
+    });
+
+    it('is found although a neighbour who hears the channel repeats what was said, and makes up more', async () => {
+      await using proxy = await TcpProxy.start(redis().port);
+      const far = await listen({ connection: proxy.url });
+      const channel = far.store.keys.inbox(far.store.clientId);
+      const [ears, mouth] = [new Redis(redis().url), new Redis(redis().url)];
+      ears.on('message', (_channel: string, message: string) => {
+        const [word, nonce, number] = message.split(' ');
+        if (word !== 'probe' || message.includes('zzz')) return;
+        const madeUp = [1, 2, 3].map((more) => `probe ${nonce} ${Number(number) + more}`);
+        for (const text of [message, ...madeUp])
+          void mouth.publish(channel, text.replace(nonce!, `${nonce!.slice(0, 19)}zzz`));
+      });
+      await ears.subscribe(channel);
+      await untilProbed(8);
+      expect(far.heard).toEqual([]);
+      proxy.forget('subscriber');
+      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected']));
+      ears.disconnect();
+      mouth.disconnect();
+    });
+  });
+
+  it('that is closed is told of at once, and is not relied on until it is back', async () => {
+    const listener = await listen();
+    await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => expect(listener.heard[0]).toBe('unproven'));
+    await eventually(() => expect(listener.heard).toEqual(['unproven', 'reconnected']));
+    await eventually(() => expect(listener.hearing.quietMs).toBe(Infinity));
+  });
+
+  it('is left on a server that has become a replica, by the probe alone', async () => {
+    const listener = await listen();
+    await untilProbed(1);
+    const elsewhere = await startRedis();
+    try {
+      await admin().replicaof('127.0.0.1', elsewhere.port);
+      await eventually(() => expect(listener.heard[0]).toBe('unproven'));
+    } finally {
+      await admin().replicaof('NO', 'ONE');
+      await elsewhere.stop();
+    }
+    // Other processes may still use the former primary for a while.
+    await eventually(() => expect(listener.hearing.quietMs).toBe(5_000));
+    expect(listener.heard).toContain('reconnected');
+  });
+
+  describe('is not taken for hung', () => {
+    it('while Redis answers nobody: it is silent, and says since when', async () => {
+      const listener = await listen();
+      await untilProbed(1);
+      const before = performance.now();
+      await redis().pause();
+      try {
+        await eventually(() => expect(listener.hearing.silentSince).toBeDefined());
+        const since = listener.hearing.silentSince!;
+        await sleep(STANDSTILL_MS);
+        expect(listener.hearing.silentSince).toBe(since);
+        expect(since).toBeGreaterThan(before - 2_000);
+      } finally {
+        await redis().resume();
+      }
+      await eventually(() => expect(listener.hearing.silentSince).toBeUndefined());
+      await untilProbed(3);
+      await expectSound(listener);
+    });
+
+    it.each([
+      ['answers nobody', 60_000],
+      ['says that it is busy', 100],
+    ])('while Redis runs a long script, and %s', async (_what, limitMs) => {
+      const listener = await listen();
+      await untilProbed(1);
+      await admin().config('SET', 'lua-time-limit', limitMs);
+      const long = `
+        local from = redis.call('TIME')[1]
+        repeat local clock = redis.call('TIME') until clock[1] - from > ${Math.ceil(STANDSTILL_MS / 1_000)}`;
+      await admin().eval(long, 0);
+      await admin().config('SET', 'lua-time-limit', 5_000);
+      await untilProbed(3);
+      await expectSound(listener);
+    });
+
+    it('where this process stood still', async () => {
+      const listener = await listen();
+      await untilProbed(1);
+      const until = performance.now() + STANDSTILL_MS;
+      while (performance.now() < until);
+      await untilProbed(3);
+      await expectSound(listener);
+    });
+
+    it('where the user may not publish: waiters ask, as where it may not subscribe', async () => {
+      const { password, rules } = documentedUser();
+      const kept = rules.filter((rule) => rule !== '+publish');
+      await admin().call('ACL', 'SETUSER', 'mute', 'reset', 'on', ...kept);
+      const listener = await listen({ connection: redis().url.replace('://', `://mute:${password}@`) });
+      await eventually(() => expect(listener.heard).toEqual(['unproven']));
+      const witness = await listen();
+      await untilProbed(4);
+      await expectSound(witness);
+      expect([listener.heard, listener.hearing.quietMs, listener.hearing.silentSince]).toEqual([
+        ['unproven'],
+        0,
+        undefined,
+      ]);
+      await admin().call('ACL', 'DELUSER', 'mute');
+    });
+
+    it('for the user of the documentation, who tries nothing that is forbidden', async () => {
+      const { password, rules } = documentedUser();
+      await admin().call('ACL', 'SETUSER', 'documented', 'reset', 'on', ...rules);
+      await admin().call('ACL', 'LOG', 'RESET');
+      const listener = await listen({ connection: redis().url.replace('://', `://documented:${password}@`) });
+      await untilProbed(3);
+      await expectSound(listener);
+      expect(await admin().call('ACL', 'LOG')).toEqual([]);
+      await admin().call('ACL', 'DELUSER', 'documented');
+    });
+  });
+
+  it('is proved no more once the store is closed, and nothing is told of its end', async () => {
+    const [listener, witness] = [await listen(), await listen()];
+    await untilProbed(2);
+    await listener.locks.shutdown(0);
+    const { heard } = listener;
+    const channel = listener.store.keys.inbox(listener.store.clientId);
+    const ears = new Redis(redis().url);
+    ears.on('message', (_channel: string, message: string) => heard.push(message));
+    await ears.subscribe(channel);
+    await untilProbed(3);
+    ears.disconnect();
+    await expectSound(witness);
+    expect(heard).toEqual([]);
+  });
+});

@@ -1,0 +1,550 @@
+import { LockStoreError } from '../../lib/core/store/lock-store.js';
+import type { Random } from '../../lib/core/util/random.js';
+import type { LockServer } from '../../lib/redis/connection/connection.js';
+import type { ServerConnection } from '../../lib/redis/connection/server-connection.js';
+import { InboxProbes } from '../../lib/redis/inbox-probes.js';
+import type { ScriptCall } from '../../lib/redis/script/script.js';
+import { FakeClock, settle } from '../support/world/fake-clock.js';
+
+/**
+ * What happens to a probe. `loses`: it is answered, and the message does not come. `is read late`: the answers to two
+ * probes are read before their messages, which have come.
+ */
+type Way = 'delivers' | 'loses' | 'is read late' | 'says nothing' | 'knows no listener' | LockStoreError;
+
+/** The probes of one instance, on servers that do as they are told. */
+class ProbedInbox {
+  readonly clock = new FakeClock();
+  readonly servers: { readonly connection: ServerConnection; way: Way }[];
+  /** What was sent: when, to which server, and the message. */
+  readonly sent: { readonly at: number; readonly server: number; readonly text: string }[] = [];
+  /** What happened to the connection, and what the listener was told. */
+  readonly log: string[] = [];
+  readonly probes: InboxProbes;
+  isOpen = true;
+  mayLoseMessages = false;
+  /** Where the jitter is between its bounds. */
+  chance = 0.5;
+  #unanswered: (() => void)[] = [];
+  #unread: string[] = [];
+  #ids = 0;
+
+  constructor(count = 1, isCluster = false) {
+    const isConnected = true;
+    this.servers = Array.from({ length: count }, () => {
+      return { connection: { isConnected } as ServerConnection, way: 'delivers' };
+    });
+    const random: Random = { fraction: () => this.chance, id: () => String(this.#ids++).padStart(22, 'x') };
+    const mayLoseMessages = (): boolean => this.mayLoseMessages;
+    this.probes = new InboxProbes({
+      connection: {
+        isCluster,
+        get mayLoseMessages() {
+          return mayLoseMessages();
+        },
+        serverInTurn: (turn): LockServer => ({ server: this.servers[turn % count]!.connection, slot: turn % count }),
+        replaceSubscriber: () => this.#replaced(),
+        route: <T>(call: ScriptCall<T>) => this.#route(call),
+      },
+      channel: 'inbox',
+      keyAt: (slot) => `key:${slot}`,
+      isOpen: () => this.isOpen,
+      unproven: () => this.log.push('unproven'),
+      clock: this.clock,
+      random,
+    });
+    this.probes.opened();
+  }
+
+  get way(): Way {
+    return this.servers[0]!.way;
+  }
+
+  set way(way: Way) {
+    this.servers[0]!.way = way;
+  }
+
+  /** In small steps: what comes back is read between them. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 25) {
+      await this.clock.advance(Math.min(left, 25));
+      for (let turn = 0; turn < 4; turn++) await settle();
+    }
+  }
+
+  /** Until the next probe was sent and judged. */
+  async untilSent(count = 1): Promise<void> {
+    const until = this.sent.length + count;
+    for (let step = 0; this.sent.length < until; step++) {
+      if (step > 4_000) throw new Error('no probe was sent');
+      await this.pass(25);
+    }
+  }
+
+  /** The servers that said nothing answer now, in their present way. */
+  async answer(): Promise<void> {
+    for (const answer of this.#unanswered.splice(0)) answer();
+    for (let turn = 0; turn < 4; turn++) await settle();
+  }
+
+  async #route<T>({ keys, args, read }: ScriptCall<T>): Promise<T> {
+    const server = Number(keys[0]!.split(':')[1]);
+    const text = String(args[1]);
+    this.sent.push({ at: this.clock.now(), server, text });
+    const { way } = this.servers[server]!;
+    if (way instanceof LockStoreError) throw way;
+    if (way === 'says nothing') await new Promise<void>((resolve) => this.#unanswered.push(resolve));
+    if (way === 'is read late') this.#readLate(text);
+    else if (this.servers[server]!.way !== 'loses') this.probes.arrived(text);
+    return read(way === 'knows no listener' ? 0 : 1);
+  }
+
+  #readLate(text: string): void {
+    this.#unread.push(text);
+    if (this.#unread.length === 2)
+      setImmediate(() => this.#unread.splice(0).forEach((each) => this.probes.arrived(each)));
+  }
+
+  #replaced(): void {
+    this.log.push('replaced');
+    this.isOpen = false;
+    this.probes.closed();
+    this.isOpen = true;
+    this.probes.opened();
+  }
+}
+
+const REFUSED = new LockStoreError('refused', "NOPERM The user executing the script can't publish to the channel");
+const BUSY = new LockStoreError('notExecuted', 'BUSY Redis is busy running a script');
+const BROKEN = new LockStoreError('unknown', 'the connection broke before the reply');
+
+describe('probes of the inbox', () => {
+  it('are sent once a second while a waiter relies on messages, and prove that they arrive', async () => {
+    const inbox = new ProbedInbox();
+    expect(inbox.probes.quietMs).toBe(Infinity);
+    inbox.probes.rely(true);
+    await inbox.pass(60_000);
+    expect(inbox.sent.length).toBeGreaterThan(54);
+    expect(inbox.sent.length).toBeLessThanOrEqual(67);
+    expect(new Set(inbox.sent.map(({ text }) => text)).size).toBe(inbox.sent.length);
+    expect([inbox.probes.quietMs, inbox.log]).toEqual([Infinity, []]);
+  });
+
+  it('are not sent while no waiter does, and set no timer then', async () => {
+    const inbox = new ProbedInbox();
+    await inbox.pass(10_000);
+    expect(inbox.clock.timers).toBe(0);
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    inbox.probes.rely(false);
+    const { length } = inbox.sent;
+    await inbox.pass(10_000);
+    expect([inbox.sent.length, inbox.clock.timers]).toEqual([length, 0]);
+  });
+
+  it('cost a wait that is soon over nothing, and many such waits one a second at most', async () => {
+    const inbox = new ProbedInbox();
+    inbox.chance = 0.9;
+    for (let wait = 0; wait < 1_000; wait++) {
+      inbox.probes.rely(true);
+      await inbox.clock.advance(10);
+      inbox.probes.rely(false);
+    }
+    expect(inbox.sent.length).toBeLessThanOrEqual(11);
+  });
+
+  it('find messages that are lost by the second one, tell it at once, and have the connection made anew', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    await inbox.untilSent(3);
+    inbox.way = 'loses';
+    const from = inbox.clock.now();
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([[], Infinity, false]);
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([['unproven'], 0, true]);
+    inbox.way = 'delivers';
+    while (inbox.log.length < 2) await inbox.pass(25);
+    expect(inbox.log).toEqual(['unproven', 'replaced']);
+    expect(inbox.clock.now() - from).toBeLessThan(3_000);
+    // It is not known yet whether the new connection is better.
+    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([0, true]);
+    await inbox.untilSent();
+    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    await inbox.pass(20_000);
+    expect(inbox.log).toEqual(['unproven', 'replaced']);
+  });
+
+  it('find it within three seconds, also with the longest pauses', async () => {
+    const inbox = new ProbedInbox();
+    inbox.chance = 0.999;
+    inbox.probes.rely(true);
+    await inbox.untilSent();
+    await inbox.pass(25);
+    inbox.way = 'loses';
+    await inbox.pass(2_700);
+    expect(inbox.log).toEqual(['unproven', 'replaced']);
+  });
+
+  it('of a fleet have the connections made anew at different times', async () => {
+    const fleet = Array.from({ length: 20 }, (_, index) => {
+      const inbox = new ProbedInbox();
+      inbox.way = 'loses';
+      inbox.probes.rely(true);
+      return { inbox, chance: index / 20 };
+    });
+    const delays = await Promise.all(
+      fleet.map(async ({ inbox, chance }) => {
+        await inbox.untilSent();
+        inbox.chance = chance;
+        await inbox.untilSent();
+        return inbox.clock.nextTimerMs;
+      }),
+    );
+    expect(new Set(delays).size).toBe(20);
+  });
+
+  it('one of which alone is lost, or late, prove nothing', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    for (let round = 0; round < 5; round++) {
+      inbox.way = 'loses';
+      await inbox.untilSent();
+      const late = inbox.sent.at(-1)!.text;
+      if (round % 2 === 0) {
+        inbox.way = 'delivers';
+        await inbox.untilSent();
+      } else {
+        inbox.probes.arrived(late);
+        await inbox.untilSent();
+        inbox.way = 'delivers';
+        await inbox.untilSent();
+      }
+    }
+    expect(inbox.log).toEqual([]);
+  });
+
+  it('go on where the new connection loses messages too, after longer and longer pauses', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    const times: number[] = [];
+    for (let count = 1; count <= 8; count++) {
+      while (inbox.log.filter((what) => what === 'replaced').length < count) await inbox.pass(25);
+      times.push(inbox.clock.now());
+    }
+    const pauses = times.slice(1).map((time, index) => time - times[index]!);
+    expect(pauses.at(-1)).toBeGreaterThan(4 * pauses[0]!);
+    expect(pauses.at(-1)).toBeLessThan(35_000);
+    // It has been told once. All the time, waiters ask each second.
+    expect(inbox.log.filter((what) => what === 'unproven')).toHaveLength(1);
+    expect(inbox.probes.quietMs).toBe(0);
+    inbox.way = 'delivers';
+    await inbox.untilSent();
+    expect(inbox.probes.quietMs).toBe(Infinity);
+  });
+
+  it('leave alone a connection that was made anew meanwhile', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    inbox.probes.closed();
+    inbox.probes.opened();
+    inbox.way = 'delivers';
+    await inbox.pass(5_000);
+    expect([inbox.log, inbox.probes.quietMs]).toEqual([['unproven'], Infinity]);
+  });
+
+  it('begin again where no waiter relied on messages meanwhile', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    inbox.probes.rely(false);
+    await inbox.pass(5_000);
+    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([
+      ['unproven', 'replaced'],
+      Infinity,
+      false,
+    ]);
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    expect(inbox.log).toEqual(['unproven', 'replaced', 'unproven']);
+  });
+
+  it('never keep the process alive', async () => {
+    const inbox = new ProbedInbox();
+    const setTimer = inbox.clock.setTimer.bind(inbox.clock);
+    const inBackground = new Set<boolean | undefined>();
+    inbox.clock.setTimer = (callback, delayMs, options?: { background?: boolean }) => {
+      inBackground.add(options?.background);
+      return setTimer(callback, delayMs);
+    };
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    await inbox.untilSent(4);
+    expect(inbox.log).toContain('replaced');
+    expect([...inBackground]).toEqual([true]);
+  });
+
+  it('are lost, wherever the message comes from, while the server knows of no connection that listens', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'knows no listener';
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    expect(inbox.log).toEqual(['unproven']);
+  });
+
+  describe('that are not answered', () => {
+    it('are no loss: the server is silent, gets no second one, and says since when', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      await inbox.untilSent(2);
+      expect(inbox.probes.silentSince).toBeUndefined();
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      const { at } = inbox.sent.at(-1)!;
+      const { length } = inbox.sent;
+      await inbox.pass(3_000);
+      expect([inbox.probes.silentSince, inbox.sent.length]).toEqual([at, length]);
+      inbox.way = 'delivers';
+      await inbox.answer();
+      expect(inbox.probes.silentSince).toBeUndefined();
+      await inbox.pass(3_000);
+      expect([inbox.probes.quietMs, inbox.log]).toEqual([Infinity, []]);
+    });
+
+    it('are no loss before, between and after those that are lost', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      inbox.way = 'loses';
+      await inbox.untilSent();
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      await inbox.pass(3_000);
+      expect(inbox.log).toEqual([]);
+      inbox.way = 'delivers';
+      await inbox.answer();
+      await inbox.untilSent(3);
+      expect(inbox.log).toEqual([]);
+    });
+
+    it('and are late and lost then, count for one with the next one, which follows too soon', async () => {
+      const inbox = new ProbedInbox();
+      inbox.chance = 0;
+      inbox.probes.rely(true);
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      await inbox.pass(2_600);
+      inbox.way = 'loses';
+      await inbox.answer();
+      await inbox.pass(200);
+      expect([inbox.sent.length, inbox.log]).toEqual([2, []]);
+      await inbox.untilSent();
+      expect(inbox.log).toEqual(['unproven']);
+    });
+
+    it('stay unanswered over a new connection, and the server is asked at once', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      inbox.way = BROKEN;
+      await inbox.untilSent();
+      const since = inbox.sent[0]!.at;
+      expect(inbox.probes.silentSince).toBe(since);
+      inbox.way = 'delivers';
+      inbox.probes.connected();
+      await inbox.pass(1);
+      expect([inbox.sent.length, inbox.probes.silentSince]).toEqual([2, undefined]);
+    });
+
+    it('are forgotten when no waiter relies on messages any more', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      inbox.probes.rely(false);
+      await inbox.pass(2_000);
+      expect([inbox.probes.silentSince, inbox.clock.timers]).toEqual([undefined, 0]);
+    });
+  });
+
+  it('that are answered with an error prove nothing, and show that the server answers', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    for (const way of [BUSY, 'loses', BUSY, BROKEN] as const) {
+      inbox.way = way;
+      await inbox.untilSent();
+      if (way === BUSY) expect(inbox.probes.silentSince).toBeUndefined();
+    }
+    inbox.way = BUSY;
+    await inbox.untilSent(5);
+    expect([inbox.log, inbox.probes.quietMs]).toEqual([[], Infinity]);
+  });
+
+  it('that Redis refuses leave waiters to ask, and are sent seldom, until it allows them', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    inbox.way = REFUSED;
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([['unproven'], 0, false]);
+    await inbox.pass(30_000);
+    expect(inbox.sent.length).toBeLessThanOrEqual(5);
+    expect([inbox.log, inbox.probes.silentSince]).toEqual([['unproven'], undefined]);
+    inbox.way = 'delivers';
+    await inbox.untilSent();
+    expect(inbox.probes.quietMs).toBe(Infinity);
+    inbox.way = REFUSED;
+    await inbox.untilSent();
+    expect(inbox.log).toEqual(['unproven', 'unproven']);
+  });
+
+  it('are judged after what has come was read, where the process stood still', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    inbox.way = 'is read late';
+    for (let round = 0; round < 5; round++) {
+      await inbox.untilSent();
+      inbox.clock.standStill(3_000);
+      await inbox.untilSent();
+    }
+    expect(inbox.log).toEqual([]);
+  });
+
+  describe('against a neighbour who hears the channel and writes to it', () => {
+    it('count once: what he repeats proves nothing', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      await inbox.untilSent(3);
+      inbox.way = 'loses';
+      for (let sent = 0; sent < 2; sent++) {
+        await inbox.untilSent();
+        for (const { text } of inbox.sent.slice(0, 3)) inbox.probes.arrived(text);
+      }
+      expect(inbox.log[0]).toBe('unproven');
+    });
+
+    it('cannot be foreseen: what he makes up proves nothing', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      await inbox.untilSent();
+      inbox.way = 'loses';
+      for (let sent = 0; sent < 2; sent++) {
+        for (let number = 1; number < 9; number++) inbox.probes.arrived(`probe ${'y'.repeat(22)} ${number}`);
+        await inbox.untilSent();
+      }
+      expect(inbox.log[0]).toBe('unproven');
+    });
+
+    it('prove nothing before they were sent', async () => {
+      const inbox = new ProbedInbox();
+      for (let number = 1; number < 9; number++)
+        inbox.probes.arrived(`probe ${String(number - 1).padStart(22, 'x')} ${number}`);
+      inbox.way = 'loses';
+      inbox.probes.rely(true);
+      await inbox.untilSent(2);
+      expect(inbox.log).toEqual(['unproven']);
+    });
+  });
+
+  it('are not sent while the inbox is closed, and that is told at once', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    await inbox.untilSent();
+    inbox.isOpen = false;
+    inbox.probes.closed();
+    expect([inbox.log, inbox.probes.quietMs]).toEqual([['unproven'], 0]);
+    const { length } = inbox.sent;
+    await inbox.pass(5_000);
+    expect(inbox.sent).toHaveLength(length);
+    inbox.isOpen = true;
+    inbox.probes.opened();
+    expect(inbox.probes.quietMs).toBe(Infinity);
+    expect(inbox.log).toEqual(['unproven']);
+  });
+
+  it('of an earlier connection say nothing about the new one', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.rely(true);
+    for (let round = 0; round < 4; round++) {
+      inbox.way = 'loses';
+      await inbox.untilSent();
+      inbox.probes.closed();
+      inbox.probes.opened();
+    }
+    expect(inbox.log).toEqual([]);
+  });
+
+  it('end with the store: no timer is left, and nothing is told any more', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    await inbox.untilSent(2);
+    expect(inbox.log).toEqual(['unproven']);
+    inbox.probes.stop();
+    inbox.isOpen = false;
+    inbox.probes.closed();
+    inbox.probes.rely(true);
+    expect(inbox.clock.timers).toBe(0);
+    await inbox.pass(5_000);
+    expect(inbox.log).toEqual(['unproven']);
+  });
+
+  it('let a waiter rely on messages for five seconds where a loss may not be noticed', () => {
+    const inbox = new ProbedInbox();
+    inbox.mayLoseMessages = true;
+    expect(inbox.probes.quietMs).toBe(5_000);
+    inbox.isOpen = false;
+    expect(inbox.probes.quietMs).toBe(0);
+  });
+
+  describe('on a cluster', () => {
+    const cluster = () => {
+      const inbox = new ProbedInbox(3, true);
+      inbox.mayLoseMessages = true;
+      inbox.probes.opened();
+      inbox.probes.rely(true);
+      return inbox;
+    };
+
+    it('go through one primary after the other, one a second in all', async () => {
+      const inbox = cluster();
+      await inbox.untilSent(9);
+      expect(inbox.sent.map(({ server }) => server)).toEqual([1, 2, 0, 1, 2, 0, 1, 2, 0]);
+      expect(inbox.sent.at(-1)!.at - inbox.sent[0]!.at).toBeGreaterThan(8 * 900);
+      expect(inbox.log).toEqual([]);
+    });
+
+    it('find messages that are lost from all of them by the second one', async () => {
+      const inbox = cluster();
+      await inbox.untilSent(3);
+      for (const server of inbox.servers) server.way = 'loses';
+      await inbox.untilSent(2);
+      expect(inbox.log).toEqual(['unproven']);
+    });
+
+    it('find those that are lost from one of them in its next turn', async () => {
+      const inbox = cluster();
+      inbox.servers[1]!.way = 'loses';
+      await inbox.untilSent(3);
+      expect(inbox.log).toEqual([]);
+      await inbox.untilSent();
+      expect(inbox.log).toEqual(['unproven']);
+    });
+
+    it('are no loss where one primary is down, and the store is not silent', async () => {
+      const inbox = cluster();
+      inbox.servers[1]!.way = 'says nothing';
+      await inbox.untilSent(12);
+      expect(inbox.sent.filter(({ server }) => server === 1)).toHaveLength(1);
+      expect([inbox.log, inbox.probes.silentSince, inbox.probes.quietMs]).toEqual([[], undefined, 5_000]);
+    });
+
+    it('count no listeners: those of other nodes are not known', async () => {
+      const inbox = cluster();
+      for (const server of inbox.servers) server.way = 'knows no listener';
+      await inbox.untilSent(6);
+      expect(inbox.log).toEqual([]);
+    });
+  });
+});

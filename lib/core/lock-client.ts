@@ -57,6 +57,7 @@ import { Watchdog } from './holding/watchdog.js';
 import { LockWatches } from './watch/lock-watches.js';
 import { Traces } from './tracing/traces.js';
 import { OrphanReleases } from './store/orphan-releases.js';
+import { PlaceKeeper } from './store/place-keeper.js';
 import { quote } from './util/quoted.js';
 
 export interface LockClientOptions {
@@ -130,6 +131,7 @@ export class LockClient {
       observers,
       traces,
       orphanReleases,
+      places: new PlaceKeeper({ store, clock, random, alarms }),
       closing,
       defaults,
     };

@@ -2,10 +2,17 @@ import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-error
 import { AttemptLog } from '../store/attempts.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
-import { type PendingCall, WaitingCalls } from './pending-call.js';
+import { grant, type PendingCall, WaitingCalls } from './pending-call.js';
 import { StoreWaiter, type WaiterListener } from './store-waiter.js';
-import { traceSlowHolder, traceWaits } from './traced-waits.js';
-import { fullHere, holdersNow, noteReasons, type QueueFacts, queueFull } from './why-waiting.js';
+import {
+  fullHere,
+  holdersNow,
+  noteReasons,
+  type QueueFacts,
+  queueFull,
+  traceSlowHolder,
+  traceWaits,
+} from './why-waiting.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import {
@@ -187,7 +194,7 @@ export class LocalQueue implements WaiterListener {
   /** The connection is new: messages may have been missed, and the store may have lost its data. */
   reconnected(): void {
     this.doubt();
-    this.#waiter?.ask();
+    this.#waiter?.reconnected();
   }
 
   /** The store may have ended what is held here, so the next call has to ask the store. */
@@ -234,8 +241,7 @@ export class LocalQueue implements WaiterListener {
     const { call } = this.#waiter!;
     if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.#calls());
     this.#tellOfWait(call, now);
-    const { observers } = this.deps;
-    if (observers.onAnswer !== undefined) observers.onAnswer(this.resource, this.log.holders(now));
+    this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
   }
 
@@ -297,10 +303,8 @@ export class LocalQueue implements WaiterListener {
   }
 
   #tellOf(call: PendingCall, now: number): void {
-    if (call.mustTell(now)) {
-      const place = this.#placeOf(call);
-      tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, place);
-    }
+    if (!call.mustTell(now)) return;
+    tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, this.#placeOf(call));
   }
 
   #outOfTime(call: PendingCall): void {
@@ -355,9 +359,4 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
   }
-}
-
-function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
-  const { attempts, hasWaited } = call;
-  call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });
 }

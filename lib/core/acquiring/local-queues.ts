@@ -155,7 +155,12 @@ export class LocalQueues implements GrantListener {
     this.#queues.get(notice.resource)?.onRetained(notice);
   }
 
+  unproven(): void {
+    this.deps.places.unproven();
+  }
+
   reconnected(): void {
+    this.deps.places.reconnected();
     for (const queue of this.#queues.values()) queue.reconnected();
   }
 

@@ -1,9 +1,13 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
 import { onAbort } from '../util/signals.js';
+
+/** What is told of the holders should be no older than this. */
+export const NEWS_MS = 1_000;
 
 /** How the caller learns what became of its call. */
 export interface CallOutcome<Result> {
@@ -73,6 +77,16 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     return this.#told !== 'nothing';
   }
 
+  /**
+   * When the holders should be known next, because they are told: to the observers when it has waited for long, if they
+   * want to know, and to the caller when it gives up. A short wait tells those that its one answer named.
+   */
+  newsDueAt(now: number, isLongWaitTold: boolean): number {
+    const longWaitAt = isLongWaitTold && this.#told !== 'longWait' ? this.startedAt + LONG_WAIT_MS : Infinity;
+    const endsAt = this.giveUpAt - NEWS_MS;
+    return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt > now ? endsAt : Infinity);
+  }
+
   /** It is not granted at once, and the observers are to be told. @returns `true` only once */
   beginsToWait(): boolean {
     if (this.#told !== 'nothing') return false;
@@ -107,6 +121,12 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     this.stopWatching();
     this.#stopListening?.();
   }
+}
+
+/** The call has the resource, by this lease in the store. */
+export function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
+  const { attempts, hasWaited } = call;
+  call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });
 }
 
 /**

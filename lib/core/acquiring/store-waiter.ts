@@ -1,13 +1,17 @@
-import { Asker, heartbeatPause, type AttemptLog, grantedTooLate } from '../store/attempts.js';
-import type { PendingCall } from './pending-call.js';
+import { Asker, heartbeatPause, type AttemptLog, grantedTooLate, lookPause } from '../store/attempts.js';
+import { NEWS_MS, type PendingCall } from './pending-call.js';
 import {
   type AcquireReply,
   asStoreError,
   type FoundInUse,
   LockStoreError,
   type LockOwner,
+  type QueuedPlace,
 } from '../store/lock-store.js';
+import { FreeTime } from './free-time.js';
 import { isSameRequest } from '../api/lock-options.js';
+import { isExpectedToWait, isWaitTold } from './waits.js';
+import type { Place, QueuedWaiter } from '../store/place-keeper.js';
 import type { Runtime } from '../store/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
 
@@ -33,11 +37,11 @@ export interface WaiterListener {
 }
 
 /**
- * Waits for a resource in the store, for the first call of a local queue. It asks again and again until it is granted:
- * that keeps its place in the queue of the store, and finds a grant whose message was lost. If its call gives up, it
- * can go on for the next call.
+ * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the store,
+ * and again when the resource may be free. In between, its place is kept together with others; where the store cannot do
+ * that, it asks every second. If its call gives up, it can go on for the next call.
  */
-export class StoreWaiter extends Asker<AcquireReply> {
+export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** The lock to release in the same step, until that has been answered. */
   #toRelease: LockOwner | undefined;
   /** How many attempts may have been executed. */
@@ -48,14 +52,13 @@ export class StoreWaiter extends Asker<AcquireReply> {
   #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
-  /** When the last command was sent whose answer says that the waiter is in the queue. */
-  #queuedAt = -1;
   /** Whether the store may grant it with the label of another call. Only set where labels were given. */
   declare hasChangedLabel?: true;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
   declare place?: number;
-  /** When the resource will be free, as the last message has said, and the stamp in it. */
-  #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
+  readonly #free = new FreeTime();
+  declare kept?: Place;
+  lossesBefore = 0;
 
   constructor(
     public owner: LockOwner,
@@ -66,8 +69,15 @@ export class StoreWaiter extends Asker<AcquireReply> {
     super();
   }
 
-  protected get log(): AttemptLog {
+  get log(): AttemptLog {
     return this.queue.log;
+  }
+
+  newsDueAt(now: number): number {
+    const { owner, deps } = this;
+    // Whose waits are counted for the holders that each answer names.
+    if (deps.observers.onAnswer !== undefined && !isExpectedToWait(owner.resource)) return now + NEWS_MS;
+    return this.call.newsDueAt(now, isWaitTold(owner.resource) && deps.observers.wants('waitingLong'));
   }
 
   protected get attemptTimeoutMs(): number {
@@ -134,11 +144,14 @@ export class StoreWaiter extends Asker<AcquireReply> {
   continueFor(next: PendingCall): void {
     next.stopWatching();
     this.call = next;
+    const { places } = this.deps;
+    places.hasten(this, this.deps.clock.now());
     const { label } = next.options;
     if (label === this.owner.label) return this.setAlarm(this.#nextAt);
     this.owner = { ...this.owner, label };
     this.hasChangedLabel = true;
-    // The place in the queue still shows the other call.
+    // The place in the queue still shows the other call, until the next attempt.
+    places.pause(this);
     this.setAlarm(this.isAsking ? this.#nextAt : this.deps.clock.now());
   }
 
@@ -155,21 +168,15 @@ export class StoreWaiter extends Asker<AcquireReply> {
     else this.ask();
   }
 
-  /**
-   * A message says when the resource will be free. It brings back the stamp of the last command, or of one that is not
-   * answered yet: a copy of an older message changes nothing.
-   */
+  /** A message says when the resource will be free. */
   onRetained(leftMs: number, sentAt: number): void {
-    const freeAt = this.deps.clock.now() + leftMs + 1;
-    const known = this.#notice;
-    if (sentAt < Math.floor(this.#queuedAt) || (sentAt === known?.sentAt && freeAt >= known.freeAt)) return;
-    this.#notice = { freeAt, sentAt };
-    if (!this.isAsking && this.#freeAt < this.#nextAt) this.setAlarm(this.#freeAt);
+    this.#free.hear(this.deps.clock.now() + leftMs + 1, sentAt);
+    if (!this.isAsking && this.#free.at < this.#nextAt) this.setAlarm(this.#free.at);
   }
 
-  /** When the resource will be free, if a message has said so and the store has answered the command it belongs to. */
-  get #freeAt(): number {
-    return this.#notice && this.#notice.sentAt <= this.#queuedAt ? this.#notice.freeAt : Infinity;
+  /** The connection is new: messages may have been missed. */
+  reconnected(): void {
+    if (!this.deps.places.keeps(this)) this.ask();
   }
 
   /** Stops asking. What the store may still grant is released. */
@@ -184,6 +191,8 @@ export class StoreWaiter extends Asker<AcquireReply> {
     const isOutOfTime = now >= this.call.giveUpAt;
     if (now < this.#nextAt) {
       if (this.isAsking) this.#cutShort(now);
+    } else if (this.deps.places.asksFor(this, now)) {
+      this.setAlarm(Infinity); // the answer tells whether it has to ask
     } else if (this.isAsking || !isOutOfTime) super.ring();
     if (isOutOfTime) this.queue.outOfTime();
   }
@@ -192,6 +201,9 @@ export class StoreWaiter extends Asker<AcquireReply> {
     this.call.attempts++;
     this.#outstanding++;
     this.#unsettled++;
+    const { places } = this.deps;
+    places.pause(this);
+    this.lossesBefore = places.losses;
     return super.begin(sentAt);
   }
 
@@ -219,14 +231,22 @@ export class StoreWaiter extends Asker<AcquireReply> {
     if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full(now);
     else if (isMismatch) this.queue.mismatched(reply.found);
-    else {
-      this.#queuedAt = sentAt;
-      if (reply.status === 'queued' && reply.place !== undefined) this.place = reply.place;
-      const pauseMs = heartbeatPause(reply.ttlMs, call.options.leaseMs, deps.random);
-      const freeInMs = this.#notice ? this.#freeAt - now : 0;
-      this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);
-      this.queue.waitsOn(now);
-    }
+    else this.#waitOn(reply, reply.status === 'queued', sentAt, now);
+  }
+
+  /** The store has kept its place. */
+  onKept(reply: QueuedPlace, sentAt: number, now: number): void {
+    this.log.busy(reply.ttlMs, reply.seen, now);
+    this.#waitOn(reply, true, sentAt, now);
+  }
+
+  #waitOn(reply: QueuedPlace, isQueued: boolean, sentAt: number, now: number): void {
+    const { places, random } = this.deps;
+    if (reply.place !== undefined) this.place = reply.place;
+    const isKept = isQueued && places.keep(this, now);
+    const pauseMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
+    this.askLater(Math.min(pauseMs, this.#free.answered(sentAt, now)), now);
+    this.queue.waitsOn(now);
   }
 
   protected override onError(attempt: number, error: LockStoreError): void {
@@ -248,6 +268,7 @@ export class StoreWaiter extends Asker<AcquireReply> {
 
   protected override stop(): void {
     super.stop();
+    this.deps.places.leave(this);
     if (this.#unsettled > 0) this.deps.orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
   }
 

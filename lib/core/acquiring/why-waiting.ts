@@ -3,10 +3,16 @@ import { LockQueueFullError } from '../api/errors.js';
 import { readLabel } from '../api/label.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { SeenHolders } from '../api/seen-holders.js';
+import type { Hold } from '../holding/hold.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import { labelOf } from '../holding/labels.js';
 import type { AttemptLog } from '../store/attempts.js';
 import type { LockStore } from '../store/lock-store.js';
+import type { Runtime } from '../store/runtime.js';
+import type { PendingCall } from './pending-call.js';
+
+/** A holder that had the lock for this long is told to every call that has waited for it. */
+const SLOW_MS = 20;
 
 /** What a queue of this process knows of its resource. */
 export interface QueueFacts {
@@ -28,7 +34,7 @@ export function noteReasons(
     const ttlMs = Math.max(0, ownLease.deadline - now);
     return log.busy(ttlMs, ownHolder(ownLease, store.instanceId, now), now);
   }
-  log.checkSilence(now, attemptTimeoutMs, hasEnded);
+  log.checkSilence(now, attemptTimeoutMs, hasEnded, store.hearing?.silentSince);
   log.notice(store.trouble(resource));
 }
 
@@ -63,4 +69,27 @@ export function ownHolder(
   const heldMs = Math.max(0, Math.round(now - beganAt));
   const holder = { instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs, ...readLabel(labelOf(holders)) };
   return { list: [holder], count: 1 };
+}
+
+/** Tells what follows the calls for whom they wait, as far as it is known without asking. */
+export function traceWaits({ traces }: Pick<Runtime, 'traces'>, facts: QueueFacts, calls: Iterable<PendingCall>): void {
+  for (const { options } of calls) traces.waits(options, (now) => holdersNow(facts, now));
+}
+
+/**
+ * A hold ends, for which the calls have waited. Leases are passed on in memory without a look at the calls behind the
+ * next one, so a slow holder would be missed by them.
+ */
+export function traceSlowHolder(
+  { traces, store, clock }: Pick<Runtime, 'traces' | 'store' | 'clock'>,
+  hold: Hold,
+  calls: Iterable<PendingCall>,
+): void {
+  const now = clock.now();
+  const heldMs = now - hold.acquiredAt;
+  if (heldMs < SLOW_MS) return;
+  const { storeLease, fencingToken } = hold;
+  const [holder] = ownHolder(storeLease, store.instanceId, now).list;
+  for (const { options } of calls)
+    traces.waits(options, () => ({ list: [{ ...holder!, fencingToken, heldMs }], count: 1 }), now);
 }

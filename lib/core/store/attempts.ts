@@ -1,10 +1,10 @@
 import type { AttemptOutcome } from '../api/errors.js';
 import { aged, NO_HOLDERS, type SeenHolders } from '../api/seen-holders.js';
-import { asStoreError, LockStoreError } from './lock-store.js';
-import type { Alarm } from '../util/alarms.js';
+import { asStoreError, LockStoreError, type QueuedPlace } from './lock-store.js';
+import type { Alarm, Alarms } from '../util/alarms.js';
 import { backoff, jitter } from '../util/backoff.js';
+import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
-import type { Runtime } from './runtime.js';
 
 /**
  * What attempts to acquire a resource have shown. All calls of this process that wait for it in one queue share one
@@ -24,11 +24,16 @@ export class AttemptLog {
   /** Whether an attempt may have been executed, or may still be, without an answer. */
   isAmbiguous = false;
   #isConcluded = false;
-  /** When the first attempt after the last answer was sent. */
+  /** When the first command after the last answer was sent. */
   #silentSince: number | undefined;
 
   sent(now: number): void {
     this.attempts++;
+    this.asked(now);
+  }
+
+  /** A command was sent that is no attempt to acquire. */
+  asked(now: number): void {
     this.#silentSince ??= now;
   }
 
@@ -71,10 +76,14 @@ export class AttemptLog {
   /**
    * Records a time-out if Redis has been silent for the time limit of one attempt, over any number of calls. A shorter
    * silence counts only if the wait has ended without any answer: otherwise the last answer says more.
+   *
+   * @param unansweredSince when the oldest probe was sent that Redis has not answered
    */
-  checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true): void {
-    if (this.#silentSince === undefined || this.last === 'failed') return;
-    const silentMs = now - this.#silentSince;
+  checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true, unansweredSince = Infinity): void {
+    if (this.last === 'failed') return;
+    // An answer that came after the probe was sent may have been given after it.
+    const silentMs = now - Math.min(this.#silentSince ?? Infinity, Math.max(unansweredSince, this.#seenAt));
+    if (silentMs === -Infinity) return;
     if ((this.#isConcluded || !hasEnded) && (this.last === 'timeout' || silentMs < attemptTimeoutMs)) return;
     this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
@@ -96,22 +105,42 @@ export function grantedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'the answer came after the lease that it granted had ended');
 }
 
-/** A waiter asks again at least this often: that keeps its place alive, and finds a grant if its message was lost. */
-const HEARTBEAT_MS = 1_000;
+/**
+ * Where messages may be lost, a waiter asks again at least this often: that keeps its place alive, and finds a grant
+ * whose message was lost.
+ */
+export const HEARTBEAT_MS = 1_000;
+/** How far apart the waiters of a queue look whether the holder is gone. */
+const LOOK_APART_MS = 10;
 /** The first and the longest pause after an attempt that Redis did not answer. */
 const FAILURE_PAUSE_MS = { first: 20, longest: 500 };
 
 /**
- * How long a waiter in the queue waits for a message before it asks again: until its place must be renewed, or until
- * the holder's lease should be over.
+ * How long a waiter waits for a message before it asks again, where nothing else keeps its place: until the place must
+ * be renewed, or until the holder's lease should be over.
  */
 export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Random): number {
   return Math.min(HEARTBEAT_MS, leaseMs / 3, holderTtlMs + 1) * jitter(random);
 }
 
+/**
+ * How long a waiter in the queue waits before it looks whether the resource is free though no message said so: until
+ * the holder's lease is over, or a place that another waiter may have been granted with. Those further back look later,
+ * because one before them may have been granted by then.
+ */
+export function lookPause({ ttlMs, soonestMs = Infinity, place = 1 }: QueuedPlace, random: Random): number {
+  return Math.min(ttlMs, soonestMs) + (1 + Math.max(0, place - 1) * LOOK_APART_MS) * jitter(random);
+}
+
 /** The pause after one or more attempts that were not answered. */
-export function failurePause({ failures }: AttemptLog, random: Random): number {
+export function failurePause({ failures }: Pick<AttemptLog, 'failures'>, random: Random): number {
   return backoff(FAILURE_PAUSE_MS, failures) * jitter(random);
+}
+
+export interface AskerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly alarms: Alarms;
 }
 
 /**
@@ -128,7 +157,7 @@ export abstract class Asker<Reply> implements Alarm {
   #isAsking = false;
   #isOver = false;
 
-  protected abstract readonly deps: Pick<Runtime, 'clock' | 'random' | 'alarms'>;
+  protected abstract readonly deps: AskerDeps;
   /** Of all attempts. */
   protected abstract readonly log: AttemptLog;
   protected abstract readonly attemptTimeoutMs: number;

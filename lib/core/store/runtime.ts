@@ -6,6 +6,7 @@ import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
 import type { LockStore } from './lock-store.js';
 import type { OrphanReleases } from './orphan-releases.js';
+import type { PlaceKeeper } from './place-keeper.js';
 
 /** What every feature of a lock client needs. All features share one. */
 export interface Runtime {
@@ -18,6 +19,8 @@ export interface Runtime {
   readonly traces: Traces;
   /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
   readonly orphanReleases: OrphanReleases;
+  /** The places of this process in the queues of the store. */
+  readonly places: PlaceKeeper;
   /** Aborts when the shutdown begins. */
   readonly closing: AbortSignal;
   readonly defaults: LockDefaults;

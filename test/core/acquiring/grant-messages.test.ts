@@ -46,7 +46,7 @@ describe('a message that grants', () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait();
     await world.clock.advance(1_900);
-    const { sentAt } = b.store.sent('acquire').at(-1)!;
+    const { sentAt } = b.store.sent('keep').at(-1)!;
     await holder.release();
     await settle();
     expect(b.store.grants[0]!.sentAt).toBe(Math.floor(sentAt));

@@ -1,7 +1,14 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { answered, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
+import {
+  answered,
+  failing,
+  lostOnTheWay,
+  repliedWhen,
+  replyLost,
+  type Verb,
+} from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a waiter in the queue', () => {
@@ -19,17 +26,49 @@ describe('a waiter in the queue', () => {
     track(locks.acquire('stock', { waitMs: Infinity, ...options }));
 
   /** The pauses between the commands of b. */
-  function pauses(): number[] {
-    const times = b.store.sent('acquire').map(({ sentAt }) => sentAt);
+  function pauses(verb: Verb = 'acquire'): number[] {
+    const times = b.store.sent(verb).map(({ sentAt }) => sentAt);
     return times.slice(1).map((time, index) => time - times[index]!);
   }
+
+  it.each([30_000, 3_000, 300])(
+    'keeps its place every third of its lease of %i ms, and asks nothing',
+    async (leaseMs) => {
+      await a.locks.acquire('stock', { leaseMs: 30_000 });
+      const waiting = wait({ leaseMs });
+      await world.clock.advance(5_001); // until it is told that the call waits for long
+      const before = b.store.sent('keep').length;
+      await world.clock.advance(4 * leaseMs);
+      expect(waiting.state).toBe('pending');
+      expect(b.store.sent('acquire')).toHaveLength(1);
+      const kept = pauses('keep').slice(before);
+      expect(kept.length).toBeGreaterThanOrEqual(7);
+      expect(Math.min(...kept)).toBeGreaterThanOrEqual(leaseMs / 3);
+      expect(Math.max(...kept)).toBeLessThanOrEqual((leaseMs / 3) * 1.25);
+      expect(new Set(kept).size).toBeGreaterThan(5);
+      expect(world.server.listWaiters('stock')).toEqual(['b']);
+    },
+  );
+
+  it("asks again when the holder's lease should be over, each time", async () => {
+    await a.locks.acquire('stock', { leaseMs: 60 });
+    const waiting = wait();
+    await world.clock.advance(10_000);
+    expect(waiting.state).toBe('pending');
+    // The lease is renewed at a third of its length.
+    expect(Math.min(...pauses())).toBeGreaterThanOrEqual(41);
+    expect(Math.max(...pauses())).toBeLessThanOrEqual(60 + 1.25);
+    expect(world.server.listWaiters('stock')).toEqual(['b']);
+  });
 
   it.each<[string, LockOptions, LockOptions, number, number]>([
     ['a second', {}, { leaseMs: 30_000 }, 1_000, 1_000],
     ['a third of the lease it wants, where that is less', {}, { leaseMs: 300 }, 100, 100],
     // Of a lease that is renewed at a third of its length.
     ['what is left to the holder and a millisecond, where that is less', { leaseMs: 60 }, {}, 41, 61],
-  ])('asks again after %s, and up to a quarter more', async (_, held, wanted, shortest, longest) => {
+  ])('of a store that does not keep places asks again after %s, and up to a quarter more', async (...row) => {
+    const [, held, wanted, shortest, longest] = row;
+    b.store.keepsNoPlaces();
     await a.locks.acquire('stock', held);
     const waiting = wait(wanted);
     await world.clock.advance(10_000);
@@ -57,11 +96,12 @@ describe('a waiter in the queue', () => {
     wait({ leaseMs: 3_000, attemptTimeoutMs: 500 });
     wait({}, c);
     await settle();
-    b.store.next('acquire', lostOnTheWay, failing('unknown'), failing('notExecuted'));
+    b.store.next('keep', lostOnTheWay, failing('unknown'), failing('notExecuted'));
     for (let second = 0; second < 10; second++) {
       await world.clock.advance(1_000);
       expect(world.server.listWaiters('stock')).toEqual(['b', 'c']);
     }
+    expect(b.store.sent('keep').length).toBeGreaterThan(8);
   });
 
   it('is gone from the queue when its process is, and does not keep the others waiting', async () => {
@@ -91,7 +131,7 @@ describe('a waiter in the queue', () => {
     expect(b.store.grants).toEqual([]);
   });
 
-  it('asks at once, for every line, when the connection is new', async () => {
+  it('is kept at once in every line, with one command, when the connection is new', async () => {
     const names = ['one', 'two', 'three'];
     await Promise.all(names.map((name) => a.locks.acquire(name)));
     for (const name of names) track(b.locks.acquire(name));
@@ -100,8 +140,10 @@ describe('a waiter in the queue', () => {
     await world.clock.advance(100);
     b.store.reconnect();
     await settle();
-    const asked = b.store.sent('acquire').filter(({ sentAt }) => sentAt === world.clock.now());
-    expect(asked.map(({ resource }) => resource)).toEqual(names); // nothing has to be asked for the one held here
+    const kept = b.store.commands.filter(({ sentAt }) => sentAt === world.clock.now());
+    // Nothing has to be asked for the one held here.
+    expect(kept.map(({ verb }) => verb)).toEqual(['keep']);
+    expect(kept[0]!.resource.split(',').toSorted()).toEqual(names.toSorted());
     expect(held.isHeld()).toBe(true);
   });
 
@@ -119,6 +161,7 @@ describe('a waiter in the queue', () => {
   });
 
   it('goes by the reply of its last command; one that comes late to an earlier one changes no pause', async () => {
+    b.store.keepsNoPlaces();
     await a.locks.acquire('stock');
     const late = gate();
     b.store.next('acquire', repliedWhen(late.opened));
@@ -195,9 +238,10 @@ describe('a waiter in the queue', () => {
 
   it('in the middle of a command does not make the busy resource unknown when the time of its call is over', async () => {
     await a.locks.acquire('stock');
-    const [first, second] = [wait({ waitMs: 1_300 }), wait({ waitMs: 1_300 })];
+    const options = { waitMs: 1_300, attemptTimeoutMs: 1_100 };
+    const [first, second] = [wait(options), wait(options)];
     await settle();
-    b.store.fates.acquire = lostOnTheWay;
+    b.store.all(lostOnTheWay);
     await world.clock.advance(1_300);
     for (const { error } of [first, second]) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', lastAttempt: 'busy' });
   });

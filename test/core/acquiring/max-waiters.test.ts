@@ -111,7 +111,8 @@ describe('maxWaiters', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('lets one who stands in it keep his place', async () => {
+    it('lets one who stands in it keep his place, also where he has to ask for that', async () => {
+      b.store.keepsNoPlaces();
       await a.locks.acquire('stock');
       const waiting = wait(b, 1);
       await world.clock.advance(10_000);

@@ -155,7 +155,7 @@ describe('the holders in an error', () => {
     await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock', { waitMs: 3_000 }));
     await world.clock.advance(1_500);
-    b.store.fates.acquire = failing('notExecuted');
+    b.store.all(failing('notExecuted'));
     await world.clock.advance(1_500);
     expect(waiting.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   });

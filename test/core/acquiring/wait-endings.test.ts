@@ -125,9 +125,10 @@ describe('what ended a wait', () => {
       await held();
       const times = [1_900, 2_300];
       const calls = times.map((waitMs) => wait({ waitMs }));
-      await settle();
+      await world.clock.advance(1_000); // the holders were asked for at 900
       b.store.all(lostOnTheWay);
-      await world.clock.advance(2_300);
+      b.store.hearing!.silentSince = world.clock.now();
+      await world.clock.advance(1_300);
       expect(codes(calls)).toEqual(['LOCK_TIMEOUT', 'LOCK_UNAVAILABLE']);
       expect(calls[1]!.error).toMatchObject({
         lastAttempt: 'timeout',
@@ -135,9 +136,30 @@ describe('what ended a wait', () => {
       });
     });
 
+    it('hangs, which a probe shows where nothing else was sent', async () => {
+      await held();
+      const attemptTimeoutMs = 500;
+      const calls = [600, 900].map((waitMs) => wait({ waitMs, attemptTimeoutMs }));
+      await world.clock.advance(300);
+      b.store.hearing!.silentSince = world.clock.now();
+      await world.clock.advance(600);
+      expect(codes(calls)).toEqual(['LOCK_TIMEOUT', 'LOCK_UNAVAILABLE']);
+      expect(calls[1]!.error).toMatchObject({ lastAttempt: 'timeout', cause: { message: 'no answer within 600 ms' } });
+      expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
+    });
+
+    it('answers this call, though a probe has no answer: another server may hang', async () => {
+      await held();
+      b.store.hearing!.silentSince = world.clock.now();
+      await world.clock.advance(60_000);
+      const waiting = wait({ waitMs: 900, attemptTimeoutMs: 1_000 });
+      await world.clock.advance(900);
+      expect(codes([waiting])).toEqual(['LOCK_TIMEOUT']);
+    });
+
     it('hangs, while one call after another has less patience than an attempt', async () => {
       await held();
-      const first = wait({ waitMs: 1_300 });
+      const first = wait({ waitMs: 1_300, attemptTimeoutMs: 1_100 });
       await settle();
       b.store.all(lostOnTheWay);
       const calls = Array.from({ length: 20 }, (_, index) => wait({ waitMs: 1_400 + index * 100 }));

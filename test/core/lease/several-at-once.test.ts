@@ -114,6 +114,7 @@ describe('several resources, of a store that acquires them in one command,', () 
   });
 
   it('ask for the others once, not with each heartbeat', async () => {
+    a.store.keepsNoPlaces();
     const x = await b.locks.acquire('x');
     const acquiring = track(a.locks.acquire(ALL, { waitMs: LEASE_MS }));
     await world.clock.advance(10_000);

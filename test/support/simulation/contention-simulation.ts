@@ -87,8 +87,7 @@ export class ContentionSimulation {
     const instance = this.world.instance(name, { clock, group: (resource) => resource });
     const random = new SeededRandom(Math.floor(this.#random.fraction() * 2 ** 31));
     const network = new Network(this.world.clock, clock, random, this.plan.network);
-    instance.store.all(network.commandFate);
-    instance.store.grantFate = network.grantFate;
+    network.connect(instance.store);
     return { ...instance, clock, network, counts: new EventCounts(instance.locks.observers) };
   }
 

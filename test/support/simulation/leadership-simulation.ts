@@ -101,8 +101,7 @@ export class LeadershipSimulation {
     const instance = this.world.instance(name, { clock });
     const random = new SeededRandom(Math.floor(this.#random.fraction() * 2 ** 31));
     const network = new Network(this.world.clock, clock, random, this.plan.network);
-    instance.store.all(network.commandFate);
-    instance.store.grantFate = network.grantFate;
+    network.connect(instance.store);
     const candidate = { ...instance, name, clock, network, told: [] } as unknown as Candidate;
     this.#stand(candidate);
     return candidate;

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../../lib/core/util/clock.js';
 import type { FakeClock } from '../world/fake-clock.js';
-import { failing, type Fate, type GrantFate, lostOnTheWay } from '../world/scripted-store.js';
+import { failing, type Fate, type GrantFate, lostOnTheWay, type ScriptedStore } from '../world/scripted-store.js';
 import type { SeededRandom } from '../world/seeded-random.js';
 
 /** What a process takes for the time: it begins anywhere and runs a little too fast or too slow. */
@@ -90,6 +90,9 @@ export interface NetworkOptions {
 /** How many of the fates below a network has. */
 const FATES = { lossless: 4, inOrder: 8, unordered: 9 };
 const USUAL_DELAY_MS = 4;
+/** How long it takes at most until a process knows that messages are lost, and until it hears them again. */
+const LOSS_FOUND_MS = 3_000;
+const RECONNECTED_MS = 1_000;
 const never = new Promise<never>(() => {});
 
 /** What is between one process and the store. */
@@ -110,6 +113,8 @@ export class Network {
     return Math.floor(this.random.fraction() * limit);
   }
 
+  /** Called when a message is lost. */
+  #onLost: () => void = () => {};
   /** How many commands have not been answered. */
   inFlight = 0;
 
@@ -153,8 +158,32 @@ export class Network {
     if (this.random.fraction() >= trouble) return arriveIn(this.upTo(USUAL_DELAY_MS));
     const fate = this.upTo(3);
     if (fate > 0 || kind === 'lossless') arriveIn(this.upTo(delayMs));
+    else this.#onLost();
     if (fate > 1) arriveIn(this.upTo(delayMs)); // a second time
   };
+
+  /** What carries the fates of the store of the process. Its probes find out that a message was lost, a while later. */
+  connect(store: ScriptedStore): void {
+    store.all(this.commandFate);
+    store.grantFate = this.grantFate;
+    const { hearing } = store;
+    let isKnown = false;
+    this.#onLost = () => {
+      if (isKnown) return;
+      isKnown = true;
+      const later = (limitMs: number, then: () => void) =>
+        this.world.setTimer(() => this.process.whenAwake(then), this.upTo(limitMs));
+      later(LOSS_FOUND_MS, () => {
+        hearing!.quietMs = 0;
+        store.unprove();
+        later(RECONNECTED_MS, () => {
+          isKnown = false;
+          hearing!.quietMs = Infinity;
+          store.reconnect();
+        });
+      });
+    };
+  }
 
   /** How long something takes that comes back after all that came before. */
   #returnIn(ms: number): number {

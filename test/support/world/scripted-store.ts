@@ -92,6 +92,8 @@ export class ScriptedStore extends TestLockStore {
   readonly commands: Command[] = [];
   /** Set where it acquires several resources in one command, as one Redis does. */
   acquireSeveral?: LockStore['acquireSeveral'];
+  /** What it says of messages; not set where it keeps no places. `isRelied` is what core has said last. */
+  declare hearing?: ScriptedHearing;
   /** What becomes of the commands of a kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
   readonly #next: Partial<Record<Verb, Fate[]>> = {};
@@ -128,8 +130,7 @@ export class ScriptedStore extends TestLockStore {
       onDisconnected: () => {},
       closed: () => {},
     });
-    this.keepPlaces = undefined;
-    this.hearing = undefined;
+    this.hearing = new ScriptedHearing();
     inner.listen({
       granted: (grant) => {
         this.grants.push(grant);
@@ -138,7 +139,7 @@ export class ScriptedStore extends TestLockStore {
       },
       retained: (notice) => {
         this.notices.push(notice);
-        if (this.grantFate === delivered) this.deliverNotice(notice);
+        this.grantFate(() => this.deliverNotice(notice));
       },
       reconnected: () => this.reconnect(),
     });
@@ -163,15 +164,10 @@ export class ScriptedStore extends TestLockStore {
     };
   }
 
-  /**
-   * From now on, places are kept without asking, as on one Redis. The command is called `keep`, and its resource is the
-   * list of the names.
-   *
-   * @returns what it says of whether messages arrive. The test may change that; `isRelied` is what core has said last
-   */
-  keepsPlaces(): ScriptedHearing {
-    this.forwardKeeping();
-    return (this.hearing = new ScriptedHearing());
+  /** From now on it does not keep places, as a quorum: each waiter asks. */
+  keepsNoPlaces(): void {
+    this.keepPlaces = undefined;
+    this.hearing = undefined;
   }
 
   /** Messages may be lost from now on. */

@@ -46,8 +46,8 @@ describe('the log of calls that wait for long', () => {
     await holder.locks.acquire('order:8');
     wait('order:7');
     await world.clock.advance(7_000);
-    // It renews its lease every 10 s.
-    expect(log.at('warn')).toEqual([`Waiting for "order:7": held by vm:10876, 24 s left. ${PAGE}`]);
+    // After 5 s. It renews its lease every 10 s.
+    expect(log.at('warn')).toEqual([`Waiting for "order:7": held by vm:10876, 25 s left. ${PAGE}`]);
     for (let i = 0; i < 3; i++) wait('order:8');
     await world.clock.advance(60_000);
     expect(log.at('warn')).toHaveLength(2);

@@ -76,10 +76,10 @@ export const LOCK_MUTANTS = [
   },
   {
     name: 'no-heartbeat',
-    what: 'a waiter relies on the message that it is granted, and never asks again',
+    what: 'a waiter relies on the message that it is granted: its place is not kept, and it never asks again',
     file: 'core/acquiring/store-waiter.js',
-    find: 'this.askLater(freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs, now);',
-    replace: 'this.askLater(Infinity);',
+    find: 'this.askLater(Math.min(pauseMs, this.#free.answered(sentAt, now)), now);',
+    replace: 'places.pause(this);\n        this.askLater(Infinity);',
     scenario: 'deaf',
     caughtBy: ['liveness'],
   },

@@ -116,6 +116,17 @@ describe('the places of a process in the queues of the store', () => {
       }
     });
 
+    it('are asked for at once where the store has to go on, however many stand before them', async () => {
+      await a.locks.acquire('stock');
+      const [before, last] = [crowd(50), world.instance('last')];
+      for (const instance of before) wait('stock', {}, instance);
+      await settle();
+      last.store.next('acquire', async (execute) => ({ ...(await execute()), ttlMs: 1 }));
+      wait('stock', {}, last);
+      await world.clock.advance(3);
+      expect(last.store.sent('acquire')).toHaveLength(2);
+    });
+
     it('are asked for soon where a waiter with a short lease is granted, and dies', async () => {
       const [short, ...long] = crowd(3) as [Instance, Instance, Instance];
       const holder = await a.locks.acquire('stock');

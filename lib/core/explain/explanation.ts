@@ -16,7 +16,7 @@ export const LOCK_CAUSES = [
   'fixedLease',
   /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
   'leadership',
-  /** The processes in the queue do not ask any more. */
+  /** The processes in the queue do not keep their places any more. */
   'deadWaiters',
   /** Its holder has released it, but it stays taken until `minHoldMs` is over. */
   'kept',

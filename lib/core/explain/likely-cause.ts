@@ -3,7 +3,7 @@ import { LEADER_PREFIX } from '../api/resource.js';
 import type { LockState } from '../store/lock-store.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { countSilent, type SeenLease } from './seen-lease.js';
+import { type SeenLease, silentWaiters } from './seen-lease.js';
 
 /** A holder is slow if it has held the lock for this long, and others wait. */
 const SLOW_MS = 5_000;
@@ -18,8 +18,7 @@ export interface Wanted {
 /** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
 export function likelyCause(state: LockState, leases: readonly SeenLease[], own: OwnPart, wanted: Wanted): LockCause {
   const { mode, waiters } = state;
-  const silent = countSilent(state, leases, own, wanted.leaseMs);
-  const isSilentQueue = waiters.length > 0 && silent === waiters.length;
+  const isSilentQueue = silentWaiters(state, leases, own, wanted.leaseMs)?.count === waiters.length;
   if (mode === null) return causeOfFree(state, own, isSilentQueue);
   if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
   if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
@@ -45,7 +44,8 @@ export function isSlow({ holder: { heldMs = 0 } }: SeenLease): boolean {
 
 /**
  * A release grants the resource to the next one that waits. So a free resource with a queue is what a dead holder has
- * left, and a living waiter takes it within a second.
+ * left, or a key that was deleted. A living waiter takes it just after the lease of the holder, or when it keeps its
+ * place.
  */
 function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQueue: boolean): LockCause {
   if (waiters.length === 0) return 'free';

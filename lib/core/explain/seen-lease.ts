@@ -1,15 +1,16 @@
 import { fencingTickOf } from '../store/fencing-token.js';
 import type { LockHolder, LockState } from '../store/lock-store.js';
+import { keepPeriodMs } from '../store/place-keeper.js';
 import type { OwnHold, OwnPart } from './own-part.js';
 
 /** The watchdog renews a lease after a third of it. One that is not renewed after half of it is overdue. */
 const OVERDUE_PART = 2;
 /** Clocks and answers are not exact. */
 const SLACK_MS = 100;
-/** A living waiter asks at least this often, and so renews its place. */
-const HEARTBEAT_MS = 1_000;
-/** A place that was not renewed for longer is overdue. */
-const SILENT_MS = 3 * HEARTBEAT_MS;
+/** A living waiter keeps its place in each period, and up to a quarter of it later. */
+const LATE_KEEP = 1.5;
+/** A machine may be slow, and a first try may fail. */
+const KEEP_SLACK_MS = 1_000;
 
 /** How long a lease is in all. If that is a guess, the sentences say so. */
 export interface LeaseLength {
@@ -61,46 +62,78 @@ function statusOf(leaseMs: number, renewedMsAgo: number, heldMs: number | undefi
 }
 
 /**
- * Redis does not keep how long a lease is. All calls for a resource mostly state the same, so what this process asks for,
- * or what the places in the queue show, is a good guess; the default of the module is one that may be wrong. It is none
- * where it does not fit: the lease is at least as long as what is left, and at most as long as that and the time held.
+ * Redis does not keep how long a lease is. All calls for a resource mostly state the same, so what this process asks for
+ * is a good guess; the default of the module is one that may be wrong. It is none where it does not fit: the lease is at
+ * least as long as what is left, and at most as long as that and the time held.
  */
 function lengthOf(
   { ttlMs, heldMs = Infinity }: LockHolder,
-  { waiters }: LockState,
+  state: LockState,
   { wanted, defaultLeaseMs }: OwnPart,
   statedMs: number | undefined,
 ): LeaseLength | undefined {
-  const places = waiters.flatMap(({ placeMs }) => (placeMs === undefined ? [] : [placeMs]));
   const guesses = [
     { leaseMs: statedMs, isGuess: false, isDefault: false },
     { leaseMs: wanted?.leaseMs, isGuess: true, isDefault: false },
     { leaseMs: defaultLeaseMs, isGuess: true, isDefault: true },
   ];
-  const longestPlaceMs = Math.max(0, ...places);
   for (const { leaseMs, isGuess, isDefault } of guesses) {
     if (leaseMs === undefined) continue;
     const fits = ttlMs <= leaseMs + SLACK_MS && leaseMs <= ttlMs + heldMs + SLACK_MS;
-    // All that is seen may as well be short leases that are renewed in time.
-    const mayBeShort = longestPlaceMs + SILENT_MS < leaseMs && ttlMs <= longestPlaceMs + HEARTBEAT_MS + SLACK_MS;
-    const isWeak = isDefault && places.length > 0 && mayBeShort;
-    if (fits && !isWeak) return { leaseMs, isGuess };
+    // Together they are just this long, so it is this lease, and it was never renewed.
+    const isWhole = Math.abs(ttlMs + heldMs - leaseMs) <= SLACK_MS;
+    if (fits && (!isDefault || isWhole || !mayBeAnother(leaseMs, ttlMs, state))) return { leaseMs, isGuess };
   }
   return undefined;
 }
 
-/** How many waiters do not ask any more, as far as their places show: a place is renewed every second. */
-export function countSilent(
+/**
+ * Whether the places in the queue show that the leases may have another length. A place is never longer than the lease that its
+ * waiter asks for, and if the waiter lives, not much shorter than half of it.
+ */
+function mayBeAnother(leaseMs: number, ttlMs: number, { waiters }: LockState): boolean {
+  const longestMs = Math.max(0, ...waiters.map(({ placeMs = 0 }) => placeMs));
+  if (longestMs === 0) return false;
+  if (longestMs > leaseMs + SLACK_MS) return true;
+  // Either all waiters have died, or their leases are shorter.
+  if (isPlaceOverdue(longestMs, leaseMs)) return ttlMs <= OVERDUE_PART * (longestMs + KEEP_SLACK_MS);
+  const isOverdue = leaseMs - ttlMs > leaseMs / OVERDUE_PART;
+  // A lease as long as the longest place would be renewed in time.
+  return isOverdue && longestMs < leaseMs - SLACK_MS && longestMs <= OVERDUE_PART * ttlMs + SLACK_MS;
+}
+
+/** After this time without a keep, the waiter has most likely died. */
+export function overdueKeepMs(leaseMs: number): number {
+  return LATE_KEEP * keepPeriodMs(leaseMs) + KEEP_SLACK_MS;
+}
+
+function isPlaceOverdue(placeMs: number, leaseMs: number): boolean {
+  return leaseMs - placeMs > overdueKeepMs(leaseMs);
+}
+
+/** The waiters of other processes that do not keep their places in time, as far as it can be told. */
+export interface SilentWaiters {
+  readonly count: number;
+  /** At least so long ago each of them kept its place last. */
+  readonly keptMsAgo: number;
+  /** The lease that they are taken to ask for: what is left of a place says nothing without it. */
+  readonly length: LeaseLength;
+}
+
+/** @returns undefined if there is none, or if no lease is known that they could ask for */
+export function silentWaiters(
   { mode, waiters }: LockState,
   leases: readonly SeenLease[],
   { instanceId: ownId, wanted, defaultLeaseMs }: OwnPart,
   statedMs: number | undefined,
-): number {
+): SilentWaiters | undefined {
   const seen = mode === null ? defaultLeaseMs : leases.find(({ length }) => length)?.length?.leaseMs;
   const leaseMs = statedMs ?? wanted?.leaseMs ?? seen;
-  if (leaseMs === undefined) return 0;
-  const silentMs = leaseMs - Math.max(SILENT_MS, leaseMs / OVERDUE_PART);
-  return waiters.filter(
-    ({ instanceId, placeMs }) => instanceId !== ownId && placeMs !== undefined && placeMs < silentMs,
-  ).length;
+  if (leaseMs === undefined) return undefined;
+  const silent = waiters.flatMap(({ instanceId, placeMs }) =>
+    instanceId !== ownId && placeMs !== undefined && isPlaceOverdue(placeMs, leaseMs) ? [placeMs] : [],
+  );
+  if (silent.length === 0) return undefined;
+  const keptMsAgo = leaseMs - Math.max(...silent);
+  return { count: silent.length, keptMsAgo, length: { leaseMs, isGuess: statedMs === undefined } };
 }

@@ -2,11 +2,12 @@ import { LEADER_PREFIX } from '../api/resource.js';
 import { describeLabel } from '../api/label.js';
 import type { LockState, LockWaiter } from '../store/lock-store.js';
 import { formatDuration } from '../util/durations.js';
+import { keepPeriodMs } from '../store/place-keeper.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { countSilent, type SeenLease } from './seen-lease.js';
+import { overdueKeepMs, type SeenLease, type SilentWaiters, silentWaiters } from './seen-lease.js';
 import { isSlow, type Wanted } from './likely-cause.js';
 
 /** How many holders and waiters are named. */
@@ -93,16 +94,8 @@ export function describeWaiting(
     const queue = `${count(waiters.length, 'waiter')} ${waiters.length === 1 ? 'is' : 'are'} in its queue`;
     const more = left > 0 ? `, and ${left} more` : '';
     lines.push(`${queue}${waiters.length > 1 ? ', first' : ':'} ${named.join(', ')}${more}.`);
-    const silent = countSilent(state, leases, own, leaseMs);
-    if (silent > 0) {
-      const all =
-        silent === waiters.length
-          ? silent === 1
-            ? 'It has'
-            : 'All of them have'
-          : `${silent} of them ${silent === 1 ? 'has' : 'have'}`;
-      lines.push(`${all} not asked again for seconds, as a living waiter does.`);
-    }
+    const silent = silentWaiters(state, leases, own, leaseMs);
+    if (silent) lines.push(describeSilence(silent, waiters.length));
   }
   if (own.waiting > 0) {
     const calls = own.waiting === 1 ? 'One call' : `${own.waiting} calls`;
@@ -116,6 +109,25 @@ export function describeWaiting(
     lines.push('No call waits for it.');
   }
   return lines;
+}
+
+/** Without its lease, what is left of a place says nothing. So where the lease is a guess, the sentence says "if". */
+function describeSilence(
+  { count: silent, keptMsAgo, length: { leaseMs, isGuess } }: SilentWaiters,
+  all: number,
+): string {
+  const ago = formatDuration(keptMsAgo);
+  const sentence =
+    all === 1
+      ? `It has not kept its place for ${ago}.`
+      : silent === all
+        ? `None of them has kept its place for ${ago}.`
+        : silent === 1
+          ? `One of them has not kept its place for ${ago}.`
+          : `${silent} of them have not kept their places for ${ago} or longer.`;
+  const assumed = `If ${all === 1 ? 'it asks' : 'they ask'} for a lease of ${formatDuration(leaseMs)}, as here, `;
+  const rhythm = `A living waiter does so every ${formatDuration(keepPeriodMs(leaseMs))}, or more often.`;
+  return `${isGuess ? assumed + sentence[0]!.toLowerCase() + sentence.slice(1) : sentence} ${rhythm}`;
 }
 
 function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): string {
@@ -137,7 +149,11 @@ export function describeCause(
       return [];
     case 'inUse':
       if (state.mode === null)
-        return ['The first of them takes it with its next question, within a second. Nothing is wrong.'];
+        return [
+          'A living waiter takes it: mostly at once, and where the key of the lock was deleted, when it next keeps its place. ' +
+            `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
+            'then the waiters have died, or cannot reach Redis.',
+        ];
       return ['Nothing is wrong.'];
     case 'holderSlow':
       return [
@@ -169,7 +185,9 @@ export function describeCause(
       return [
         'The processes in the queue have most likely died, or cannot reach Redis. ' +
           'Until its place ends, each of them may be granted the lock before a living waiter. ' +
-          `The last place ends in ${formatDuration(endMs)}. Nothing has to be done; forceRelease() shortens each of these leases.`,
+          `The last place ends in ${formatDuration(endMs)} unless it is kept. ` +
+          'Look again: if placeMs of a waiter goes up, it lives. ' +
+          'If none does, nothing has to be done; forceRelease() shortens each of these leases.',
       ];
     case 'kept':
       return ['That is what minHoldMs is for. Only forceRelease() ends it earlier.'];

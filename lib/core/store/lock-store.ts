@@ -189,8 +189,8 @@ export interface LockWaiter {
   readonly label?: LockLabel;
   /**
    * What is left of its place in the queue unless it is kept, in milliseconds. A living waiter keeps it at a third of
-   * the lease that it asks for, and the place then lasts as long as that lease. Not set for calls that wait in this
-   * process only.
+   * the lease that it asks for, or more often, and the place then lasts as long as that lease. So what is left says
+   * little by itself; if a second look shows more, the waiter lives. Not set for calls that wait in this process only.
    */
   readonly placeMs?: number;
 }

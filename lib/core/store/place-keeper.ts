@@ -193,7 +193,7 @@ export class PlaceKeeper {
 
   #periodOf(waiter: QueuedWaiter, { quietMs }: Hearing): number {
     const factor = jitter(this.deps.random);
-    const periodMs = longestPeriod(waiter);
+    const periodMs = keepPeriodMs(waiter.call.options.leaseMs);
     if (!(quietMs > 0)) return Math.min(HEARTBEAT_MS, periodMs) * factor;
     const isFirst = (waiter.place ?? 1) <= 1;
     return Math.min(periodMs * factor, isFirst ? quietMs : Infinity);
@@ -305,16 +305,16 @@ export class PlaceKeeper {
   }
 }
 
-/** A third of the lease leaves time for two more tries. */
-function longestPeriod({ call }: QueuedWaiter): number {
-  return Math.min(call.options.leaseMs / 3, LONGEST_PERIOD_MS);
+/** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */
+export function keepPeriodMs(leaseMs: number): number {
+  return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
 }
 
 /** Those that are due. What is due within half its period goes along with them: that costs hardly more. */
 function takeDue(places: DueQueue<Place>, now: number): Place[] {
   const taken: Place[] = [];
   for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
-    const early = taken.length === 0 ? 0 : longestPeriod(place.waiter) / 2;
+    const early = taken.length === 0 ? 0 : keepPeriodMs(place.waiter.call.options.leaseMs) / 2;
     if (place.dueAt > now + early) break;
     places.remove(place);
     taken.push(place);

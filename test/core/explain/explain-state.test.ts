@@ -118,6 +118,25 @@ describe('the explanation of a lock', () => {
     );
   });
 
+  it('takes the default for the lease of the holder while the places fit it', () => {
+    const dead = { ...HOLDER, ttlMs: 8_000 };
+    const causeOf = (holder: LockHolder, ...places: number[]) =>
+      explain({ holders: [holder], waiters: places.map((placeMs) => ({ ...WAITER, placeMs })) })[0];
+    // A living waiter of a lease of 30 s keeps its place every 10 s, and up to a quarter later.
+    expect([29_900, 25_000, 20_000, 17_500].map((placeMs) => causeOf(dead, placeMs))).toEqual(
+      Array.from({ length: 4 }, () => 'holderDead'),
+    );
+    // It may be one of 24 s that was renewed in time.
+    expect(causeOf({ ...HOLDER, ttlMs: 13_000 }, 20_000, 24_000)).toBe('unclear');
+    expect(causeOf({ ...HOLDER, ttlMs: 13_000 }, 20_000, 29_500)).toBe('holderDead');
+    expect(causeOf({ ...HOLDER, ttlMs: 19_000 }, 20_000, 24_000)).toBe('holderSlow');
+    // A waiter asks for a longer one.
+    expect(causeOf(HOLDER, 20_000, 45_000)).toBe('unclear');
+    // What is left and the time held are 30 s, so it was never renewed.
+    expect(causeOf({ ...HOLDER, ttlMs: 13_000, heldMs: 17_000 }, 24_000)).toBe('holderDead');
+    expect(causeOf({ ...HOLDER, ttlMs: 5_000, heldMs: 25_000 }, 9_000)).toBe('deadWaiters');
+  });
+
   it('takes no lease for longer than it can be', () => {
     // Held for 100 ms with 3 s left: no lease of 30 s.
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 3_000, heldMs: 100 }] })[0]).toBe('inUse');
@@ -152,15 +171,49 @@ describe('the explanation of a lock', () => {
     expect(sentences).toEqual([
       '"order:7" is free.',
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
-      'All of them have not asked again for seconds, as a living waiter does.',
+      'If they ask for a lease of 30 s, as here, none of them has kept its place for 24 s. ' +
+        'A living waiter does so every 10 s, or more often.',
       'Only the other processes know how long their calls have waited.',
-      expect.stringMatching(/The last place ends in 6 s\./),
+      expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Look again: if placeMs .* goes up/),
     ]);
     const own = { wanted: { leaseMs: 30_000, watchdog: true }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 5_000 }], waiters }, own)[0]).toBe('deadWaiters');
-    expect(explain({ holders: [HOLDER], waiters })).toContain(
-      'All of them have not asked again for seconds, as a living waiter does.',
+    expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('none of them has kept its place for 24 s');
+  });
+
+  it('waiters that are overdue, as far as their lease is known', () => {
+    const silence = (places: number[], wanted?: Wanted, own?: Partial<OwnPart>) =>
+      explain(
+        {
+          holders: [HOLDER],
+          waiters: places.map((placeMs, index) => ({ ...WAITER, instanceId: `w${index}`, placeMs })),
+        },
+        own,
+        wanted,
+      ).find((sentence) => sentence.includes('kept'));
+    const rhythm = 'A living waiter does so every 10 s, or more often.';
+    // A place that may have been kept in time, with jitter and some delay.
+    expect(silence([17_400, 14_500])).toBeUndefined();
+    expect(silence([10_000])).toBe(
+      `If it asks for a lease of 30 s, as here, it has not kept its place for 20 s. ${rhythm}`,
     );
+    // The one who asks knows the lease.
+    const known = { leaseMs: 30_000 };
+    expect(silence([10_000], known)).toBe(`It has not kept its place for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000], known)).toBe(`One of them has not kept its place for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000, 8_000], known)).toBe(
+      `2 of them have not kept their places for 20 s or longer. ${rhythm}`,
+    );
+    expect(silence([1_900], { leaseMs: 2_000 })).toBeUndefined();
+    // However long the lease is, a place is kept every 15 s.
+    const long = { leaseMs: 600_000 };
+    expect(silence([581_000], long)).toBeUndefined();
+    expect(silence([570_000], long)).toBe(
+      'It has not kept its place for 30 s. A living waiter does so every 15 s, or more often.',
+    );
+    // So short that the place is over before it counts as silent.
+    expect(silence([50], { leaseMs: 2_000 })).toBeUndefined();
+    expect(silence([10_000], {}, { instanceId: 'w0' })).toBeUndefined();
   });
 
   it('free, and about to be granted', () => {
@@ -169,7 +222,8 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      'The first of them takes it with its next question, within a second. Nothing is wrong.',
+      'A living waiter takes it: mostly at once, and where the key of the lock was deleted, when it next keeps its place. ' +
+        'Nothing is wrong unless it is still free in 24 s: then the waiters have died, or cannot reach Redis.',
     ]);
   });
 

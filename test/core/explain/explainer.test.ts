@@ -78,7 +78,41 @@ describe('explain', () => {
     for (const { store } of dead) store.all(() => new Promise<never>(() => {}));
     await world.clock.advance(20_000);
     expect(await causeSeenBy(a, { leaseMs: 30_000 })).toBe('deadWaiters');
-    expect((await explain(a, { leaseMs: 30_000 })).text).toContain('All of them have not asked again for seconds');
+    expect((await explain(a, { leaseMs: 30_000 })).text).toContain('None of them has kept its place for 20 s');
+  });
+
+  it.each([
+    [2_000, 'which are proven', Infinity],
+    [30_000, 'which are proven', Infinity],
+    [600_000, 'which are proven', Infinity],
+    [30_000, 'which may be lost', 0],
+  ])('a waiter of a lease of %d ms that lives is never called dead, with messages %s', async (leaseMs, _, quietMs) => {
+    const [c, d] = [world.instance('c'), world.instance('d')];
+    c.store.hearing!.quietMs = quietMs;
+    await hold(b, { leaseMs });
+    wait(c, { leaseMs });
+    const texts: string[] = [];
+    for (let look = 0; look < 100; look++) {
+      await world.clock.advance(leaseMs / 30);
+      const { cause, text } = await explain(d, { leaseMs });
+      texts.push(`${cause} ${text}`);
+    }
+    expect(texts.filter((text) => / kept /.test(text) || !/^(?:inUse|holderSlow) /.test(text))).toEqual([]);
+  });
+
+  it('a holder that has died, before a waiter that lives', async () => {
+    const c = world.instance('c');
+    await hold(b);
+    wait(c);
+    await world.clock.advance(45_000);
+    b.store.all(() => new Promise<never>(() => {}));
+    const causes: string[] = [];
+    for (let look = 0; look < 22; look++) {
+      await world.clock.advance(1_000);
+      causes.push(await causeSeenBy(a));
+    }
+    // Not dead before it is overdue, and then soon: until half of the lease is over, a shorter one may be in time.
+    expect(causes.join(' ')).toMatch(/^(?:holderSlow )+(?:unclear )*(?:holderDead ?){4,}$/);
   });
 
   it('a fixed lease', async () => {

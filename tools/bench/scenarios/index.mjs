@@ -24,6 +24,9 @@ import { scenario as traces } from './traces.mjs';
 import { scenario as uncontended1 } from './uncontended-1.mjs';
 import { scenario as uncontended64 } from './uncontended-64.mjs';
 import { scenario as waiters } from './waiters-2000.mjs';
+import { scenario as waitingCalls } from './waiting/waiting-calls.mjs';
+import { scenario as waitingCandidates } from './waiting/waiting-candidates.mjs';
+import { scenario as waitingFleet } from './waiting/waiting-fleet.mjs';
 
 /** In the order of the report. `commands` uses the settings that `contended-empty` chooses. */
 export const SCENARIOS = [
@@ -39,6 +42,9 @@ export const SCENARIOS = [
   handover,
   held,
   waiters,
+  waitingCalls,
+  waitingCandidates,
+  waitingFleet,
   fleetOfCrons,
   decorated,
   reentry,

@@ -266,7 +266,7 @@ export interface LockStore extends WatchStore {
    * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and no
    * resource is granted. So it does no harm if it is executed late. A store without it is asked for each place alone.
    *
-   * @param places {@link KEPT_AT_ONCE} at most, with one fence
+   * @param places at most 64, with one fence
    * @param sentAt when the command is sent, on the sender's monotonic clock
    * @returns one reply for each place, in their order
    */

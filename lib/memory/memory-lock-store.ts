@@ -311,7 +311,7 @@ export class MemoryLockStore implements LockStore {
   #placeOf({ resource, id }: LockOwner, lock: MemoryLock): QueuedPlace {
     const { queues, locks } = this.#server;
     const place = queues.place(resource, id);
-    const soonestMs = queues.soonestMs(resource);
+    const soonestMs = Math.min(queues.soonestMs(resource), lock.mode === 'read' ? lock.firstEndMs : Infinity);
     return { ttlMs: locks.ttlMs(resource), seen: lock.seenBy(this.clientId), place, soonestMs };
   }
 

@@ -165,6 +165,11 @@ export class MemoryLock {
     return this.#members.ttlMs(owner);
   }
 
+  /** The time until the first lease ends, in milliseconds. */
+  get firstEndMs(): number {
+    return Math.min(...this.#ttls());
+  }
+
   /** The time until the last lease ends, in milliseconds. */
   get lastEndMs(): number {
     return Math.max(0, ...this.#ttls());
@@ -175,7 +180,7 @@ export class MemoryLock {
    * permits.
    */
   get nextEndMs(): number {
-    return this.#mode === 'semaphore' ? Math.min(...this.#ttls()) : this.lastEndMs;
+    return this.#mode === 'semaphore' ? this.firstEndMs : this.lastEndMs;
   }
 
   #ttls(): number[] {

@@ -47,6 +47,7 @@ export interface QueuedPlace {
   /**
    * When the first of all places in the queue is over unless it is kept, in milliseconds from now, where the store can
    * tell. A grant lasts for what is left of a place: so a waiter that is granted and dies has lost the resource by then.
+   * Where readers hold it, no later than the lease of the first of them ends: it may be the only one that is left.
    */
   readonly soonestMs?: number;
 }

@@ -49,6 +49,7 @@ local function keep(lockKey, queueKey, owner, leaseMs)
   -- @inline keep-place
   if left < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
   -- @inline soonest-end
+  if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
   local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   -- @inline seen-holders
   return { ttl, seen, before + 1, soonest - now }

@@ -605,6 +605,8 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
   if not place then return { 'full', ttl, seen } end
+  -- The TTL is that of the last reader, which may end before one that dies.
+  if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)
@@ -1235,6 +1237,7 @@ local function keep(lockKey, queueKey, owner, leaseMs)
   if left < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
   soonest = redis.call('ZRANGE', queueKey, '(' .. now, '(100000000000000', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   soonest = tonumber(soonest[2] or expiry)
+  if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
   local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   local seen, named, count = '', {}, 1
   if lock and lock.owner then

@@ -3,8 +3,8 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
-  acquire: 'd8769b6d9d20201e9456a28dc5e30a1203af64ca 30259',
-  acquireSeveral: '59a19b21a3330c3d77d5de1838e00c4a5a767ab4 29666',
+  acquire: '76efae1f2ab1ad6f956a79083273f7ffab6e6b8f 30444',
+  acquireSeveral: '186af1f70c1d79c8b9fc7759d0b2a8a54e5b6d8a 29851',
   claimTick: 'f95a294e8ea9bd9bb8cd7034b22c1fbd5f7856f0 18830',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: 'c17e1f7e647703c7fbac75675e2af70e35d6c981 19760',
@@ -15,7 +15,7 @@ const EXPECTED = {
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',
   indexJobs: '730411c5ab54dfc6c787aab0b2dc53ebadbd4017 651',
   inspect: '04089790e9bd7f2b791f473206ae0f1061ac7426 5038',
-  keep: '19b4b2895bc199a0eb30eff16aa6291bd71b6aee 10386',
+  keep: '2e1f78f9e978c6c1c648daf6a1df9300464e18e3 10476',
   label: 'a1156865acc9ed0920290e34c2c394b384d290be 2537',
   lookJobs: 'd23a032dc03b30b8ea0e17e279106f469d94006d 3408',
   lowerPermits: '5f1074eea7dfda45fc6babcc21042d85680075c7 19341',
@@ -31,7 +31,7 @@ const EXPECTED = {
   renew: '70e8a293432f8f1ad93ee219bd2bc8a7e48fea15 9893',
   resize: '92e5bdedf1315d588b2106d4f54c862c1b2590ad 18676',
   retain: 'b760e44acf7863b8c7a74388c95dd68b6b96fc09 21740',
-  rotate: '1f1758d612f3497267c840a389d805ffa1293be5 30103',
+  rotate: 'cfb64e09b7a6d72326eaae44bc3ee07eddb4cfa0 30288',
   setDepth: '3e7945a40b57d2942e92bdb777c376b6432445b9 2174',
   transfer: '1602380f42bb15f8725d527f0e49b9950a7f53fb 10855',
   tryWrite: '06b92af6db14f43e530f5ceb32021e1c8bf7ab51 463',

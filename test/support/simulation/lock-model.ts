@@ -427,9 +427,11 @@ export class LockModel {
     this.waiters = this.waiters.filter((waiter) => waiter.resource !== resource || waiter.owner !== owner);
   }
 
-  /** When the first of the places that are not over will be over. */
+  /** When the first of the places that are not over will be over, or of the leases of readers. */
   #soonestMs(resource: string): number {
-    const ends = this.waiters.filter((waiter) => waiter.resource === resource).map(({ endsAt }) => endsAt - this.now);
+    const readers = this.holdersOf(resource).filter(({ mode }) => mode === 'read');
+    const places = this.waiters.filter((waiter) => waiter.resource === resource);
+    const ends = [...places, ...readers].map(({ endsAt }) => endsAt - this.now);
     return Math.min(...ends.filter((left) => left > 0));
   }
 

@@ -52,6 +52,8 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
   if not place then return { 'full', ttl, seen } end
+  -- The TTL is that of the last reader, which may end before one that dies.
+  if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
   if request.resized and lock and lock.used and not lock.resized then
     -- From now on its total counts for those before it as well.
     resize(lockKey, lock, request.total)

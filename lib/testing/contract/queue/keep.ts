@@ -11,6 +11,7 @@ import {
   permits,
   READ,
   SHORT_MS,
+  take,
   untimed,
   WRITE,
 } from '../requests.js';
@@ -65,6 +66,19 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     await keep(a, first, { leaseMs: SHORT_MS });
     await world.expire();
     assertEquals(await world.queue(), ['b', 'a']);
+  });
+
+  it('are told when the first of the readers has to renew: the last of them to be left may be dead', async (context) => {
+    const { holder, a, b } = context;
+    await take(holder, newOwner(holder, 'stock', 'read'), LONG_MS);
+    await take(a.store, newOwner(a.store, 'stock', 'read'), LONG_MS / 4);
+    const writer = newOwner(b.store, 'stock', 'write');
+    for (const reply of [await b.store.acquire(writer, LONG_MS, PATIENT), await keep(b, writer)]) {
+      const { ttlMs, soonestMs } = reply as { ttlMs: number; soonestMs: number };
+      assertAbove(ttlMs, LONG_MS / 2);
+      assertAbove(soonestMs, 0);
+      assertAtMost(soonestMs, LONG_MS / 4);
+    }
   });
 
   it('are told of the holder and of the queue, as a waiter that asks is', async ({ world, a, b }) => {

@@ -56,7 +56,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   declare hasChangedLabel?: true;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
   declare place?: number;
-  readonly #free = new FreeTime();
+  /** When the resource will be free, as messages say. Only set once it has to wait. */
+  declare free?: FreeTime;
   declare kept?: Place;
   lossesBefore = 0;
 
@@ -170,8 +171,9 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   /** A message says when the resource will be free. */
   onRetained(leftMs: number, sentAt: number): void {
-    this.#free.hear(this.deps.clock.now() + leftMs + 1, sentAt);
-    if (!this.isAsking && this.#free.at < this.#nextAt) this.setAlarm(this.#free.at);
+    const free = (this.free ??= new FreeTime());
+    free.hear(this.deps.clock.now() + leftMs + 1, sentAt);
+    if (!this.isAsking && free.at < this.#nextAt) this.setAlarm(free.at);
   }
 
   /** The connection is new: messages may have been missed. */
@@ -202,7 +204,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.#outstanding++;
     this.#unsettled++;
     const { places } = this.deps;
-    places.pause(this);
+    if (this.kept) places.pause(this);
     this.lossesBefore = places.losses;
     return super.begin(sentAt);
   }
@@ -245,7 +247,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (reply.place !== undefined) this.place = reply.place;
     const isKept = isQueued && places.keep(this, now);
     const pauseMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
-    this.askLater(Math.min(pauseMs, this.#free.answered(sentAt, now)), now);
+    const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
+    this.askLater(Math.min(pauseMs, freeInMs), now);
     this.queue.waitsOn(now);
   }
 
@@ -268,7 +271,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   protected override stop(): void {
     super.stop();
-    this.deps.places.leave(this);
+    if (this.kept) this.deps.places.leave(this);
     if (this.#unsettled > 0) this.deps.orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
   }
 

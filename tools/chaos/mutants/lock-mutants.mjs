@@ -78,7 +78,7 @@ export const LOCK_MUTANTS = [
     name: 'no-heartbeat',
     what: 'a waiter relies on the message that it is granted: its place is not kept, and it never asks again',
     file: 'core/acquiring/store-waiter.js',
-    find: 'this.askLater(Math.min(pauseMs, this.#free.answered(sentAt, now)), now);',
+    find: 'this.askLater(Math.min(pauseMs, freeInMs), now);',
     replace: 'places.pause(this);\n        this.askLater(Infinity);',
     scenario: 'deaf',
     caughtBy: ['liveness'],

@@ -13,8 +13,12 @@ import { type Alarm, alarmThat, type Due, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { jitter } from '../util/backoff.js';
 
-/** How many commands may be under way at a time. The next one is sent when one of them is answered. */
-const MOST_UNDER_WAY = 4;
+/** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
+const MOST_OF_GROUP = 4;
+/** How many places the commands of all groups may keep at a time. */
+const MOST_UNDER_WAY = MOST_OF_GROUP * KEPT_AT_ONCE;
+/** A command that is not answered by then holds up its own group only. Another group may have another server. */
+const SLOW_MS = 100;
 /** Once messages may be lost, every place is kept within this time. */
 const SPREAD_MS = 1_000;
 /** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
@@ -62,16 +66,21 @@ interface Group {
   readonly places: DueQueue<Place>;
   /** How many waiters have a place in it, also while they ask. */
   size: number;
+  /** How many of its commands are under way. */
+  underWay: number;
   /** Rings when the first place is due. */
   readonly alarm: Alarm;
 }
 
 /** One command. */
 interface Batch {
+  readonly group: Group;
   readonly places: readonly Place[];
   readonly sentAt: number;
-  /** Rings when it counts as timed out. Set until then, or until it is answered. */
-  timeout: Alarm | undefined;
+  /** Whether it holds up other groups. */
+  isCounted: boolean;
+  /** Rings when it counts as timed out for a place. Set until it is answered, or until that is so for all of them. */
+  alarm: Alarm | undefined;
 }
 
 /**
@@ -83,8 +92,9 @@ export class PlaceKeeper {
   /** How often messages may have been lost. An answer to what was sent before the last time does not calm a waiter. */
   losses = 0;
   readonly #groups = new Map<string, Group>();
-  /** Groups that may have places due, but too many commands were under way. */
+  /** Groups that may have places due, but too many places of all groups were under way. */
   readonly #heldBack = new Set<Group>();
+  /** How many places the commands keep that hold up other groups. */
   #underWay = 0;
   /** How many waiters have a place. */
   #size = 0;
@@ -172,7 +182,8 @@ export class PlaceKeeper {
   }
 
   #addGroup(fence: string): Group {
-    const group: Group = { fence, places: new DueQueue(), size: 0, alarm: alarmThat(() => this.#send(group)) };
+    const alarm = alarmThat(() => this.#send(group));
+    const group: Group = { fence, places: new DueQueue(), size: 0, underWay: 0, alarm };
     this.#groups.set(fence, group);
     return group;
   }
@@ -199,28 +210,30 @@ export class PlaceKeeper {
     return Math.min(periodMs * factor, isFirst ? quietMs : Infinity);
   }
 
+  /** Sends what is due. Where too much is under way, it is called again when something of that is answered. */
   #send(group: Group): void {
     const now = this.deps.clock.now();
-    while (this.#underWay < MOST_UNDER_WAY) {
+    while (group.underWay < MOST_OF_GROUP) {
+      if (this.#underWay >= MOST_UNDER_WAY) return void this.#heldBack.add(group);
       const places = takeDue(group.places, now);
       if (places.length === 0) return this.#wake(group);
-      this.#sendOne(places, now);
+      this.#sendOne(group, places, now);
     }
-    this.#heldBack.add(group);
   }
 
-  #sendOne(places: readonly Place[], sentAt: number): void {
-    const { store, alarms } = this.deps;
-    const timeout = alarmThat(() => this.#onTimeout(batch));
-    const batch: Batch = { places, sentAt, timeout };
+  #sendOne(group: Group, places: readonly Place[], sentAt: number): void {
+    const { store } = this.deps;
+    const alarm = alarmThat(() => this.#onAlarm(batch));
+    const batch: Batch = { group, places, sentAt, isCounted: true, alarm };
     for (const place of places) {
       place.batch = batch;
       place.isTriedAgain = false;
       place.waiter.lossesBefore = this.losses;
       place.waiter.log.asked(sentAt);
     }
-    this.#underWay++;
-    alarms.set(timeout, sentAt + Math.min(...places.map(({ waiter }) => waiter.call.options.attemptTimeoutMs)));
+    group.underWay++;
+    this.#underWay += places.length;
+    this.#watch(batch);
     const kept = places.map(({ waiter: { owner, call } }) => ({ waiter: owner, leaseMs: call.options.leaseMs }));
     // It belongs to no call, though the connection may be made anew for it.
     inRootContext(() => store.keepPlaces!(kept, sentAt)).then(
@@ -233,7 +246,7 @@ export class PlaceKeeper {
     this.#settle(batch);
     const now = this.deps.clock.now();
     for (const [index, place] of batch.places.entries()) this.#onReply(place, replies[index], batch, now);
-    this.#sendHeldBack();
+    this.#sendMore(batch);
   }
 
   #onReply(place: Place, reply: KeepReply | undefined, batch: Batch, now: number): void {
@@ -251,32 +264,37 @@ export class PlaceKeeper {
 
   #onError(batch: Batch, error: LockStoreError): void {
     this.#settle(batch);
-    const places = this.#unanswered(batch);
-    for (const { waiter } of places) waiter.log.failed(error);
+    const places = batch.places.filter((place) => place.batch === batch);
+    for (const place of places) {
+      place.batch = undefined;
+      place.waiter.log.failed(error);
+    }
     // A single question may be allowed. If it is not, its error says so.
     if (error.failure === 'refused') for (const { waiter } of places) waiter.ask();
     else this.#tryAgain(places);
-    this.#sendHeldBack();
+    this.#sendMore(batch);
   }
 
-  #onTimeout(batch: Batch): void {
-    this.#settle(batch);
-    const places = this.#unanswered(batch);
-    const passedMs = this.deps.clock.now() - batch.sentAt;
-    for (const { waiter } of places) {
-      const { attemptTimeoutMs } = waiter.call.options;
-      if (passedMs < attemptTimeoutMs) continue;
-      waiter.log.unanswered(new LockStoreError('unknown', `no answer within ${attemptTimeoutMs} ms`));
+  /** It takes long: too long for the calls whose time limit is over. The others wait on for its answer. */
+  #onAlarm(batch: Batch): void {
+    const now = this.deps.clock.now();
+    this.#countNoMore(batch);
+    const late = batch.places.filter((place) => place.batch === batch && timeoutOf(place) <= now);
+    for (const place of late) {
+      place.batch = undefined;
+      const { log, call } = place.waiter;
+      log.unanswered(new LockStoreError('unknown', `no answer within ${call.options.attemptTimeoutMs} ms`));
     }
-    this.#tryAgain(places);
-    this.#sendHeldBack();
+    if (late.length > 0) this.#tryAgain(late);
+    this.#watch(batch);
+    this.#sendMore(batch);
   }
 
-  /** The places that wait for the answer to this command. They do no longer. */
-  #unanswered(batch: Batch): Place[] {
-    const places = batch.places.filter((place) => place.batch === batch);
-    for (const place of places) place.batch = undefined;
-    return places;
+  /** Sets its alarm, or gives it up where no place waits for the answer any more. */
+  #watch(batch: Batch): void {
+    const timeoutAt = Math.min(...batch.places.filter((place) => place.batch === batch).map(timeoutOf));
+    if (timeoutAt === Infinity) return this.#settle(batch);
+    this.deps.alarms.set(batch.alarm!, batch.isCounted ? Math.min(timeoutAt, batch.sentAt + SLOW_MS) : timeoutAt);
   }
 
   /** All at once again, so that they still share a command. */
@@ -290,19 +308,34 @@ export class PlaceKeeper {
   }
 
   #settle(batch: Batch): void {
-    if (batch.timeout === undefined) return;
-    this.deps.alarms.cancel(batch.timeout);
-    batch.timeout = undefined;
-    this.#underWay--;
+    if (batch.alarm === undefined) return;
+    this.deps.alarms.cancel(batch.alarm);
+    batch.alarm = undefined;
+    batch.group.underWay--;
+    this.#countNoMore(batch);
   }
 
-  #sendHeldBack(): void {
+  #countNoMore(batch: Batch): void {
+    if (!batch.isCounted) return;
+    batch.isCounted = false;
+    this.#underWay -= batch.places.length;
+  }
+
+  /** After a command that may have held up others. */
+  #sendMore({ group: last }: Batch): void {
+    // Behind those that have waited for longer.
+    this.#heldBack.add(last);
     for (const group of this.#heldBack) {
       if (this.#underWay >= MOST_UNDER_WAY) return;
       this.#heldBack.delete(group);
       this.#send(group);
     }
   }
+}
+
+/** When the call of this place counts its command as timed out. */
+function timeoutOf({ waiter, batch }: Place): number {
+  return batch!.sentAt + waiter.call.options.attemptTimeoutMs;
 }
 
 /** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */

@@ -331,6 +331,36 @@ describe('the places of a process in the queues of the store', () => {
       expect(sizes().length).toBeGreaterThanOrEqual(Math.ceil(1_000 / 64));
       expect(Math.max(...sizes())).toBe(64);
     });
+    it('are kept at one server while another one does not answer', async () => {
+      // A cluster: each resource is in another slot.
+      b.store.fenceOf = (resource) => `slot ${resource}`;
+      const isSilent = (resource: string) => Number(resource.slice(1)) % 2 === 0;
+      await waitForMany(400, { leaseMs: 3_000 });
+      const keep = b.store.keepPlaces!;
+      b.store.keepPlaces = (places, sentAt) =>
+        isSilent(places[0]!.waiter.resource) ? lostOnTheWay(() => keep(places, sentAt)) : keep(places, sentAt);
+      await world.clock.advance(30_000);
+      const answering = names(400).filter((name) => !isSilent(name));
+      expect(answering.filter((name) => world.server.listWaiters(name).length === 0)).toEqual([]);
+      // No place was lost in the meantime.
+      expect(b.store.sent('acquire')).toHaveLength(400);
+    });
+
+    it('are not kept again because a call among them has no patience', async () => {
+      await waitForMany(63, { leaseMs: 3_000 });
+      await a.locks.acquire('hasty');
+      wait('hasty', { leaseMs: 3_000, attemptTimeoutMs: 10 });
+      await settle();
+      // Each answer takes 50 ms.
+      b.store.fates.keep = async (execute) => {
+        const reply = await execute();
+        await new Promise<void>((resolve) => world.clock.setTimer(resolve, 50));
+        return reply;
+      };
+      await world.clock.advance(11_000);
+      const kept = sent('keep').filter(({ resource }) => resource.split(',').includes('r0'));
+      expect(kept.length).toBeLessThanOrEqual(22);
+    });
   });
 
   describe('of a wait that ends while a command keeps them', () => {

@@ -80,11 +80,16 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   /**
    * When the holders should be known next, because they are told: to the observers when it has waited for long, if they
    * want to know, and to the caller when it gives up. A short wait tells those that its one answer named.
+   *
+   * @param attemptTimeoutMs if the store has been silent for so long when the call gives up, the caller is told that
    */
-  newsDueAt(now: number, isLongWaitTold: boolean): number {
+  newsDueAt(now: number, isLongWaitTold: boolean, attemptTimeoutMs: number): number {
     const longWaitAt = isLongWaitTold && this.#told !== 'longWait' ? this.startedAt + LONG_WAIT_MS : Infinity;
-    const endsAt = this.giveUpAt - NEWS_MS;
-    return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt > now ? endsAt : Infinity);
+    // Soon enough that a command without an answer has timed out by then.
+    const silenceAt = this.giveUpAt - 1.25 * attemptTimeoutMs;
+    const holdersAt = this.giveUpAt - NEWS_MS;
+    const endsAt = silenceAt > now ? silenceAt : holdersAt > now ? holdersAt : Infinity;
+    return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt);
   }
 
   /** It is not granted at once, and the observers are to be told. @returns `true` only once */

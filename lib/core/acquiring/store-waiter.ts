@@ -78,7 +78,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const { owner, deps } = this;
     // Whose waits are counted for the holders that each answer names.
     if (deps.observers.onAnswer !== undefined && !isExpectedToWait(owner.resource)) return now + NEWS_MS;
-    return this.call.newsDueAt(now, isWaitTold(owner.resource) && deps.observers.wants('waitingLong'));
+    const isLongWaitTold = isWaitTold(owner.resource) && deps.observers.wants('waitingLong');
+    return this.call.newsDueAt(now, isLongWaitTold, this.attemptTimeoutMs);
   }
 
   protected get attemptTimeoutMs(): number {

@@ -157,6 +157,15 @@ describe('what ended a wait', () => {
       expect(codes([waiting])).toEqual(['LOCK_TIMEOUT']);
     });
 
+    it('hangs, which no probe shows because the other servers of the cluster answer', async () => {
+      await held();
+      const waiting = wait({ waitMs: 4_900, attemptTimeoutMs: 2_000 });
+      await world.clock.advance(1_000);
+      b.store.all(lostOnTheWay);
+      await world.clock.advance(3_900);
+      expect(codes([waiting])).toEqual(['LOCK_UNAVAILABLE']);
+    });
+
     it('hangs, while one call after another has less patience than an attempt', async () => {
       await held();
       const first = wait({ waitMs: 1_300, attemptTimeoutMs: 1_100 });

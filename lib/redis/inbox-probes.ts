@@ -141,7 +141,7 @@ export class InboxProbes implements Hearing {
   connected(): void {
     this.#forget();
     // It is not known whether this server answers, and how long it has been silent.
-    if (this.#silentSince === undefined || !this.#timer) return;
+    if (this.#silentSince === undefined || !this.#timer || this.#isStopped) return;
     this.#sendIn(0);
   }
 
@@ -178,6 +178,8 @@ export class InboxProbes implements Hearing {
   #send(): void {
     const { connection, channel, keyAt, isOpen } = this.#deps;
     const number = ++this.#number;
+    // Waiters ask, so they find out by themselves who is silent.
+    if (!isOpen() && this.#asked.size === 0) this.#silentSince = undefined;
     const place = isOpen() ? connection.serverInTurn(number) : undefined;
     if (!place?.server.isConnected || this.#asked.has(place.server)) return;
     const { server, slot } = place;

@@ -93,7 +93,10 @@ class ProbedInbox {
     this.sent.push({ at: this.clock.now(), server, text });
     const { way } = this.servers[server]!;
     if (way instanceof LockStoreError) throw way;
-    if (way === 'says nothing') await new Promise<void>((resolve) => this.#unanswered.push(resolve));
+    if (way === 'says nothing') {
+      await new Promise<void>((resolve) => this.#unanswered.push(resolve));
+      if (this.servers[server]!.way instanceof LockStoreError) throw this.servers[server]!.way;
+    }
     if (way === 'is read late') this.#readLate(text);
     else if (this.servers[server]!.way !== 'loses') this.probes.arrived(text);
     return read(way === 'knows no listener' ? 0 : 1);
@@ -358,6 +361,22 @@ describe('probes of the inbox', () => {
       expect([inbox.sent.length, inbox.probes.silentSince]).toEqual([2, undefined]);
     });
 
+    it('are forgotten with their connection where the next one cannot be probed: waiters ask there', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.rely(true);
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      inbox.isOpen = false;
+      inbox.probes.closed();
+      await inbox.pass(2_000);
+      expect(inbox.probes.silentSince).toBe(inbox.sent[0]!.at);
+      inbox.way = BROKEN;
+      await inbox.answer();
+      inbox.probes.connected();
+      await inbox.pass(2_000);
+      expect(inbox.probes.silentSince).toBeUndefined();
+    });
+
     it('are forgotten when no waiter relies on messages any more', async () => {
       const inbox = new ProbedInbox();
       inbox.probes.rely(true);
@@ -488,6 +507,16 @@ describe('probes of the inbox', () => {
     expect(inbox.clock.timers).toBe(0);
     await inbox.pass(5_000);
     expect(inbox.log).toEqual(['unproven']);
+  });
+
+  it('end with the store also where a server has just come back', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'says nothing';
+    inbox.probes.rely(true);
+    await inbox.untilSent();
+    inbox.probes.stop();
+    inbox.probes.connected();
+    expect(inbox.clock.timers).toBe(0);
   });
 
   it('let a waiter rely on messages for five seconds where a loss may not be noticed', () => {

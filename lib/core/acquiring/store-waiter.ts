@@ -54,6 +54,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   #nextAt = Infinity;
   /** Whether the store may grant it with the label of another call. Only set where labels were given. */
   declare hasChangedLabel?: true;
+  /** Whether the attempt under way has the label of another call. Only set where labels were given. */
+  declare isLabelOld?: boolean;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
   declare place?: number;
   /** When the resource will be free, as messages say. Only set once it has to wait. */
@@ -154,6 +156,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.hasChangedLabel = true;
     // The place in the queue still shows the other call, until the next attempt.
     places.pause(this);
+    this.isLabelOld = this.isAsking;
     this.setAlarm(this.isAsking ? this.#nextAt : this.deps.clock.now());
   }
 
@@ -206,6 +209,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.#unsettled++;
     const { places } = this.deps;
     if (this.kept) places.pause(this);
+    if (this.isLabelOld) this.isLabelOld = false;
     this.lossesBefore = places.losses;
     return super.begin(sentAt);
   }
@@ -247,7 +251,9 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const { places, random } = this.deps;
     if (reply.place !== undefined) this.place = reply.place;
     const isKept = isQueued && places.keep(this, now);
-    const pauseMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
+    const restMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
+    // Only an attempt changes the label of a place.
+    const pauseMs = this.isLabelOld ? 0 : restMs;
     const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
     this.askLater(Math.min(pauseMs, freeInMs), now);
     this.queue.waitsOn(now);

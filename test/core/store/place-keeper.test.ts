@@ -405,6 +405,22 @@ describe('the places of a process in the queues of the store', () => {
       expect(b.store.sent('acquire')).toHaveLength(2);
     });
 
+    it('show the label of the next call, though the one before it was given up while it asked', async () => {
+      await a.locks.acquire('stock');
+      b.store.next('acquire', repliedWhen(reply.opened));
+      const stop = new AbortController();
+      const first = wait('stock', { label: { run: 'one' }, signal: stop.signal });
+      wait('stock', { label: { run: 'two' } });
+      await settle();
+      stop.abort();
+      await settle();
+      expect(first.state).toBe('rejected');
+      reply.open();
+      await world.clock.advance(0);
+      const { waiters } = await a.locks.inspect('stock');
+      expect(waiters).toMatchObject([{ label: { run: 'two' } }]);
+    });
+
     it('end with the process', async () => {
       const waiting = await waitForMany(2, { leaseMs: 3_000 });
       await world.clock.advance(1_250);

@@ -18,7 +18,7 @@ async function afterKill(application) {
   holder.kill();
   const waiter = startScene(application, 'waits');
   await waiter.prints(
-    /"order:7" is held by api-3 for [\d.]+ s; waited 6 s \((?:\d+\w\w in line, )?asked \d+ times\)\. Raise waitMs/,
+    /"order:7" is held by api-3 for [\d.]+ s; waited 6 s \((?:\d+\w\w in line, )?asked \d+ times?\)\. Raise waitMs/,
     STEP_MS,
   );
   assert.match(waiter.output, /WARN.*Waiting for "order:7": held by api-3, 5\d s left\. See docs\//, waiter.output);

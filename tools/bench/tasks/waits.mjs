@@ -7,7 +7,8 @@ import { register, runOnce } from './cron-ticks.mjs';
 
 const AT_ONCE = 25;
 const CALLS_AT_ONCE = 200;
-const HOUR_MS = 3_600_000;
+/** Longer than a scenario takes: the holder renews nothing meanwhile. */
+const HELD_MS = 600_000;
 const LEASE_MS = 30_000;
 
 const STEPS = { start, hold, wait, campaign, measure };
@@ -36,28 +37,28 @@ async function start({ url, kept }, { instances }) {
 }
 
 /** The first instance holds these resources for so long that it never renews them here. */
-async function hold({ kept }, { resources }) {
+async function hold({ kept }, { resources, prefix }) {
   const [service] = kept.get('waits').services;
-  const options = { leaseMs: HOUR_MS, watchdog: false };
+  const options = { leaseMs: HELD_MS, watchdog: false };
   for (let from = 0; from < resources; from += CALLS_AT_ONCE) {
-    await Promise.all(namesOf('waited', from, resources).map((name) => service.acquire(name, options)));
+    await Promise.all(namesOf(prefix, from, resources).map((name) => service.acquire(name, options)));
   }
 }
 
 /** The first instance begins to wait for each of these resources. */
-async function wait({ kept }, { resources }) {
+async function wait({ kept }, { resources, prefix }) {
   const [service] = kept.get('waits').services;
   for (let from = 0; from < resources; from += CALLS_AT_ONCE) {
-    for (const name of namesOf('waited', from, resources)) service.acquire(name, { waitMs: Infinity }).catch(() => {});
+    for (const name of namesOf(prefix, from, resources)) service.acquire(name, { waitMs: Infinity }).catch(() => {});
     await sleep(20);
   }
 }
 
 /** Each instance becomes a candidate for each of these leaderships, and registers its jobs. */
-async function campaign({ kept }, { leaderships, jobs }) {
+async function campaign({ kept }, { leaderships, jobs, prefix }) {
   const { services } = kept.get('waits');
   for (const service of services) {
-    for (const name of namesOf('leader', 0, leaderships)) service.campaign(name);
+    for (const name of namesOf(prefix, 0, leaderships)) service.campaign(name);
     await sleep(5);
   }
   if (jobs > 0) await register(services[0], namesOf('job', 0, jobs));

@@ -27,9 +27,10 @@ export const scenario = {
       costOfWaiting(bench, {
         processes: 2,
         async prepare([holder, waiter], ask) {
+          const names = { resources, prefix: bench.resource('waiting-calls') };
           await ask({ step: 'start', instances: 1 });
-          await holder.ask('waits', { step: 'hold', resources });
-          await waiter.ask('waits', { step: 'wait', resources });
+          await holder.ask('waits', { step: 'hold', ...names });
+          await waiter.ask('waits', { step: 'wait', ...names });
         },
         settleMs: bench.ms(15_000),
         forMs: bench.ms(FOR_MS),

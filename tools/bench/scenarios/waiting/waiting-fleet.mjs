@@ -29,8 +29,13 @@ export const scenario = {
         processes: PROCESSES,
         async prepare([first, ...others], ask) {
           await ask({ step: 'start', instances: instances / PROCESSES });
-          await first.ask('waits', { step: 'campaign', leaderships: LEADERSHIPS, jobs });
-          const campaign = { step: 'campaign', leaderships: LEADERSHIPS, jobs: 0 };
+          const campaign = {
+            step: 'campaign',
+            leaderships: LEADERSHIPS,
+            jobs: 0,
+            prefix: bench.resource('waiting-fleet'),
+          };
+          await first.ask('waits', { ...campaign, jobs });
           await Promise.all(others.map((worker) => worker.ask('waits', campaign)));
         },
         settleMs: bench.ms(20_000),

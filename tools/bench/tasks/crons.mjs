@@ -1,12 +1,11 @@
 // Instances of a fleet with cron jobs, many of them in one process: each has connections and a claim of its own.
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLockService } from '../../../dist/esm/nest/module/create-lock-service.js';
-import { resolveModuleOptions } from '../../../dist/esm/nest/module/module-options.js';
 import { jobRecordsOf } from '../../../dist/esm/nest/schedule/job-watch.js';
+import { redisCpuMs } from '../measure/redis-cpu.mjs';
 import { register, runOnce, tickAfter } from './cron-ticks.mjs';
+import { startInstances } from './instances.mjs';
 
-const AT_ONCE = 25;
 const LISTS = 20;
 
 /** Many instances share a process, which is busy for longer than one of them would be. */
@@ -26,13 +25,7 @@ async function start({ url, kept }, { instances, jobs }) {
     if (type === 'tickStarted') told.runs++;
     if (type === 'tickStarted' || type === 'tickSkipped') told.claims++;
   };
-  const services = [];
-  while (services.length < instances) {
-    const some = Array.from({ length: Math.min(AT_ONCE, instances - services.length) }, () =>
-      createLockService(resolveModuleOptions({ connection: url, ...PATIENT, observers: [observer] })),
-    );
-    services.push(...(await Promise.all(some)));
-  }
+  const services = await startInstances(instances, { connection: url, ...PATIENT, observers: [observer] });
   const names = namesOf('job', jobs);
   await register(services[0], names);
   kept.set('fleet', { services, names, told });
@@ -81,11 +74,10 @@ async function list({ url, kept }, { jobs }) {
 /** What Redis has done since it was started: its processor time, and the scripts that it was sent. */
 async function cpu({ url }) {
   const redis = new Redis(url);
-  const text = (await redis.info('cpu')) + (await redis.info('commandstats'));
+  const usedMs = await redisCpuMs(redis);
+  const scripts = Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
   redis.disconnect();
-  const number = (pattern) => Number(pattern.exec(text)?.[1] ?? 0);
-  const seconds = number(/used_cpu_user:([\d.]+)/) + number(/used_cpu_sys:([\d.]+)/);
-  return { usedMs: seconds * 1000, scripts: number(/cmdstat_evalsha:calls=(\d+)/) };
+  return { usedMs, scripts };
 }
 
 function namesOf(kind, count) {

@@ -1,11 +1,9 @@
 // Instances that wait: for locks that another process holds, or to become leaders. Many instances share a process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLockService } from '../../../dist/esm/nest/module/create-lock-service.js';
-import { resolveModuleOptions } from '../../../dist/esm/nest/module/module-options.js';
 import { PrimaryConnection } from '../../../dist/esm/redis/topology/primary-connection.js';
 import { register, runOnce } from './cron-ticks.mjs';
+import { startInstances } from './instances.mjs';
 
-const AT_ONCE = 25;
 const CALLS_AT_ONCE = 200;
 /** Longer than a scenario takes: the holder renews nothing meanwhile. */
 const HELD_MS = 600_000;
@@ -20,13 +18,7 @@ export function run(world, { step, ...args }) {
 
 /** Starts instances, and counts the scripts that they send from now on. */
 async function start({ url, kept }, { instances }) {
-  const services = [];
-  while (services.length < instances) {
-    const some = Array.from({ length: Math.min(AT_ONCE, instances - services.length) }, () =>
-      createLockService(resolveModuleOptions({ connection: url, leaseMs: LEASE_MS, attemptTimeoutMs: 15_000 })),
-    );
-    services.push(...(await Promise.all(some)));
-  }
+  const services = await startInstances(instances, { connection: url, leaseMs: LEASE_MS, attemptTimeoutMs: 15_000 });
   const sent = {};
   const { route } = PrimaryConnection.prototype;
   PrimaryConnection.prototype.route = function (call) {

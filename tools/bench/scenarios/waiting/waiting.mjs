@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OURS } from '../../contestants/index.mjs';
+import { redisCpuMs } from '../../measure/redis-cpu.mjs';
 import { WorkerProcess } from '../../processes/worker-process.mjs';
 
 const PATIENCE = { timeoutMs: 300_000 };
@@ -29,9 +30,9 @@ export async function costOfWaiting({ url }, { processes, prepare, settleMs, for
     const from = Date.now() + 500;
     const measured = ask({ step: 'measure', forMs, from, ...work });
     await sleep(from - Date.now());
-    const [startedAt, before] = [performance.now(), await usedMs(redis)];
+    const [startedAt, before] = [performance.now(), await redisCpuMs(redis)];
     const results = await measured;
-    const redisPercent = ((await usedMs(redis)) - before) / ((performance.now() - startedAt) / 100);
+    const redisPercent = ((await redisCpuMs(redis)) - before) / ((performance.now() - startedAt) / 100);
     const counts = {};
     for (const [name, count] of results.flatMap((result) => Object.entries(result.counts))) {
       counts[name] = (counts[name] ?? 0) + count;
@@ -51,10 +52,4 @@ export async function costOfWaiting({ url }, { processes, prepare, settleMs, for
     for (const worker of workers) worker.kill();
     await Promise.all(workers.map(({ exited }) => exited));
   }
-}
-
-async function usedMs(redis) {
-  const text = await redis.info('cpu');
-  const seconds = (name) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)[1]);
-  return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1000;
 }

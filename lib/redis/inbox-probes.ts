@@ -11,7 +11,7 @@ import { PROBE_INBOX } from './script/scripts.js';
 const PERIOD_MS = 900;
 /** The same where Redis does not let this instance publish. An operator may give it the right. */
 const REFUSED_PERIOD_MS = 10_000;
-/** A probe says that an earlier one was lost only if that was answered so long before. */
+/** A probe proves the loss of an earlier one only if that one was answered this long before it. */
 const APART_MS = 500;
 /**
  * How long a connection that loses messages stays at most until it is made anew: instances that lose them at the same

@@ -114,7 +114,7 @@ function isPlaceOverdue(placeMs: number, leaseMs: number): boolean {
 /** The waiters of other processes that do not keep their places in time, as far as it can be told. */
 export interface SilentWaiters {
   readonly count: number;
-  /** At least so long ago each of them kept its place last. */
+  /** How long ago each of them kept its place, at least. */
   readonly keptMsAgo: number;
   /** The lease that they are taken to ask for: what is left of a place says nothing without it. */
   readonly length: LeaseLength;

@@ -11,7 +11,7 @@ import type { SentinelReasons } from '../connection/connection-trouble.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
-/** So long after a fail-over, other processes may still use the former primary. A sentinel makes it a replica by then. */
+/** For this long after a fail-over, other processes may still use the former primary. Then a sentinel has made it a replica. */
 const FAIL_OVER_MS = 60_000;
 
 /** The connections of one instance to one primary: for commands, for messages, and for durable commands. */

@@ -7,7 +7,8 @@ const API = ['core/api', 'core/util'];
 const EVENTS = [...API, 'core/events'];
 const TRACING = [...EVENTS, 'core/tracing'];
 const STORE = [...TRACING, 'core/store'];
-const HOLDING = [...STORE, 'core/holding'];
+const PLACES = [...STORE, 'core/places'];
+const HOLDING = [...PLACES, 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
 const FEATURES = [
@@ -39,7 +40,11 @@ export const ROOMS = {
   'core/events': { rooms: API, why: 'What is reported does not know what reports it, or who listens.' },
   'core/tracing': { rooms: EVENTS, why: 'What is published does not know what publishes it, or who subscribes.' },
   'core/store': { rooms: TRACING, why: 'The ports to a store do not know who asks.' },
-  'core/holding': { rooms: STORE, why: 'What this process holds does not know how it was acquired.' },
+  'core/places': {
+    rooms: STORE,
+    why: 'Waiting in the queue of a store does not know which call waits, or what it holds then.',
+  },
+  'core/holding': { rooms: PLACES, why: 'What this process holds does not know how it was acquired.' },
   'core/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },

@@ -53,22 +53,19 @@ export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // A store of your own
 export type { LockStores, StoreContext, StoreFactory } from './core/store/lock-stores.js';
-export {
-  type AcquireReply,
-  type FoundInUse,
-  type GrantListener,
-  type LockOwner,
-  type LockStore,
-  LockStoreError,
-  type PushedGrant,
-  type Queueing,
-  type Retention,
-  type RetentionNotice,
-  type RotateReply,
-  type SeveralReply,
-  type StoreFailure,
-  type Transfer,
+export type {
+  AcquireReply,
+  FoundInUse,
+  LockOwner,
+  LockStore,
+  Queueing,
+  Retention,
+  RotateReply,
+  SeveralReply,
+  Transfer,
 } from './core/store/lock-store.js';
+export type { GrantListener, PushedGrant, RetentionNotice } from './core/store/hearing.js';
+export { LockStoreError, type StoreFailure } from './core/store/store-error.js';
 export type { FreedListener, FreedMessage, Watcher, WatchReply, WatchStore } from './core/store/watch-store.js';
 export type { ServerHealth, StoreProbe, StoreProblem } from './core/store/store-probe.js';
 export type { DueRefusal, Tick, TickClaim, TickDue, TickReply, TickStore } from './core/store/tick-store.js';
@@ -190,7 +187,7 @@ export type {
   TickOutcome,
 } from './core/tracing/contexts.js';
 export type { AcquireOutcome } from './core/events/outcomes.js';
-export type { LockHolder, LockState, LockWaiter } from './core/store/lock-store.js';
+export type { LockHolder, LockState, LockWaiter } from './core/store/lock-state.js';
 export type { HealthOptions, LeadershipHealth, LockHealth } from './core/health/lock-health.js';
 export type { HealthProblem, LockTopology } from './core/store/store-probe.js';
 export type { ForceReleaseOptions, ListOptions } from './core/operators.js';

@@ -6,7 +6,7 @@ import type { ResolvedLockOptions } from './api/lock-options.js';
 import type { LockContext } from './holding/lock-context.js';
 import type { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
-import type { Runtime } from './store/runtime.js';
+import type { Runtime } from './holding/runtime.js';
 
 /** How a lock client grants resources: chosen when the client is made, so that no call asks which way it is. */
 export interface Granting {

@@ -33,11 +33,12 @@ import {
   resolveLockOptions,
 } from './api/lock-options.js';
 import { checkWork } from './api/validation.js';
-import type { LockState, LockStore } from './store/lock-store.js';
+import type { LockState } from './store/lock-state.js';
+import type { LockStore } from './store/lock-store.js';
 import { HealthChecks } from './health/health-checks.js';
 import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
-import type { Runtime } from './store/runtime.js';
+import type { Runtime } from './holding/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';
 import { JobRecords } from './jobs/job-records.js';
 import { MissedTicks } from './jobs/missed-ticks.js';
@@ -57,7 +58,7 @@ import { Watchdog } from './holding/watchdog.js';
 import { LockWatches } from './watch/lock-watches.js';
 import { Traces } from './tracing/traces.js';
 import { OrphanReleases } from './store/orphan-releases.js';
-import { PlaceKeeper } from './store/place-keeper.js';
+import { PlaceKeeper } from './places/place-keeper.js';
 import { quote } from './util/quoted.js';
 
 export interface LockClientOptions {

@@ -14,7 +14,7 @@ import type { LeaseDeps } from './lease/lease-deps.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import { readLabel } from './api/label.js';
 import { fencingTickOf } from './store/fencing-token.js';
-import type { LockState } from './store/lock-store.js';
+import type { LockState } from './store/lock-state.js';
 import { count, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
 

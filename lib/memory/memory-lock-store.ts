@@ -4,24 +4,22 @@ import { keptId, MemoryServer, readState } from './memory-server.js';
 import type { LatchListener } from '../core/store/latch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
-import {
-  type AcquireReply,
-  closedStore,
-  type GrantListener,
-  type Hearing,
-  type KeepReply,
-  type KeptPlace,
-  type LockState,
-  type LockStore,
-  type LockOwner,
-  onlyListener,
-  type QueuedPlace,
-  type Queueing,
-  type Retention,
-  type RotateReply,
-  type SeveralReply,
-  type Transfer,
+import type {
+  AcquireReply,
+  KeepReply,
+  KeptPlace,
+  LockStore,
+  LockOwner,
+  QueuedPlace,
+  Queueing,
+  Retention,
+  RotateReply,
+  SeveralReply,
+  Transfer,
 } from '../core/store/lock-store.js';
+import { closedStore } from '../core/store/store-error.js';
+import { type GrantListener, type Hearing, onlyListener } from '../core/store/hearing.js';
+import type { LockState } from '../core/store/lock-state.js';
 
 export interface MemoryLockStoreOptions {
   /** Must differ between the stores of one server. */

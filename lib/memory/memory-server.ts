@@ -6,14 +6,9 @@ import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryJobs } from './memory-jobs.js';
 import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
-import type {
-  LockOwner,
-  PushedGrant,
-  RetentionNotice,
-  LockHolder,
-  LockState,
-  LockWaiter,
-} from '../core/store/lock-store.js';
+import type { LockOwner } from '../core/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
+import type { LockHolder, LockState, LockWaiter } from '../core/store/lock-state.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
 /** A latch as the in-memory server keeps it. */

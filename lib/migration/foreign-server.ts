@@ -1,5 +1,5 @@
 import type { ForeignContext } from '../core/api/foreign-lock.js';
-import { closedStore, LockStoreError } from '../core/store/lock-store.js';
+import { closedStore, LockStoreError } from '../core/store/store-error.js';
 import type { Connection, Subscriber } from '../redis/connection/connection.js';
 import type { RedisConnectionOption } from '../redis/connection/connection-options.js';
 import { createConnection } from '../redis/create-connection.js';

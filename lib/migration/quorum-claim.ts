@@ -1,5 +1,5 @@
 import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
-import { asStoreError, LockStoreError } from '../core/store/lock-store.js';
+import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 
 /**
  * A claim to the same lock on several servers, which counts where a majority of them agrees. It answers as soon as the

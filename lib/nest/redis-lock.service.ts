@@ -15,7 +15,7 @@ import type { ForceReleaseOptions, ListOptions } from '../core/operators.js';
 import type { Semaphore } from '../core/semaphore/semaphore.js';
 import type { SemaphoreOptions } from '../core/semaphore/semaphore-options.js';
 import type { LockOptions } from '../core/api/lock-options.js';
-import type { LockState } from '../core/store/lock-store.js';
+import type { LockState } from '../core/store/lock-state.js';
 import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';

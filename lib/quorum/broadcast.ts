@@ -1,5 +1,5 @@
 import type { Alarm } from '../core/util/alarms.js';
-import { LockStoreError } from '../core/store/lock-store.js';
+import { LockStoreError } from '../core/store/store-error.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
 /** Receives the answers to a broadcast. The index is that of the node. */

@@ -1,10 +1,6 @@
-import {
-  type AcquireReply,
-  LockStoreError,
-  type LockOwner,
-  type PushedGrant,
-  type Queueing,
-} from '../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
+import { LockStoreError } from '../core/store/store-error.js';
+import type { PushedGrant } from '../core/store/hearing.js';
 import type { QuorumNode } from './node.js';
 
 /** A node has granted the lock. */

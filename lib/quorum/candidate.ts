@@ -1,12 +1,6 @@
-import {
-  type AcquireReply,
-  asStoreError,
-  LockStoreError,
-  type LockOwner,
-  type PushedGrant,
-  type Queueing,
-  type RetentionNotice,
-} from '../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
+import { asStoreError, LockStoreError } from '../core/store/store-error.js';
+import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
 import { askMajority, enoughToDeny } from './majority.js';

@@ -1,5 +1,5 @@
 import { Deferred } from '../core/util/promises.js';
-import { LockStoreError, type StoreFailure } from '../core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../core/store/store-error.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 

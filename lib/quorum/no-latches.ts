@@ -1,5 +1,5 @@
 import type { LatchState, LatchStore } from '../core/store/latch-store.js';
-import { LockStoreError } from '../core/store/lock-store.js';
+import { LockStoreError } from '../core/store/store-error.js';
 
 /** The latch store of a quorum: it refuses every command. */
 export class RefusedLatchStore implements LatchStore {

@@ -1,14 +1,8 @@
 import type { Alarms } from '../core/util/alarms.js';
 import type { Clock } from '../core/util/clock.js';
-import {
-  asStoreError,
-  type LockStore,
-  LockStoreError,
-  type LockOwner,
-  type PushedGrant,
-  type Retention,
-  type RetentionNotice,
-} from '../core/store/lock-store.js';
+import { asStoreError, LockStoreError } from '../core/store/store-error.js';
+import type { LockStore, LockOwner, Retention } from '../core/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
 import { OrphanReleases, type Retained } from '../core/store/orphan-releases.js';
 import type { Random } from '../core/util/random.js';
 

@@ -1,21 +1,17 @@
 import { Alarms } from '../core/util/alarms.js';
 import type { Clock } from '../core/util/clock.js';
-import {
-  type AcquireReply,
-  type GrantListener,
-  type LockState,
-  type LockStore,
-  LockStoreError,
-  asStoreError,
-  type LockOwner,
-  onlyListener,
-  type PushedGrant,
-  type RetentionNotice,
-  type Queueing,
-  type Retention,
-  type RotateReply,
-  type Transfer,
+import type {
+  AcquireReply,
+  LockStore,
+  LockOwner,
+  Queueing,
+  Retention,
+  RotateReply,
+  Transfer,
 } from '../core/store/lock-store.js';
+import { type GrantListener, onlyListener, type PushedGrant, type RetentionNotice } from '../core/store/hearing.js';
+import type { LockState } from '../core/store/lock-state.js';
+import { LockStoreError, asStoreError } from '../core/store/store-error.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';

@@ -1,6 +1,7 @@
 import { backoff } from '../core/util/backoff.js';
 import type { Clock } from '../core/util/clock.js';
-import { LockStoreError, type LockOwner } from '../core/store/lock-store.js';
+import { LockStoreError } from '../core/store/store-error.js';
+import type { LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/promises.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './operators.js';

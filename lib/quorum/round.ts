@@ -1,11 +1,6 @@
 import { Deferred } from '../core/util/promises.js';
-import {
-  type AcquireReply,
-  asStoreError,
-  type LockStoreError,
-  type LockOwner,
-  type Queueing,
-} from '../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
+import { asStoreError, type LockStoreError } from '../core/store/store-error.js';
 import { Broadcast } from './broadcast.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import { quorumError } from './majority.js';

@@ -1,4 +1,5 @@
-import type { Hearing, LockStoreError } from '../core/store/lock-store.js';
+import type { Hearing } from '../core/store/hearing.js';
+import type { LockStoreError } from '../core/store/store-error.js';
 import { backoff, jitter } from '../core/util/backoff.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
 import { settle } from '../core/util/promises.js';

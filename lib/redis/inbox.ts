@@ -1,5 +1,5 @@
 import { inRootContext } from '../core/util/async-contexts.js';
-import type { Hearing, PushedGrant, RetentionNotice } from '../core/store/lock-store.js';
+import type { Hearing, PushedGrant, RetentionNotice } from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';

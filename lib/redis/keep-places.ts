@@ -1,4 +1,5 @@
-import { asStoreError, type KeepReply, type KeptPlace } from '../core/store/lock-store.js';
+import { asStoreError } from '../core/store/store-error.js';
+import type { KeepReply, KeptPlace } from '../core/store/lock-store.js';
 import type { FlaggedScript } from './script/script.js';
 import { KEEP } from './script/scripts.js';
 import { readKeepReplies, stamp } from './lock-replies.js';

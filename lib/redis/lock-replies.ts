@@ -7,14 +7,13 @@ import type { WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,
   KeepReply,
-  LockState,
-  LockWaiter,
   LockOwner,
   QueuedPlace,
   Queueing,
   RotateReply,
   SeveralReply,
 } from '../core/store/lock-store.js';
+import type { LockState, LockWaiter } from '../core/store/lock-state.js';
 import { toStoreError } from './script/failures.js';
 
 /** A request as the scripts expect it: the mode, and for a semaphore the permits. */

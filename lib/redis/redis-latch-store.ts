@@ -1,4 +1,4 @@
-import type { LockStoreError } from '../core/store/lock-store.js';
+import type { LockStoreError } from '../core/store/store-error.js';
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';

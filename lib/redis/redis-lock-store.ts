@@ -1,24 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { LatchListener } from '../core/store/latch-store.js';
-import {
-  type AcquireReply,
-  closedStore,
-  asStoreError,
-  type GrantListener,
-  type Hearing,
-  type KeepReply,
-  type KeptPlace,
-  type LockState,
-  type LockStore,
-  type LockStoreError,
-  type LockOwner,
-  onlyListener,
-  type Queueing,
-  type Retention,
-  type RotateReply,
-  type SeveralReply,
-  type Transfer,
+import type {
+  AcquireReply,
+  KeepReply,
+  KeptPlace,
+  LockStore,
+  LockOwner,
+  Queueing,
+  Retention,
+  RotateReply,
+  SeveralReply,
+  Transfer,
 } from '../core/store/lock-store.js';
+import { closedStore, asStoreError, type LockStoreError } from '../core/store/store-error.js';
+import { type GrantListener, type Hearing, onlyListener } from '../core/store/hearing.js';
+import type { LockState } from '../core/store/lock-state.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import { problemOf } from './health/health-problems.js';

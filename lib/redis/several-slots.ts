@@ -1,4 +1,5 @@
-import { asStoreError, type LockOwner, type SeveralReply } from '../core/store/lock-store.js';
+import { asStoreError } from '../core/store/store-error.js';
+import type { LockOwner, SeveralReply } from '../core/store/lock-store.js';
 
 /** How the resources of one call are acquired in the slots of a cluster. On one server, all are in one slot. */
 interface SlotRequests {

@@ -1,4 +1,4 @@
-import type { LockState } from '../core/store/lock-store.js';
+import type { LockState } from '../core/store/lock-state.js';
 import { readState } from '../memory/memory-server.js';
 import type { LocksUnderTest } from './assertions/locks-under-test.js';
 import type { FleetPlace } from './fleet/fleet-place.js';

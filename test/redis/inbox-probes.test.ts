@@ -1,4 +1,4 @@
-import { LockStoreError } from '../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../lib/core/store/store-error.js';
 import type { Random } from '../../lib/core/util/random.js';
 import type { LockServer } from '../../lib/redis/connection/connection.js';
 import type { ServerConnection } from '../../lib/redis/connection/server-connection.js';

@@ -1,4 +1,4 @@
-import type { AttemptLog } from '../store/attempts.js';
+import type { AttemptLog } from '../places/attempts.js';
 import {
   LockAbortedError,
   LockBusyError,
@@ -10,7 +10,8 @@ import {
   quoteResource,
 } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { type FoundInUse, LockStoreError } from '../store/lock-store.js';
+import type { FoundInUse } from '../store/lock-store.js';
+import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
 
 /**

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError, LockError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { Origin } from '../util/call-site.js';
 import { strategyFault } from './strategy-faults.js';
 import { waitBefore } from './waits.js';

@@ -7,10 +7,10 @@ import { NO_HOLDERS } from '../api/seen-holders.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Grant } from '../holding/hold.js';
 import type { ForeignLocks } from '../holding/foreign-locks.js';
-import { AttemptLog, failurePause, grantedTooLate } from '../store/attempts.js';
+import { AttemptLog, failurePause, grantedTooLate } from '../places/attempts.js';
 import { withTimeout } from '../store/ask.js';
-import { LockStoreError } from '../store/lock-store.js';
-import type { Runtime } from '../store/runtime.js';
+import { LockStoreError } from '../store/store-error.js';
+import type { Runtime } from '../holding/runtime.js';
 import { jitter } from '../util/backoff.js';
 import { pause } from '../util/promises.js';
 

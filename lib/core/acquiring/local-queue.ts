@@ -1,9 +1,10 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { AttemptLog } from '../store/attempts.js';
+import { AttemptLog } from '../places/attempts.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { grant, type PendingCall, WaitingCalls } from './pending-call.js';
-import { StoreWaiter, type WaiterListener } from './store-waiter.js';
+import { StoreWaiter } from './store-waiter.js';
+import type { WaiterListener } from './waiter-listener.js';
 import {
   fullHere,
   holdersNow,
@@ -15,17 +16,13 @@ import {
 } from './why-waiting.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import {
-  type FoundInUse,
-  LockStoreError,
-  type LockOwner,
-  type PushedGrant,
-  type RetentionNotice,
-} from '../store/lock-store.js';
+import type { FoundInUse, LockOwner } from '../store/lock-store.js';
+import { LockStoreError } from '../store/store-error.js';
+import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/owner-id.js';
 import { releaseInStore } from '../holding/release-in-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { type Holder, StoreLease } from '../holding/store-lease.js';
 
 /**

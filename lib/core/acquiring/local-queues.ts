@@ -4,10 +4,10 @@ import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
 import { isExpectedToWait } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { GrantListener, PushedGrant, RetentionNotice } from '../store/lock-store.js';
+import type { GrantListener, PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { Polling } from './polling.js';
 import { releaseInStore } from '../holding/release-in-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { Holder, StoreLease } from '../holding/store-lease.js';
 

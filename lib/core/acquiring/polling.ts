@@ -1,9 +1,9 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { withTimeout } from '../store/ask.js';
-import { AttemptLog, grantedTooLate } from '../store/attempts.js';
+import { AttemptLog, grantedTooLate } from '../places/attempts.js';
 import type { Grant } from '../holding/hold.js';
 import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait } from './waits.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';

@@ -1,9 +1,9 @@
 import { aborted, unavailable } from './acquire-errors.js';
-import { Asker, AttemptLog } from '../store/attempts.js';
+import { Asker, AttemptLog } from '../places/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
-import type { LockStoreError } from '../store/lock-store.js';
+import type { LockStoreError } from '../store/store-error.js';
 import type { PendingCall, WaitLimits } from './pending-call.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { mergeSignals } from '../util/signals.js';
 import { withTimeout } from '../store/ask.js';
 

@@ -1,40 +1,14 @@
-import { Asker, heartbeatPause, type AttemptLog, grantedTooLate, lookPause } from '../store/attempts.js';
+import { Asker, heartbeatPause, type AttemptLog, grantedTooLate, lookPause } from '../places/attempts.js';
 import { NEWS_MS, type PendingCall } from './pending-call.js';
-import {
-  type AcquireReply,
-  asStoreError,
-  type FoundInUse,
-  LockStoreError,
-  type LockOwner,
-  type QueuedPlace,
-} from '../store/lock-store.js';
-import { FreeTime } from './free-time.js';
+import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
+import { asStoreError, LockStoreError } from '../store/store-error.js';
+import { FreeTime } from '../places/free-time.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, isWaitTold } from './waits.js';
-import type { Place, QueuedWaiter } from '../store/place-keeper.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Place, QueuedWaiter } from '../places/place.js';
+import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
-
-/** The queue that a waiter asks for. */
-export interface WaiterListener {
-  /** What this waiter and those before it have found out. */
-  readonly log: AttemptLog;
-  granted(fencingToken: number, sentAt: number, now: number): void;
-  /** The time of its call is over. */
-  outOfTime(): void;
-  /** Its call is not granted yet. */
-  waitsOn(now: number): void;
-  /** The store does not answer, and is asked again. */
-  waitsForStore(): void;
-  /** The queue of the store is full. */
-  full(now: number): void;
-  /** The resource is in use as something else. */
-  mismatched(found: FoundInUse): void;
-  /** The store will never grant it. */
-  refused(): void;
-  /** Whether this process holds the lock of this owner. */
-  holds(owner: LockOwner): boolean;
-}
+import type { WaiterListener } from './waiter-listener.js';
 
 /**
  * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the store,

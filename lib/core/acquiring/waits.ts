@@ -1,8 +1,8 @@
 import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { SeenHolders } from '../api/seen-holders.js';
-import type { AttemptLog } from '../store/attempts.js';
-import type { Runtime } from '../store/runtime.js';
+import type { AttemptLog } from '../places/attempts.js';
+import type { Runtime } from '../holding/runtime.js';
 
 /** The observers are told of a call that has waited for this long. */
 export const LONG_WAIT_MS = 5_000;

@@ -6,9 +6,9 @@ import type { SeenHolders } from '../api/seen-holders.js';
 import type { Hold } from '../holding/hold.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import { labelOf } from '../holding/labels.js';
-import type { AttemptLog } from '../store/attempts.js';
+import type { AttemptLog } from '../places/attempts.js';
 import type { LockStore } from '../store/lock-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { PendingCall } from './pending-call.js';
 
 /** A holder that had the lock for this long is told to every call that has waited for it. */

@@ -1,4 +1,4 @@
-import type { LockState } from '../store/lock-store.js';
+import type { LockState } from '../store/lock-state.js';
 import { LockExplanation } from './explanation.js';
 import { likelyCause, type Wanted } from './likely-cause.js';
 import type { OwnPart } from './own-part.js';

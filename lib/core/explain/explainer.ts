@@ -7,7 +7,7 @@ import type { Hold } from '../holding/hold.js';
 import { validUntil } from '../holding/store-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import { isKeptByTransaction } from '../lease/transaction-leases.js';
-import type { LockState } from '../store/lock-store.js';
+import type { LockState } from '../store/lock-state.js';
 import { explainState } from './explain-state.js';
 import type { LockExplanation } from './explanation.js';
 import type { OwnHold, OwnPart } from './own-part.js';

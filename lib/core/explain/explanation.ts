@@ -1,4 +1,4 @@
-import type { LockState } from '../store/lock-store.js';
+import type { LockState } from '../store/lock-state.js';
 
 /** The likely cause that {@link LockExplanation} names. */
 export const LOCK_CAUSES = [

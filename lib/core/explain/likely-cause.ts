@@ -1,6 +1,6 @@
 import type { LockMode } from '../api/lock-mode.js';
 import { LEADER_PREFIX } from '../api/resource.js';
-import type { LockState } from '../store/lock-store.js';
+import type { LockState } from '../store/lock-state.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
 import { type SeenLease, silentWaiters } from './seen-lease.js';

@@ -1,6 +1,6 @@
 import { fencingTickOf } from '../store/fencing-token.js';
-import type { LockHolder, LockState } from '../store/lock-store.js';
-import { keepPeriodMs } from '../store/place-keeper.js';
+import type { LockHolder, LockState } from '../store/lock-state.js';
+import { keepPeriodMs } from '../places/place.js';
 import type { OwnHold, OwnPart } from './own-part.js';
 
 /** The watchdog renews a lease after a third of it. One that is not renewed after half of it is overdue. */

@@ -1,8 +1,8 @@
 import { LEADER_PREFIX } from '../api/resource.js';
 import { describeLabel } from '../api/label.js';
-import type { LockState, LockWaiter } from '../store/lock-store.js';
+import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
-import { keepPeriodMs } from '../store/place-keeper.js';
+import { keepPeriodMs } from '../places/place.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';

@@ -1,6 +1,6 @@
 import type { LocalQueues } from '../acquiring/local-queues.js';
 import type { Watchdog } from '../holding/watchdog.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import {
   type HealthProblem,
   orTooSlow,

@@ -1,4 +1,4 @@
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from './runtime.js';
 import type { StoreLease } from './store-lease.js';
 
 /**

@@ -1,7 +1,8 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { type AcquireReply, asStoreError, type LockOwner, type Queueing } from '../store/lock-store.js';
+import type { AcquireReply, LockOwner, Queueing } from '../store/lock-store.js';
+import { asStoreError } from '../store/store-error.js';
 import { createOwner } from '../store/owner-id.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from './runtime.js';
 import { LABEL_AFTER_MS } from './labels.js';
 import { StoreLease, validUntil } from './store-lease.js';
 

@@ -8,7 +8,8 @@ import {
   type PermitRequest,
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
-import { asStoreError, type LockOwner, type LockStoreError, type Retention } from '../store/lock-store.js';
+import { asStoreError, type LockStoreError } from '../store/store-error.js';
+import type { LockOwner, Retention } from '../store/lock-store.js';
 
 /** A renewal that was sent. */
 interface Renewal {

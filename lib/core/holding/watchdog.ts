@@ -4,7 +4,8 @@ import { LockUnavailableError } from '../api/errors.js';
 import type { LockEventOf } from '../events/events.js';
 import type { LockObservers } from '../events/observers.js';
 import type { Traces } from '../tracing/traces.js';
-import { asStoreError, type LockStore, type LockStoreError } from '../store/lock-store.js';
+import { asStoreError, type LockStoreError } from '../store/store-error.js';
+import type { LockStore } from '../store/lock-store.js';
 import { bringLabel } from './labels.js';
 import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
 

@@ -1,7 +1,7 @@
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
 import { JobNotFoundError } from './job-errors.js';
 import type { JobInfo, JobRun } from './job-info.js';

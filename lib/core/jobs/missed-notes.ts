@@ -1,6 +1,6 @@
 import { ask } from '../store/ask.js';
 import { type JobStore, MOST_MISSED_AT_ONCE, type MissedNote, type MissedReply } from '../store/job-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { TickSchedule } from './tick-schedule.js';
 import { countUnpaused } from './unpaused-ticks.js';
 import type { Watched } from './watched-job.js';

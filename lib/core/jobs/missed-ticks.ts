@@ -1,7 +1,7 @@
 import { jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobState, JobStore, MissedReply, OwedRun } from '../store/job-store.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { Timer } from '../util/clock.js';
 import { chunks } from '../util/objects.js';
 import { MissedNotes } from './missed-notes.js';

@@ -1,4 +1,4 @@
-import { heartbeatPause } from '../store/attempts.js';
+import { heartbeatPause } from '../places/attempts.js';
 import { notOpened, otherCount } from './latch-errors.js';
 import type { LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
 import { PLACE_MS, SharedWait, type WaitDeps } from '../acquiring/shared-wait.js';

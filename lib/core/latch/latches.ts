@@ -1,6 +1,6 @@
 import { aborted, unavailable } from '../acquiring/acquire-errors.js';
 import { askUntil, ask } from '../store/ask.js';
-import { AttemptLog, failurePause } from '../store/attempts.js';
+import { AttemptLog, failurePause } from '../places/attempts.js';
 import {
   checkCountDown,
   checkLatch,
@@ -16,7 +16,7 @@ import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/
 import { PendingCall } from '../acquiring/pending-call.js';
 import { LatchWatch, type LatchDeps } from './latch-watch.js';
 import { lookOnce } from '../acquiring/shared-wait.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */

@@ -11,7 +11,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { NotLeaderError } from '../api/lease-errors.js';
 import { onAbort } from '../util/signals.js';
 import { quote } from '../util/quoted.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { describeValue } from '../api/validation.js';
 
 /** What every campaign of a client needs. */

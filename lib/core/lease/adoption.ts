@@ -1,13 +1,13 @@
 import { exhausted, unavailable } from '../acquiring/acquire-errors.js';
 import type { LeaseFactory } from './lease-factory.js';
 import { withTimeout } from '../store/ask.js';
-import { AttemptLog, grantedTooLate, failurePause } from '../store/attempts.js';
+import { AttemptLog, grantedTooLate, failurePause } from '../places/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
 import { type LockLabel, readLabel } from '../api/label.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import {
   LEASE_LENGTH,
   LOCK_OPTIONS,

@@ -4,7 +4,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
 import type { LockMode } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
-import { asStoreError } from '../store/lock-store.js';
+import { asStoreError } from '../store/store-error.js';
 
 /**
  * Starts the lease of a hold anew with this length. The watchdog uses the new length from now on.

@@ -4,7 +4,7 @@ import type { LocalQueues } from '../acquiring/local-queues.js';
 import type { Leaks } from './leaks.js';
 import type { LockContext } from '../holding/lock-context.js';
 import type { Watchdog } from '../holding/watchdog.js';
-import type { Runtime } from '../store/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 
 /** What leases need; one for all leases of a client. */
 export interface LeaseDeps extends Runtime {

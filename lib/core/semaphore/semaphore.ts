@@ -5,7 +5,7 @@ import type { OpenTransaction } from '../lease/transaction-leases.js';
 import type { Origin } from '../util/call-site.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
 import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
-import type { LockState } from '../store/lock-store.js';
+import type { LockState } from '../store/lock-state.js';
 import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphore-options.js';
 import { quote } from '../util/quoted.js';
 

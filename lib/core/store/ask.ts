@@ -3,7 +3,7 @@ import { backoff } from '../util/backoff.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Clock } from '../util/clock.js';
 import { pause } from '../util/promises.js';
-import { LockStoreError, asStoreError } from './lock-store.js';
+import { LockStoreError, asStoreError } from './store-error.js';
 
 /** The first and the longest pause before an unexecuted command is sent again: about the time a reconnect takes. */
 const PAUSE_MS = { first: 20, longest: 200 };

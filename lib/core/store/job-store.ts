@@ -1,4 +1,5 @@
-import { type LockOwner, LockStoreError } from './lock-store.js';
+import type { LockOwner } from './lock-store.js';
+import { LockStoreError } from './store-error.js';
 
 /** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
 export type RunKind = 'tick' | 'manual' | 'catchUp';

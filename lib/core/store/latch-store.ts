@@ -1,4 +1,4 @@
-import type { LockStoreError } from './lock-store.js';
+import type { LockStoreError } from './store-error.js';
 
 /** A latch as one caller describes it. */
 export interface LatchSpec {

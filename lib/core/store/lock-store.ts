@@ -1,9 +1,10 @@
-import type { LockLabel } from '../api/label.js';
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
+import type { GrantListener, Hearing } from './hearing.js';
+import type { LockState } from './lock-state.js';
+import type { LockStoreError } from './store-error.js';
 import type { WatchStore } from './watch-store.js';
 import type { StoreProbe } from './store-probe.js';
 import type { SeenHolders } from '../api/seen-holders.js';
-import { describeThrown, escapeText } from '../util/quoted.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
@@ -68,19 +69,6 @@ export type KeepReply =
 /** How many places one step of a store keeps at most. */
 export const KEPT_AT_ONCE = 64;
 
-/** Whether messages of grants arrive in this process. */
-export interface Hearing {
-  /**
-   * For how long the first waiter of a queue may rely on messages, and not ask: `Infinity` where the loss of any message
-   * is noticed. 0 while messages are not known to arrive.
-   */
-  readonly quietMs: number;
-  /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
-  readonly silentSince: number | undefined;
-  /** Says whether any waiter relies on messages. Only then does the store prove that they arrive. */
-  rely(isRelied: boolean): void;
-}
-
 /** The answer to an attempt for several resources of one call. */
 export interface SeveralReply {
   /** That to the first one. An error where it failed, though others may have been granted, on other servers. */
@@ -113,105 +101,6 @@ export interface RotateReply {
   readonly released: boolean;
   /** The answer to the next waiter. With an error, the first owner's release was executed all the same. */
   readonly next: AcquireReply | LockStoreError;
-}
-
-/**
- * The store has granted a resource to a waiter in its queue. The message does not name the waiter: an owner id is a
- * secret, and other processes may listen.
- */
-export interface PushedGrant {
-  readonly resource: string;
-  readonly fencingToken: number;
-  /**
-   * When the waiter's command was sent: the lease is counted from then. `-Infinity`: not known, so the waiter has to
-   * ask once more before it may trust the lease.
-   */
-  readonly sentAt: number;
-  /** Whether it was granted to this owner, with exactly this token and stamp. Only the store and the owner can tell. */
-  readonly isFor: (owner: string) => boolean;
-}
-
-/**
- * The holder before the first waiter of the queue has released, but the resource stays taken for a time. The waiter
- * should ask when that is over. The message does not name it; see {@link PushedGrant}.
- */
-export interface RetentionNotice {
-  readonly resource: string;
-  /** When it is over, in milliseconds from now. */
-  readonly leftMs: number;
-  /** When the waiter's last command was sent, rounded down. */
-  readonly sentAt: number;
-  /** Whether it is meant for this owner. Only the store and the owner can tell. */
-  readonly isFor: (owner: string) => boolean;
-}
-
-/** Hears of grants. */
-export interface GrantListener {
-  granted(grant: PushedGrant): void;
-  /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
-  retained?(notice: RetentionNotice): void;
-  /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
-  unproven?(): void;
-  /** The connection is new: grants may have been missed. */
-  reconnected(): void;
-}
-
-/** One holder of a resource as operators see it, without secrets. */
-export interface LockHolder {
-  /** Which process holds it: host, process id, and a few random characters, unless `instanceId` was set. */
-  readonly instanceId: string;
-  readonly fencingToken: number;
-  /** What is left of its lease, in milliseconds, by the clock of Redis. */
-  readonly ttlMs: number;
-  /** How often a reentrant holder, or a writer, has entered; 1 otherwise. */
-  readonly depth: number;
-  /** How many permits of a semaphore it holds; not set in other modes. */
-  readonly permits?: number;
-  /** What the holder says of itself (option `label`). Any client of your Redis can write it. */
-  readonly label?: LockLabel;
-  /** The lease was handed on inside that process, to a call that has not named itself yet. */
-  readonly isHandedOn?: true;
-  /**
-   * For how long that process has held it since Redis granted it, in milliseconds, by the clock of Redis. An adopted
-   * lease counts on. Not set where the store does not tell.
-   */
-  readonly heldMs?: number;
-  /** Set where it was released, and stays taken until its `minHoldMs` is over. */
-  readonly isKept?: true;
-}
-
-/** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */
-export interface LockWaiter {
-  readonly instanceId: string;
-  readonly mode: LockMode;
-  /** How many permits of a semaphore it waits for; not set in other modes. */
-  readonly permits?: number;
-  /** What the waiting call says of itself (option `label`). Any client of your Redis can write it. */
-  readonly label?: LockLabel;
-  /**
-   * What is left of its place in the queue unless it is kept, in milliseconds. A living waiter keeps it at a third of
-   * the lease that it asks for, or more often, and the place then lasts as long as that lease. So what is left says
-   * little by itself; if a second look shows more, the waiter lives. Not set for calls that wait in this process only.
-   */
-  readonly placeMs?: number;
-}
-
-/** The state of one resource in Redis at one moment. */
-export interface LockState {
-  readonly resource: string;
-  /** `null` if the resource is free. */
-  readonly mode: LockMode | null;
-  /** None, one, or several readers or holders of permits, in the order of their tokens. */
-  readonly holders: readonly LockHolder[];
-  /** The time until the last of the leases ends unless it is renewed, in milliseconds; 0 if the resource is free. */
-  readonly ttlMs: number;
-  /** How many permits a semaphore in use has, and how many of them are free. Not set in other modes. */
-  readonly permits?: { readonly total: number; readonly available: number };
-  /**
-   * The waiters in the queue; the first is granted next. If calls of the asking instance wait behind its own holder,
-   * that instance is listed last.
-   */
-  readonly waiters: readonly LockWaiter[];
 }
 
 /** How long a lock stays taken after its holder has released it. */
@@ -373,44 +262,4 @@ export interface LockStore extends WatchStore {
   listen(listener: GrantListener): void;
   /** Closes the connections and resolves when they are closed. Later calls reject. */
   close(): Promise<void>;
-}
-
-/**
- * How far a failed command got. `notExecuted`: it had no effect, try again. `unknown`: it may have been executed, or
- * may still be. `refused`: the store will never execute it; tell the user.
- */
-export type StoreFailure = 'notExecuted' | 'unknown' | 'refused';
-
-/** What a {@link LockStore} rejects with. The message is safe to show: no arguments, no credentials. */
-export class LockStoreError extends Error {
-  override readonly name = 'LockStoreError';
-
-  constructor(
-    readonly failure: StoreFailure,
-    message: string,
-  ) {
-    // It may be what Redis, another library or a proxy said.
-    super(escapeText(message));
-  }
-}
-
-/** The error of every call after the store was closed. Trying again does not help. */
-export function closedStore(): LockStoreError {
-  return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
-}
-
-/**
- * Checks that a store gets only one listener.
- *
- * @throws Error if there is one already
- */
-export function onlyListener<T>(present: T | undefined, next: T): T {
-  if (present !== undefined) throw new Error('this store already has a listener');
-  return next;
-}
-
-/** Returns any rejection of a store as a {@link LockStoreError}. One of another class counts as `unknown`. */
-export function asStoreError(error: unknown): LockStoreError {
-  if (error instanceof LockStoreError) return error;
-  return new LockStoreError('unknown', describeThrown(error));
 }

@@ -4,7 +4,8 @@ import { askUntil } from './ask.js';
 import { backoff } from '../util/backoff.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import type { LockStore, LockOwner, PushedGrant, Retention } from './lock-store.js';
+import type { LockStore, LockOwner, Retention } from './lock-store.js';
+import type { PushedGrant } from './hearing.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** The first and the longest pause between two tries. */

@@ -1,5 +1,6 @@
 import type { JobNote, MissedSpan } from './job-store.js';
-import { type LockOwner, LockStoreError } from './lock-store.js';
+import type { LockOwner } from './lock-store.js';
+import { LockStoreError } from './store-error.js';
 
 /** One tick of one singleton job. */
 export interface Tick {

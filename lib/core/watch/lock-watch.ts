@@ -1,4 +1,4 @@
-import { heartbeatPause } from '../store/attempts.js';
+import { heartbeatPause } from '../places/attempts.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { LockTimeoutError } from '../api/errors.js';
 import type { LockStore } from '../store/lock-store.js';

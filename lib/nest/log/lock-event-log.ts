@@ -3,7 +3,7 @@ import { type LockError, quoteResource } from '../../core/api/errors.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import { nameHolders } from '../../core/api/seen-holders.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';

@@ -3,7 +3,7 @@ import type { LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import type { Clock } from '../../core/util/clock.js';
 import { isMintedByStore } from '../../core/store/fencing-token.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';

@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { quoteResource } from '../../core/api/errors.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { describeServer } from '../script/address.js';
 import { toStoreError } from '../script/failures.js';
 

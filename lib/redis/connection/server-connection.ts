@@ -1,5 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import { ConnectionTrouble, type SentinelReasons } from './connection-trouble.js';
 import { isNotWritten, toStoreError } from '../script/failures.js';

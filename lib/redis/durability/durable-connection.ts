@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import type { DurableCommand } from './durable-command.js';
 import type { Durability } from './durability.js';
 import { toStoreError } from '../script/failures.js';

@@ -1,5 +1,5 @@
 import { inRootContext } from '../../core/util/async-contexts.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from './durability.js';
 import { DurableCommand } from './durable-command.js';

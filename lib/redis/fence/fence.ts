@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import { FencedCommandError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { checked, count, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { describeValue } from '../../core/api/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from '../script/failures.js';

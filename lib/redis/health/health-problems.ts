@@ -1,4 +1,4 @@
-import type { LockStoreError } from '../../core/store/lock-store.js';
+import type { LockStoreError } from '../../core/store/store-error.js';
 import type { StoreProblem } from '../../core/store/store-probe.js';
 import { quote } from '../../core/util/quoted.js';
 import type { MissingRights } from '../script/missing-rights.js';

@@ -1,4 +1,4 @@
-import { asStoreError } from '../../core/store/lock-store.js';
+import { asStoreError } from '../../core/store/store-error.js';
 import type { ServerHealth } from '../../core/store/store-probe.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import type { MissingRights } from '../script/missing-rights.js';

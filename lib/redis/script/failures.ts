@@ -1,4 +1,4 @@
-import { LockStoreError, type StoreFailure } from '../../core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../core/store/store-error.js';
 
 /** Redis has executed nothing, and may accept the command later. */
 const NOT_EXECUTED =

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { describeServer } from './address.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';

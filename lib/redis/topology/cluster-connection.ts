@@ -1,6 +1,6 @@
 import type { Cluster } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { LockStoreError } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';

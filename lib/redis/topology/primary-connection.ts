@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { LockStoreError } from '../../core/store/lock-store.js';
+import type { LockStoreError } from '../../core/store/store-error.js';
 import type { Connection, LockServer } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durability.js';

@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert';
 import type { LockEvent } from '../../core/events/events.js';
 import type { LockObserver } from '../../core/events/observers.js';
-import type { LockState } from '../../core/store/lock-store.js';
+import type { LockState } from '../../core/store/lock-state.js';
 import { quote } from '../../core/util/quoted.js';
 
 /** What the assertions need of the locks of an application. */

@@ -1,5 +1,5 @@
 import { checkResource } from '../../core/api/resource.js';
-import type { LockHolder, LockState } from '../../core/store/lock-store.js';
+import type { LockHolder, LockState } from '../../core/store/lock-state.js';
 import { quote } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
 import { failed, type LocksUnderTest } from './locks-under-test.js';

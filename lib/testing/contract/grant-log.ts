@@ -1,4 +1,5 @@
-import type { LockOwner, LockStore, PushedGrant, RetentionNotice } from '../../core/store/lock-store.js';
+import type { LockOwner, LockStore } from '../../core/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../../core/store/hearing.js';
 
 /** A grant, and which owner it is for. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {

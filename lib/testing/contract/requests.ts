@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { LockOwner, LockState, LockStore, Queueing } from '../../core/store/lock-store.js';
+import type { LockOwner, LockStore, Queueing } from '../../core/store/lock-store.js';
+import type { LockState } from '../../core/store/lock-state.js';
 import { assertAtLeast } from './asserts.js';
 import type { AllFeatures } from './subject.js';
 

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checkResource, jobResource } from '../../core/api/resource.js';
 import { checkOneOf, describeValue } from '../../core/api/validation.js';
-import { LockStoreError, type StoreFailure } from '../../core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../core/store/store-error.js';
 import { isError } from '../../core/util/objects.js';
 import { escapeText } from '../../core/util/quoted.js';
 import type { Fate, TestCommand, Verb } from './commands.js';

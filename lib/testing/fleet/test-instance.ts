@@ -1,4 +1,5 @@
-import { type LockOwner, LockStoreError } from '../../core/store/lock-store.js';
+import type { LockOwner } from '../../core/store/lock-store.js';
+import { LockStoreError } from '../../core/store/store-error.js';
 import type { LockStores } from '../../core/store/lock-stores.js';
 import type { Clock } from '../../core/util/clock.js';
 import type { Random } from '../../core/util/random.js';

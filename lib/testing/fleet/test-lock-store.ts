@@ -1,18 +1,17 @@
 import type {
   AcquireReply,
-  GrantListener,
-  Hearing,
   KeepReply,
   KeptPlace,
   LockOwner,
-  LockState,
   LockStore,
-  LockStoreError,
   Queueing,
   Retention,
   RotateReply,
   Transfer,
 } from '../../core/store/lock-store.js';
+import type { GrantListener, Hearing } from '../../core/store/hearing.js';
+import type { LockState } from '../../core/store/lock-state.js';
+import type { LockStoreError } from '../../core/store/store-error.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../../core/store/watch-store.js';
 import type { CommandPath, TestCommand, Verb } from './commands.js';

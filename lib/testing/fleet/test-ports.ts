@@ -8,7 +8,8 @@ import type {
   RunEnd,
 } from '../../core/store/job-store.js';
 import type { LatchListener, LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
-import type { LockOwner, LockStoreError } from '../../core/store/lock-store.js';
+import type { LockOwner } from '../../core/store/lock-store.js';
+import type { LockStoreError } from '../../core/store/store-error.js';
 import type { Tick, TickClaim, TickReply, TickStore } from '../../core/store/tick-store.js';
 import type { CommandPath } from './commands.js';
 

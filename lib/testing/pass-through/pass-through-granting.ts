@@ -9,7 +9,7 @@ import { StoreLease } from '../../core/holding/store-lease.js';
 import type { LeaseFactory } from '../../core/lease/lease-factory.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import { createOwner } from '../../core/store/owner-id.js';
-import type { Runtime } from '../../core/store/runtime.js';
+import type { Runtime } from '../../core/holding/runtime.js';
 import { NO_CHANCE, STANDING_CLOCK } from './pass-through-clock.js';
 import type { PassThroughStore } from './pass-through-store.js';
 

@@ -1,14 +1,7 @@
 import { readLabel } from '../../core/api/label.js';
 import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
-import type {
-  AcquireReply,
-  LockHolder,
-  LockOwner,
-  LockState,
-  LockStore,
-  RotateReply,
-  Transfer,
-} from '../../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
+import type { LockHolder, LockState } from '../../core/store/lock-state.js';
 import { instanceOf } from '../../core/store/owner-id.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 import type { Tick, TickClaim, TickReply, TickStore } from '../../core/store/tick-store.js';

@@ -1,5 +1,5 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LatchWorld } from '../../support/world/latch-world.js';

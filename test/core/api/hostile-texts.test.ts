@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError, InvalidResourceError, type LockError } from '../../../lib/core/api/errors.js';
 import { GROUP } from '../../../lib/core/api/resource.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { BROKEN_TEXTS, fitting, HOSTILE_TEXTS, textsIn, unsafeIn } from '../../support/expect/hostile-texts.js';
 import { settle } from '../../support/world/fake-clock.js';

@@ -1,7 +1,7 @@
 import { explainState } from '../../../lib/core/explain/explain-state.js';
 import type { Wanted } from '../../../lib/core/explain/likely-cause.js';
 import type { OwnHold, OwnPart } from '../../../lib/core/explain/own-part.js';
-import type { LockHolder, LockState, LockWaiter } from '../../../lib/core/store/lock-store.js';
+import type { LockHolder, LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 
 const TOKEN = 32 * 1_000;
 

@@ -1,6 +1,6 @@
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { TransactionHooks } from '../../../lib/core/api/transactions.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

@@ -1,4 +1,4 @@
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
 import { problemOf } from '../../../lib/redis/health/health-problems.js';
 import { Deferred } from '../../../lib/core/util/promises.js';

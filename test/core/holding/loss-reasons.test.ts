@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 

@@ -1,6 +1,6 @@
 import { LOCK_DEFAULTS, resolveLockOptions, type LockOptions } from '../../../lib/core/api/lock-options.js';
 import { StoreLease } from '../../../lib/core/holding/store-lease.js';
-import { LockStoreError, type StoreFailure } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { Deferred } from '../../../lib/core/util/promises.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 

@@ -7,7 +7,7 @@ import {
   type MissedNote,
   type OwedRun,
 } from '../../../lib/core/store/job-store.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 
 interface JobRecord {
   schedule?: string | undefined;

@@ -1,5 +1,5 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import type { Fate } from '../../support/world/scripted-store.js';

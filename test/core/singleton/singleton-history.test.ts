@@ -3,7 +3,7 @@ import type { SingletonRunOptions, SingletonWork } from '../../../lib/core/singl
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import { catchUpTick, type JobStore, RefusedJobStore, type RunRecord } from '../../../lib/core/store/job-store.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';

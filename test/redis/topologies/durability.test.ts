@@ -1,5 +1,5 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { ForeignClaim, ForeignClient, ForeignLock } from '../../../lib/core/api/foreign-lock.js';
-import type { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import type { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { redisson } from '../../../lib/migration/redisson.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
-import type { AcquireReply, KeepReply, LockHolder, LockOwner, LockState } from '../../../lib/core/store/lock-store.js';
+import type { AcquireReply, KeepReply, LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { LockHolder, LockState } from '../../../lib/core/store/lock-state.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
 import { untimed } from '../../../lib/testing/contract/requests.js';

@@ -1,10 +1,6 @@
 import { strict as assert } from 'node:assert';
-import {
-  type AcquireReply,
-  type LockStore,
-  LockStoreError,
-  type LockOwner,
-} from '../../../lib/core/store/lock-store.js';
+import type { AcquireReply, LockStore, LockOwner } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog, type OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';

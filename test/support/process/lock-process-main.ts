@@ -10,7 +10,7 @@ import type { LockExplanation } from '../../../lib/core/explain/explanation.js';
 import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import type { LockState } from '../../../lib/core/store/lock-store.js';
+import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { ResourceNames } from '../../../lib/core/api/resource.js';
 import { fence } from '../../../lib/redis/fence/fence.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';

@@ -2,15 +2,13 @@ import type {
   AcquireReply,
   KeepReply,
   KeptPlace,
-  LockHolder,
-  LockState,
-  LockWaiter,
   LockOwner,
   Queueing,
   Retention,
   RotateReply,
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { LockHolder, LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';

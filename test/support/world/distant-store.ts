@@ -1,17 +1,16 @@
 import type { Clock } from '../../../lib/core/util/clock.js';
-import {
-  type AcquireReply,
-  type GrantListener,
-  type LockState,
-  type LockStore,
-  LockStoreError,
-  type LockOwner,
-  type Queueing,
-  type Retention,
-  type RotateReply,
-  type StoreFailure,
-  type Transfer,
+import type {
+  AcquireReply,
+  LockStore,
+  LockOwner,
+  Queueing,
+  Retention,
+  RotateReply,
+  Transfer,
 } from '../../../lib/core/store/lock-store.js';
+import type { GrantListener } from '../../../lib/core/store/hearing.js';
+import type { LockState } from '../../../lib/core/store/lock-state.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
 import type { FreedListener, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';

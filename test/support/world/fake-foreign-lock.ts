@@ -5,7 +5,7 @@ import type {
   ForeignLock,
   ForeignReply,
 } from '../../../lib/core/api/foreign-lock.js';
-import { LockStoreError, type StoreFailure } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { Deferred } from '../../../lib/core/util/promises.js';
 import type { FakeClock } from './fake-clock.js';
 

@@ -1,5 +1,5 @@
 import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../../../lib/core/store/latch-store.js';
-import type { LockStoreError } from '../../../lib/core/store/lock-store.js';
+import type { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { answered, type Fate } from './scripted-store.js';
 
 export type LatchVerb = 'countDown' | 'wait' | 'read';

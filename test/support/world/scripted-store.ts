@@ -1,17 +1,8 @@
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
-import {
-  type GrantListener,
-  type Hearing,
-  type LockOwner,
-  type LockStore,
-  LockStoreError,
-  type PushedGrant,
-  type Queueing,
-  type RetentionNotice,
-  type SeveralReply,
-  type StoreFailure,
-} from '../../../lib/core/store/lock-store.js';
+import type { GrantListener, Hearing, PushedGrant, RetentionNotice } from '../../../lib/core/store/hearing.js';
+import type { LockOwner, LockStore, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { LOCK_COMMANDS } from '../../../lib/core/store/lock-stores.js';
 import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
 import type { FreedListener, FreedMessage } from '../../../lib/core/store/watch-store.js';

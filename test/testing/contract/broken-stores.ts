@@ -3,14 +3,14 @@ import type { LatchSpec, LatchState } from '../../../lib/core/store/latch-store.
 import type { LockStores } from '../../../lib/core/store/lock-stores.js';
 import type {
   AcquireReply,
-  GrantListener,
   KeepReply,
   KeptPlace,
   LockOwner,
-  LockState,
   Queueing,
   SeveralReply,
 } from '../../../lib/core/store/lock-store.js';
+import type { GrantListener } from '../../../lib/core/store/hearing.js';
+import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/tick-store.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';

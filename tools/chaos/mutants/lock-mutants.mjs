@@ -217,7 +217,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'outage-told-as-busy',
     what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
-    file: 'core/store/attempts.js',
+    file: 'core/places/attempts.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { HANDED_ON } from '../../../core/api/label.js';
-import type { LockOwner, LockState, LockStore } from '../../../core/store/lock-store.js';
+import type { LockOwner, LockStore } from '../../../core/store/lock-store.js';
+import type { LockState } from '../../../core/store/lock-state.js';
 import { assertAtMost, assertContains, assertEquals, assertLacks, assertMatches } from '../asserts.js';
 import { openQueueWorld, type Peer } from '../queue-world.js';
 import {

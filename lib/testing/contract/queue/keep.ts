@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { KEPT_AT_ONCE, type KeepReply, type LockOwner, LockStoreError } from '../../../core/store/lock-store.js';
+import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../core/store/lock-store.js';
+import { LockStoreError } from '../../../core/store/store-error.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { openQueueWorld, type InQueueWorld, type Peer } from '../queue-world.js';
 import {

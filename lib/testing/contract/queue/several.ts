@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
-import type {
-  AcquireReply,
-  LockOwner,
-  LockState,
-  LockStore,
-  Queueing,
-  SeveralReply,
-} from '../../../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, LockStore, Queueing, SeveralReply } from '../../../core/store/lock-store.js';
+import type { LockState } from '../../../core/store/lock-state.js';
 import { assertEquals, assertMatches } from '../asserts.js';
 import { openQueueWorld } from '../queue-world.js';
 import { enqueue, LOCK_MODES, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';

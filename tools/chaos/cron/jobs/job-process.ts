@@ -1,5 +1,5 @@
 import type { MissedTicks } from '../../../../lib/core/jobs/missed-ticks.js';
-import { LockStoreError } from '../../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../../lib/core/store/store-error.js';
 import { catchUpTick, type JobStore, type OwedRun } from '../../../../lib/core/store/job-store.js';
 import type { RunPlan, SingletonRunOptions } from '../../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/core/singleton/singleton-runs.js';

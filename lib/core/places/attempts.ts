@@ -1,6 +1,7 @@
 import type { AttemptOutcome } from '../api/errors.js';
 import { aged, NO_HOLDERS, type SeenHolders } from '../api/seen-holders.js';
-import { asStoreError, LockStoreError, type QueuedPlace } from './lock-store.js';
+import { asStoreError, LockStoreError } from '../store/store-error.js';
+import type { QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
 import { backoff, jitter } from '../util/backoff.js';
 import type { Clock } from '../util/clock.js';

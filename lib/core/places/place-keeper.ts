@@ -1,15 +1,9 @@
-import { type AskerDeps, type AttemptLog, failurePause, HEARTBEAT_MS } from './attempts.js';
-import {
-  asStoreError,
-  type Hearing,
-  KEPT_AT_ONCE,
-  type KeepReply,
-  type LockOwner,
-  type LockStore,
-  LockStoreError,
-  type QueuedPlace,
-} from './lock-store.js';
-import { type Alarm, alarmThat, type Due, DueQueue } from '../util/alarms.js';
+import { type AskerDeps, failurePause, HEARTBEAT_MS } from './attempts.js';
+import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
+import { asStoreError, LockStoreError } from '../store/store-error.js';
+import type { Hearing } from '../store/hearing.js';
+import { KEPT_AT_ONCE, type KeepReply, type LockStore } from '../store/lock-store.js';
+import { alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { jitter } from '../util/backoff.js';
 
@@ -21,67 +15,6 @@ const MOST_UNDER_WAY = MOST_OF_GROUP * KEPT_AT_ONCE;
 const SLOW_MS = 100;
 /** Once messages may be lost, every place is kept within this time. */
 const SPREAD_MS = 1_000;
-/** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
-const LONGEST_PERIOD_MS = 15_000;
-
-/** A waiter in the queue of the store. */
-export interface QueuedWaiter {
-  readonly owner: LockOwner;
-  readonly call: { readonly options: { readonly leaseMs: number; readonly attemptTimeoutMs: number } };
-  readonly log: AttemptLog;
-  /** The last known place in the queue, counted from 1. */
-  readonly place?: number;
-  /** What {@link PlaceKeeper.losses} was when the last command for it was sent. */
-  lossesBefore: number;
-  /** Set by the keeper, from the first answer that says that it is in the queue. */
-  kept?: Place | undefined;
-  /** When the holders should be known next, because they are told to the user. */
-  newsDueAt(now: number): number;
-  onKept(reply: QueuedPlace, sentAt: number, now: number): void;
-  ask(): void;
-}
-
-/** The place of a waiter in the queue of the store. */
-export class Place implements Due {
-  dueAt = 0;
-  heapIndex = -1;
-  /** The command that keeps it, until that is answered or times out. */
-  batch: Batch | undefined;
-  /** Whether the last command failed, and another one follows. */
-  isTriedAgain = false;
-
-  constructor(
-    readonly waiter: QueuedWaiter,
-    readonly group: Group,
-  ) {}
-
-  get isScheduled(): boolean {
-    return this.heapIndex !== -1;
-  }
-}
-
-/** The places that one step of the store can keep. */
-interface Group {
-  readonly fence: string;
-  readonly places: DueQueue<Place>;
-  /** How many waiters have a place in it, also while they ask. */
-  size: number;
-  /** How many of its commands are under way. */
-  underWay: number;
-  /** Rings when the first place is due. */
-  readonly alarm: Alarm;
-}
-
-/** One command. */
-interface Batch {
-  readonly group: Group;
-  readonly places: readonly Place[];
-  readonly sentAt: number;
-  /** Whether it holds up other groups. */
-  isCounted: boolean;
-  /** Rings when it counts as timed out for a place. Set until it is answered, or until that is so for all of them. */
-  alarm: Alarm | undefined;
-}
 
 /**
  * Keeps the places of all waiters of this process in the queues of the store, many with one command. While messages
@@ -331,26 +264,4 @@ export class PlaceKeeper {
       this.#send(group);
     }
   }
-}
-
-/** When the call of this place counts its command as timed out. */
-function timeoutOf({ waiter, batch }: Place): number {
-  return batch!.sentAt + waiter.call.options.attemptTimeoutMs;
-}
-
-/** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */
-export function keepPeriodMs(leaseMs: number): number {
-  return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
-}
-
-/** Those that are due. What is due within half its period goes along with them: that costs hardly more. */
-function takeDue(places: DueQueue<Place>, now: number): Place[] {
-  const taken: Place[] = [];
-  for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
-    const early = taken.length === 0 ? 0 : keepPeriodMs(place.waiter.call.options.leaseMs) / 2;
-    if (place.dueAt > now + early) break;
-    places.remove(place);
-    taken.push(place);
-  }
-  return taken;
 }

@@ -4,9 +4,9 @@ import type { Traces } from '../tracing/traces.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
-import type { LockStore } from './lock-store.js';
-import type { OrphanReleases } from './orphan-releases.js';
-import type { PlaceKeeper } from './place-keeper.js';
+import type { LockStore } from '../store/lock-store.js';
+import type { OrphanReleases } from '../store/orphan-releases.js';
+import type { PlaceKeeper } from '../places/place-keeper.js';
 
 /** What every feature of a lock client needs. All features share one. */
 export interface Runtime {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { type KeepReply, LockStoreError } from '../../../lib/core/store/lock-store.js';
+import type { KeepReply } from '../../../lib/core/store/lock-store.js';
+import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, grantLost, lostOnTheWay, repliedWhen, type Verb } from '../../support/world/scripted-store.js';

@@ -1,0 +1,87 @@
+import type { AttemptLog } from './attempts.js';
+import { KEPT_AT_ONCE, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
+import type { Alarm, Due, DueQueue } from '../util/alarms.js';
+
+/** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
+const LONGEST_PERIOD_MS = 15_000;
+
+/** A waiter in the queue of the store. */
+export interface QueuedWaiter {
+  readonly owner: LockOwner;
+  readonly call: { readonly options: { readonly leaseMs: number; readonly attemptTimeoutMs: number } };
+  readonly log: AttemptLog;
+  /** The last known place in the queue, counted from 1. */
+  readonly place?: number;
+  /** What `losses` of the keeper of places was when the last command for it was sent. */
+  lossesBefore: number;
+  /** Set by the keeper, from the first answer that says that it is in the queue. */
+  kept?: Place | undefined;
+  /** When the holders should be known next, because they are told to the user. */
+  newsDueAt(now: number): number;
+  onKept(reply: QueuedPlace, sentAt: number, now: number): void;
+  ask(): void;
+}
+
+/** The place of a waiter in the queue of the store. */
+export class Place implements Due {
+  dueAt = 0;
+  heapIndex = -1;
+  /** The command that keeps it, until that is answered or times out. */
+  batch: Batch | undefined;
+  /** Whether the last command failed, and another one follows. */
+  isTriedAgain = false;
+
+  constructor(
+    readonly waiter: QueuedWaiter,
+    readonly group: Group,
+  ) {}
+
+  get isScheduled(): boolean {
+    return this.heapIndex !== -1;
+  }
+}
+
+/** The places that one step of the store can keep. */
+export interface Group {
+  readonly fence: string;
+  readonly places: DueQueue<Place>;
+  /** How many waiters have a place in it, also while they ask. */
+  size: number;
+  /** How many of its commands are under way. */
+  underWay: number;
+  /** Rings when the first place is due. */
+  readonly alarm: Alarm;
+}
+
+/** One command. */
+export interface Batch {
+  readonly group: Group;
+  readonly places: readonly Place[];
+  readonly sentAt: number;
+  /** Whether it holds up other groups. */
+  isCounted: boolean;
+  /** Rings when it counts as timed out for a place. Set until it is answered, or until that is so for all of them. */
+  alarm: Alarm | undefined;
+}
+
+/** When the call of this place counts its command as timed out. */
+export function timeoutOf({ waiter, batch }: Place): number {
+  return batch!.sentAt + waiter.call.options.attemptTimeoutMs;
+}
+
+/** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */
+export function keepPeriodMs(leaseMs: number): number {
+  return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
+}
+
+/** Those that are due. What is due within half its period goes along with them: that costs hardly more. */
+export function takeDue(places: DueQueue<Place>, now: number): Place[] {
+  const taken: Place[] = [];
+  for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
+    const early = taken.length === 0 ? 0 : keepPeriodMs(place.waiter.call.options.leaseMs) / 2;
+    if (place.dueAt > now + early) break;
+    places.remove(place);
+    taken.push(place);
+  }
+  return taken;
+}

@@ -1,0 +1,63 @@
+/**
+ * The store has granted a resource to a waiter in its queue. The message does not name the waiter: an owner id is a
+ * secret, and other processes may listen.
+ */
+export interface PushedGrant {
+  readonly resource: string;
+  readonly fencingToken: number;
+  /**
+   * When the waiter's command was sent: the lease is counted from then. `-Infinity`: not known, so the waiter has to
+   * ask once more before it may trust the lease.
+   */
+  readonly sentAt: number;
+  /** Whether it was granted to this owner, with exactly this token and stamp. Only the store and the owner can tell. */
+  readonly isFor: (owner: string) => boolean;
+}
+
+/**
+ * The holder before the first waiter of the queue has released, but the resource stays taken for a time. The waiter
+ * should ask when that is over. The message does not name it; see {@link PushedGrant}.
+ */
+export interface RetentionNotice {
+  readonly resource: string;
+  /** When it is over, in milliseconds from now. */
+  readonly leftMs: number;
+  /** When the waiter's last command was sent, rounded down. */
+  readonly sentAt: number;
+  /** Whether it is meant for this owner. Only the store and the owner can tell. */
+  readonly isFor: (owner: string) => boolean;
+}
+
+/** Hears of grants. */
+export interface GrantListener {
+  granted(grant: PushedGrant): void;
+  /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
+  retained?(notice: RetentionNotice): void;
+  /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
+  unproven?(): void;
+  /** The connection is new: grants may have been missed. */
+  reconnected(): void;
+}
+
+/** Whether messages of grants arrive in this process. */
+export interface Hearing {
+  /**
+   * For how long the first waiter of a queue may rely on messages, and not ask: `Infinity` where the loss of any message
+   * is noticed. 0 while messages are not known to arrive.
+   */
+  readonly quietMs: number;
+  /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
+  readonly silentSince: number | undefined;
+  /** Says whether any waiter relies on messages. Only then does the store prove that they arrive. */
+  rely(isRelied: boolean): void;
+}
+
+/**
+ * Checks that a store gets only one listener.
+ *
+ * @throws Error if there is one already
+ */
+export function onlyListener<T>(present: T | undefined, next: T): T {
+  if (present !== undefined) throw new Error('this store already has a listener');
+  return next;
+}

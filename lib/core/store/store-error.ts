@@ -1,0 +1,31 @@
+import { describeThrown, escapeText } from '../util/quoted.js';
+
+/**
+ * How far a failed command got. `notExecuted`: it had no effect, try again. `unknown`: it may have been executed, or
+ * may still be. `refused`: the store will never execute it; tell the user.
+ */
+export type StoreFailure = 'notExecuted' | 'unknown' | 'refused';
+
+/** What a {@link LockStore} rejects with. The message is safe to show: no arguments, no credentials. */
+export class LockStoreError extends Error {
+  override readonly name = 'LockStoreError';
+
+  constructor(
+    readonly failure: StoreFailure,
+    message: string,
+  ) {
+    // It may be what Redis, another library or a proxy said.
+    super(escapeText(message));
+  }
+}
+
+/** The error of every call after the store was closed. Trying again does not help. */
+export function closedStore(): LockStoreError {
+  return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
+}
+
+/** Returns any rejection of a store as a {@link LockStoreError}. One of another class counts as `unknown`. */
+export function asStoreError(error: unknown): LockStoreError {
+  if (error instanceof LockStoreError) return error;
+  return new LockStoreError('unknown', describeThrown(error));
+}

@@ -21,6 +21,7 @@ export interface Network {
   takeLoss(request: Buffer, link: Link): ReplyLoss | undefined;
   giveBack(loss: ReplyLoss): void;
   sent(script: SentRequest): void;
+  subscribed(): void;
   ended(link: Link): void;
 }
 
@@ -100,7 +101,10 @@ export class Link {
   #fromClient(chunk: Buffer): void {
     for (const request of this.#splitter.push(chunk)) {
       const command = commandOf(request);
-      if (command === 'subscribe') this.#isSubscriber = true;
+      if (command === 'subscribe' && !this.#isSubscriber) {
+        this.#isSubscriber = true;
+        this.#network.subscribed();
+      }
       if (['auth', 'hello', 'select'].includes(command)) this.#handshake.push(request);
       if (!this.#pass('toServer', request)) continue;
       if (isScript(request)) this.#network.sent({ handshake: this.#handshake, request });

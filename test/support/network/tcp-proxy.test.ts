@@ -119,6 +119,17 @@ describe('a network between a client and Redis', () => {
     expect(await again.client.incr('count')).toBe(2);
   });
 
+  it('tells when the client subscribes on another connection', async () => {
+    const { client } = await connect();
+    await client.subscribe('channel');
+    const subscribed = track(proxy.nextSubscriber());
+    const again = await connect();
+    await client.subscribe('another');
+    expect(subscribed.state).toBe('pending');
+    await again.client.subscribe('channel');
+    expect(subscribed.state).toBe('fulfilled');
+  });
+
   it('loses the reply to the next script, after Redis executed it, also among others', async () => {
     const { client } = await connect();
     const sha = (await admin.script('LOAD', ADD)) as string;

@@ -18,6 +18,7 @@ export class TcpProxy implements AsyncDisposable, Network {
   #dropping: Connections | undefined;
   #lastScript: SentRequest | undefined;
   #replayed: (() => void) | undefined;
+  #subscribed: (() => void) | undefined;
 
   private constructor(targetPort: number | (() => number)) {
     this.#targetPort = typeof targetPort === 'number' ? () => targetPort : targetPort;
@@ -112,6 +113,11 @@ export class TcpProxy implements AsyncDisposable, Network {
     return new Promise((done) => (this.#replayed = done));
   }
 
+  /** Resolves when the client subscribes on another connection. */
+  nextSubscriber(): Promise<void> {
+    return new Promise((subscribed) => (this.#subscribed = subscribed));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.heal();
     this.cut();
@@ -139,6 +145,11 @@ export class TcpProxy implements AsyncDisposable, Network {
 
   sent(script: SentRequest): void {
     this.#lastScript = script;
+  }
+
+  subscribed(): void {
+    this.#subscribed?.();
+    this.#subscribed = undefined;
   }
 
   ended(link: Link): void {

@@ -35,7 +35,10 @@ export const BOUNDS: Bounds = {
   losesMessages: ({ kind }) => /subscriber|message/i.test(kind),
 };
 
-/** The longest time that a waiter lets pass before it asks again: with the jitter of a quarter. */
+/**
+ * The longest time until a waiter asks again, or its place is kept, which finds a grant as well: with the jitter of a quarter. Places are
+ * kept at a third of a lease; where a waiter asks itself, it does so once a second at least.
+ */
 export function heartbeatMs(leaseMs: number): number {
   return Math.min(1_000, leaseMs / 3) * 1.25;
 }

@@ -3,6 +3,8 @@ import { Redis } from 'ioredis';
 import type { Replaced } from '../../../test/support/process/program.js';
 import { startRedis } from '../../../test/support/redis/redis-server.js';
 import { SeededRandom } from '../../../test/support/world/seeded-random.js';
+import { longestOf, type LongestScripts, type SlowScript } from '../world/longest-script.js';
+import { ScriptWatch } from '../world/script-watch.js';
 import { CronFleet, type CronWorker } from './cron-fleet.js';
 import { type CronResult, judge, judgeTicks } from './cron-result.js';
 import { LEASE_MS, REAL_JOBS } from './real-jobs.js';
@@ -33,6 +35,10 @@ const SKEWS_MS = [
 /** The longest time between two faults. */
 const CALM_MS = 500;
 const LONGEST_PAUSE_MS = 2.5 * LEASE_MS;
+
+export interface CronRunResult extends CronResult {
+  readonly longestScripts: LongestScripts;
+}
 
 /** What happens to a fleet from outside. */
 class Faults {
@@ -98,7 +104,7 @@ export async function runCron({
   replaced,
   workers = 4,
   untilFoundOut = false,
-}: CronRunOptions): Promise<CronResult> {
+}: CronRunOptions): Promise<CronRunResult> {
   const began = performance.now();
   const random = new SeededRandom(seed);
   const server = await startRedis();
@@ -111,14 +117,26 @@ export async function runCron({
     };
     await using fleet = new CronFleet({ url: server.url, keyPrefix: 'cron' }, skewMs, replaced);
     await fleet.join(workers);
+    const scripts: SlowScript[] = [];
+    const watch = new ScriptWatch(
+      () => [redis],
+      (longest) => scripts.push(longest),
+    );
     const faults = new Faults(fleet, redis, random);
     const isFoundOut = (): boolean => untilFoundOut && judgeTicks(fleet.history().calls, REAL_JOBS).length > 0;
     await faults.happenFor(seconds * 1_000, isFoundOut);
     await fleet.end();
+    watch.end();
     const judgement = judge(fleet.history().calls, REAL_JOBS);
     // They log errors only, and faults like these are none.
     if (fleet.output !== '') judgement.violations.push({ rule: 'unexpected output', what: fleet.output });
-    return { seed, ...judgement, ...faults.counts, tookMs: Math.round(performance.now() - began) };
+    return {
+      seed,
+      ...judgement,
+      ...faults.counts,
+      longestScripts: longestOf(scripts),
+      tookMs: Math.round(performance.now() - began),
+    };
   } finally {
     redis.disconnect();
     await server.stop();

@@ -12,6 +12,9 @@ function within(ms: number, event: Promise<void>): Promise<boolean> {
   return Promise.race([event.then(() => true), sleep(ms, false)]);
 }
 
+/** Longer than it takes to find out, by far: what is found out later counts as that long. */
+const HUNG_AT_MOST_MS = 10_000;
+
 /** What happens between a worker and Redis; at the end all is well. */
 export const networkFaults: readonly Fault[] = faults().map((fault) => ({
   ...fault,
@@ -76,6 +79,16 @@ function faults(): Fault[] {
         await sleep(2 * world.leaseMs);
         // What was held back is lost, as on a connection that breaks.
         proxy!.cut('subscriber');
+      },
+    },
+    {
+      kind: 'network: the connection for messages hangs',
+      strikes: 'worker',
+      async inject(world, { proxies: [proxy] }) {
+        const found = proxy!.nextSubscriber();
+        proxy!.forget('subscriber');
+        // How long it takes to find out is how long the fault lasts.
+        await within(HUNG_AT_MOST_MS, found);
       },
     },
     {

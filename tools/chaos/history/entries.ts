@@ -2,6 +2,8 @@
 // process that is killed has said everything it did. `at` is the machine's monotonic clock in milliseconds, the same for
 // all processes.
 
+import type { SlowScript } from '../world/longest-script.js';
+
 /** What every line says. */
 interface Said {
   readonly at: number;
@@ -163,11 +165,9 @@ export interface FaultSeen extends Said {
 }
 
 /** The longest script of the workers, as Redis measured it, of those that it has executed from `from` to `at`. */
-export interface LongScript extends Said {
+export interface LongScript extends Said, SlowScript {
   readonly type: 'script';
   readonly from: number;
-  readonly ms: number;
-  readonly key: string;
 }
 
 /** From `from` to `at` Redis answered none of these processes. The harness made sure of both ends. */

@@ -2,13 +2,13 @@ import { NestFactory } from '@nestjs/core';
 import { type Lease, LockAbortedError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
 import { connectAdmin } from '../../../test/support/redis/admin-client.js';
-import { LongestScript } from '../world/longest-script.js';
+import { LongestScript, type SlowScript } from '../world/longest-script.js';
 
 export interface ChurnCount {
   /** How many came, waited, and gave up. */
   readonly waiters: number;
-  /** The longest script of each round, in milliseconds; 0 where all were shorter than what Redis notes. */
-  readonly longestMs: readonly number[];
+  /** The longest script of each round; none where all were shorter than what Redis notes. */
+  readonly longest: readonly (SlowScript | undefined)[];
 }
 
 /** A machine that is busy makes a script long now and then. */
@@ -33,7 +33,7 @@ export async function countChurn({ waiters }: { waiters: number }): Promise<Chur
   const [holder, ...others] = apps.map((app) => app.get(RedisLockService)) as [RedisLockService, ...RedisLockService[]];
   const patient = others.splice(0, PATIENT);
   const script = new LongestScript(admin);
-  const longestMs: number[] = [];
+  const longest: (SlowScript | undefined)[] = [];
   let left = 0;
   try {
     for (let round = 0; round < ROUNDS; round++) {
@@ -53,9 +53,9 @@ export async function countChurn({ waiters }: { waiters: number }): Promise<Chur
       await Promise.all(others.map(comeAndGo));
       await held.release();
       for (const next of waiting) await (await next).release();
-      longestMs.push((await script.take())?.ms ?? 0);
+      longest.push(await script.take());
     }
-    return { waiters: left, longestMs };
+    return { waiters: left, longest };
   } finally {
     await Promise.all(apps.map((app) => app.close()));
     admin.disconnect();

@@ -2,7 +2,7 @@ import { heartbeatMs } from '../checkers/bounds.js';
 import { spreadOf } from '../checkers/progress/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
-import { SHORT_SCRIPT_US } from '../world/longest-script.js';
+import { allScripts, longestScriptRow } from './longest-script-row.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
 /** How soon a resource is granted again after something. */
@@ -14,8 +14,8 @@ export interface Recovery {
 }
 
 /**
- * What the dead had, the lock or the rest of a place in the queue, ends no later than a lease after its death. Who waits asks again
- * no later than a quarter of a heartbeat after that, which is at most a twelfth of a lease: see heartbeatPause.
+ * What the dead had, the lock or the rest of a place in the queue, ends no later than a lease after its death. Who waits asks when
+ * the lease that it knows of should be over (lookPause), or no later than a twelfth of a lease after that (heartbeatPause).
  */
 export const AFTER_A_DEAD_HOLDER: Recovery = {
   what: 'after a dead holder, or the last one that died or stood still and would have been next',
@@ -30,8 +30,14 @@ const RECOVERIES: readonly Recovery[] = [
   {
     what: 'after a lost hand-over message',
     kinds: /^message: /,
-    target: 'a heartbeat (a third of a lease, and up to a quarter more) + 100 ms',
+    target: 'until places are kept (a third of a lease, and up to a quarter more) + 100 ms',
     boundMs: (leaseMs: number): number => heartbeatMs(leaseMs) + 100,
+  },
+  {
+    what: 'until a connection for messages that hangs is made anew',
+    kinds: /^inbox: /,
+    target: '3,000 ms',
+    boundMs: () => 3_000,
   },
   {
     what: 'after Redis restarted, or the connections broke',
@@ -54,7 +60,7 @@ export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTarget
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
       ...recoveries(chapters, targets, RECOVERIES),
-      longestScript(chapters),
+      longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
       ...harm(chapters),
     ],
@@ -146,20 +152,6 @@ export function fencing(chapters: readonly Chapter[]): Row[] {
       `, ${grouped(refused)} refused`,
     ),
   ];
-}
-
-/**
- * A Redis that executes a script does nothing else. A figure and no rule: the time counts in which Redis had no processor, or was stopped
- * in the middle. What a script may do at most is tested by its commands (test/redis/queue/crowds.test.ts).
- */
-export function longestScript(chapters: readonly Chapter[]): Row {
-  const longest = chapters.reduce((most, { longestScriptMs }) => Math.max(most, longestScriptMs), 0);
-  return {
-    what: 'the longest script, by SLOWLOG, while Redis is well',
-    target: 'a figure',
-    seen: longest === 0 ? `less than ${SHORT_SCRIPT_US / 1_000} ms` : `${longest.toFixed(1)} ms`,
-    met: true,
-  };
 }
 
 /** That the faults do harm where they can. */

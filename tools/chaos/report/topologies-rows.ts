@@ -5,11 +5,11 @@ import {
   amounts,
   complaints,
   fencing,
-  longestScript,
   recoveries,
   type Recovery,
   verdicts,
 } from './faults-rows.js';
+import { allScripts, longestScriptRow } from './longest-script-row.js';
 import type { Outcome } from './row.js';
 
 /** From when the fault is over: when another node is the primary, or the nodes answer again. */
@@ -30,7 +30,7 @@ export function topologiesOutcome(chapters: readonly Chapter[], targets: FaultTa
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
       ...recoveries(chapters, targets, RECOVERIES),
-      longestScript(chapters),
+      longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
     ],
     complaints: complaints(chapters),

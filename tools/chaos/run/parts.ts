@@ -6,6 +6,7 @@ import { fuzzNames } from '../names/fuzz-names.js';
 import { runCron } from '../cron/run-cron.js';
 import { simulateCron } from '../cron/simulation/simulate-cron.js';
 import { faultsOutcome } from '../report/faults-rows.js';
+import { longestScriptRow, scriptsText } from '../report/longest-script-row.js';
 import { topologiesOutcome } from '../report/topologies-rows.js';
 import type { Part } from '../options.js';
 import { atLeast, grouped, none, type Outcome } from '../report/row.js';
@@ -49,13 +50,14 @@ async function playChosen(
   const chapters = await playAll(
     chosen,
     lanes,
-    ({ title, holds, losses, verdicts, faults, clockSets, historyPath }) => {
+    ({ title, holds, losses, verdicts, faults, longestScripts, clockSets, historyPath }) => {
       const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
       const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
       const seconds = Math.round((performance.now() - startedAt) / 1000);
       tell(
         `${seconds} s: ${title}: ${grouped(holds)} holds, ${count} faults, ${losses} leases lost, ${violations} violations`,
       );
+      tell(`  the longest script: ${scriptsText(longestScripts)}`);
       const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
       for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
       if (historyPath === undefined) return;
@@ -107,6 +109,7 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
         atLeast('ticks of jobs in processes, on Redis', 1, real.ticks, told(real)),
         none('ticks that ran twice', simulated.duplicates + real.duplicates),
         none('ticks that no process ran, though one could', simulated.missed + real.missed),
+        longestScriptRow(real.longestScripts),
       ],
       complaints: [simulated, real].flatMap(({ violations }) =>
         violations.map(({ rule, what }) => `cron, seed ${seed}: ${rule}: ${what}`),
@@ -141,8 +144,10 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
         {
           what: 'the longest script meanwhile, by SLOWLOG: in each of three rounds',
           target: 'a figure',
-          seen: churn.longestMs
-            .map((ms) => (ms === 0 ? `< ${SHORT_SCRIPT_US / 1_000} ms` : `${ms.toFixed(1)} ms`))
+          seen: churn.longest
+            .map((longest) =>
+              longest ? `${longest.ms.toFixed(1)} ms (${longest.script})` : `< ${SHORT_SCRIPT_US / 1_000} ms`,
+            )
             .join(', '),
           met: true,
         },

@@ -1,20 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
-import type { HistoryLog } from '../history/history-log.js';
-import { LongestScript } from './longest-script.js';
+import { LongestScript, type SlowScript } from './longest-script.js';
 
-const EVERY_MS = 500;
+/** Short, so that it is known what Redis did meanwhile: a fault, or a wait for a processor. */
+const EVERY_MS = 100;
 /** A Redis that is in trouble answers later, or has forgotten what it noted. */
 const PATIENCE_MS = 1_000;
 
-/** Asks again and again for the longest script of the workers that was executed since, and says so. */
+/**
+ * Asks again and again for the longest script of the workers that was executed since, and tells it. What a server has executed since the
+ * last look when it is killed is not known.
+ */
 export class ScriptWatch {
+  readonly #scripts = new Map<Redis, LongestScript>();
   #isOver = false;
 
   constructor(
     private readonly admins: () => readonly Redis[],
-    private readonly log: HistoryLog,
+    private readonly tell: (longest: SlowScript, from: number) => void,
   ) {
     void this.#watch();
   }
@@ -31,7 +35,9 @@ export class ScriptWatch {
   }
 
   async #look(admin: Redis, from: number): Promise<void> {
-    const longest = await new LongestScript(admin).take();
-    if (longest && !this.#isOver) this.log.say({ type: 'script', from, ...longest });
+    const scripts = this.#scripts.get(admin) ?? new LongestScript(admin);
+    this.#scripts.set(admin, scripts);
+    const longest = await scripts.take();
+    if (longest && !this.#isOver) this.tell(longest, from);
   }
 }

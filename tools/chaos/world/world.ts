@@ -164,7 +164,10 @@ export class World implements AsyncDisposable {
     this.#endings.push(() => loop.end());
     const clock = new ClockWatch(this.#log);
     this.#endings.push(() => clock.end());
-    const scripts = new ScriptWatch(() => this.redis.admins, this.#log);
+    const scripts = new ScriptWatch(
+      () => this.redis.admins,
+      (longest, from) => this.say({ type: 'script', from, ...longest }),
+    );
     this.#endings.push(() => scripts.end());
     const witness = await WitnessProcess.start(this.#socket, this.#folder.fileOf('witness'));
     void witness.ended.then(() => this.say({ type: 'crash', error: 'The witness has ended' }));

@@ -143,4 +143,19 @@ describe('gaps', () => {
     expect([...found.keys()]).toEqual(['redis: redis-restart']);
     expect(found.get('redis: redis-restart')).toMatchObject([{ resource: 'stock', ms: 50 }]);
   });
+
+  it('are counted while a connection for messages hangs, unless something else holds its process up', () => {
+    const kind = 'network: the connection for messages hangs';
+    const { history } = story()
+      .hold('a', 'stock', { from: 0, to: 10, token: 32 })
+      .hold('b', 'stock', { from: 20, to: 30, token: 64 })
+      .fault(kind, { from: 100, to: 2_100, victims: ['a'] })
+      .fault(kind, { from: 3_000, to: 6_000, victims: ['a'] })
+      .fault(kind, { from: 7_000, to: 9_000, victims: ['b'] })
+      .fault('Redis: kill', { from: 5_000, to: 5_100, victims: ['a', 'b'] })
+      .stall('b', 8_000, 8_200);
+    expect(gaps(history).get(`inbox: ${kind}`)).toEqual([
+      { resource: '', from: 100, to: 2_100, ms: 2_000, leaseMs: 300 },
+    ]);
+  });
 });

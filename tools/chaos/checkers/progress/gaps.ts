@@ -11,17 +11,17 @@ export interface Gap {
   readonly resource: string;
   /**
    * When its holder died or stood still, or the last of those who could have been next; the release was called whose message was
-   * lost; or Redis was back and it was free.
+   * lost; or Redis was back and it was free. Of a connection for messages: when it hung.
    */
   readonly from: number;
-  /** The next grant. */
+  /** The next grant. Of a connection: when there was another one. */
   readonly to: number;
   readonly ms: number;
   readonly leaseMs: number;
 }
 
 /** What a gap is measured from. */
-export type GapKind = 'died' | 'stopped' | 'message' | 'redis';
+export type GapKind = 'died' | 'stopped' | 'message' | 'redis' | 'inbox';
 
 export interface Spread {
   readonly count: number;
@@ -71,7 +71,23 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
       if (fault.to < Infinity) note('redis', fault.kind, line.gapAfterRedis(fault));
     }
   }
+  for (const gap of hungInboxes(history)) note('inbox', HANGS, gap);
   return found;
+}
+
+/** What lasts until it is found out. */
+const HANGS = 'network: the connection for messages hangs';
+/** A process that stands still for longer finds out later. */
+const STILL_MS = 100;
+
+/** How long a connection for messages hung, where nothing else was in the way. */
+function hungInboxes(history: History): Gap[] {
+  const struck = new Struck(history, { except: ({ kind }) => kind === HANGS, stallMs: STILL_MS });
+  return history.faults.flatMap(({ kind, from, to, missed, victims: [victim] }) => {
+    if (kind !== HANGS || missed || to === Infinity || struck.spansOf(victim!).touches(from, to)) return [];
+    const call = history.calls.find(({ invoked }) => invoked.process === victim);
+    return call ? [{ resource: '', from, to, ms: to - from, leaseMs: call.invoked.leaseMs }] : [];
+  });
 }
 
 /** Of the gaps of one kind. */

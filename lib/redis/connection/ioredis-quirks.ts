@@ -6,10 +6,23 @@ interface Connector {
   connect(...args: unknown[]): Promise<Redis['stream']>;
 }
 
-/** Works around three quirks of ioredis. Call this before anything else listens to the client. */
+/** What ioredis does for its option `socketTimeout`, the same in ioredis 5 and 6. */
+interface SilenceTimer {
+  /** With each command, ioredis makes a timer if there is none. */
+  socketTimeoutTimer: NodeJS.Timeout | undefined;
+  setSocketTimeout(): void;
+  /** The commands that are sent and not answered. */
+  readonly commandQueue: { readonly length: number };
+}
+
+/** How often a connection is looked at while it is silent, before it is given up. */
+const LOOKS = 10;
+
+/** Works around four quirks of ioredis. Call this before anything else listens to the client. */
 export function mendQuirks(client: Redis): void {
   mendBrokenHandshake(client);
   takeLateErrors(client);
+  lookForSilence(client);
   connectInRootContext(client);
 }
 
@@ -34,6 +47,41 @@ function takeLateErrors(client: Redis): void {
   connector.connect = async (...args) => {
     const stream = await connect(...args);
     return stream.on('error', () => {});
+  };
+}
+
+/**
+ * For the option `socketTimeout`, ioredis makes and clears a timer for nearly every command, and adds and removes a
+ * listener: a tenth of what a free lock costs. Here one timer looks from time to time whether anything has arrived, as
+ * long as commands are open. So a silent connection is given up after `socketTimeout`, or a tenth of it later.
+ */
+function lookForSilence(client: Redis): void {
+  const { socketTimeout } = client.options;
+  if (!socketTimeout) return;
+  const timers = client as unknown as SilenceTimer;
+  timers.setSocketTimeout = () => {
+    let { stream } = client;
+    let { bytesRead } = stream;
+    // The first look may come as soon as the command is sent, so it does not count.
+    let silentLooks = -1;
+    const stop = (): void => {
+      clearInterval(timer);
+      timers.socketTimeoutTimer = undefined;
+    };
+    const look = (): void => {
+      if (timers.commandQueue.length === 0) return stop();
+      if (stream !== client.stream || stream.bytesRead !== bytesRead) {
+        ({ stream } = client);
+        ({ bytesRead } = stream);
+        silentLooks = -1;
+      } else if (++silentLooks === LOOKS) {
+        stop();
+        stream.destroy(new Error(`Socket timeout. Expecting data, but didn't receive any in ${socketTimeout}ms.`));
+      }
+    };
+    // It lasts longer than the call that has sent the command.
+    const timer = inRootContext(() => setInterval(look, socketTimeout / LOOKS).unref());
+    timers.socketTimeoutTimer = timer;
   };
 }
 

@@ -1,9 +1,8 @@
-// One search of the model: spin makes a C program of it, which visits every state or stops at the first error.
+// One search of a model: spin makes a C program of it, which visits every state or stops at the first error.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const model = join(import.meta.dirname, 'lock.pml');
 const searchLimit = 200_000; // milliseconds
 const trailLimit = 60_000;
 
@@ -26,10 +25,10 @@ const run = (program, args, { cwd, timeout }) =>
 
 const options = (set) => Object.entries(set).map(([name, value]) => `-D${name}=${value}`);
 
-async function build({ spin, compiler }, set, cwd, extra) {
+async function build({ spin, compiler }, { set, model }, cwd, extra) {
   await mkdir(cwd, { recursive: true });
-  await copyFile(model, join(cwd, 'lock.pml'));
-  const made = await run(spin, [`-P${compiler} -E -x c`, ...options(set), '-a', 'lock.pml'], { cwd });
+  await copyFile(join(import.meta.dirname, model), join(cwd, model));
+  const made = await run(spin, [`-P${compiler} -E -x c`, ...options(set), '-a', model], { cwd });
   // spin prints syntax errors and may still exit with 0.
   if (made.failed || /\bError: /.test(made.output)) throw new Error(`spin:\n${made.output}`);
   // Of the two that run at a time, each may take 1.5 GB.
@@ -42,8 +41,8 @@ async function build({ spin, compiler }, set, cwd, extra) {
 const search = (cwd, timeout, ...args) => run(join(cwd, 'pan'), ['-E', '-m20000', ...args], { cwd, timeout });
 
 /** `violated`: the name of the property that fails. `exhaustive`: every state was visited, and no property fails. */
-export async function check(tools, set, cwd) {
-  await build(tools, set, cwd, []);
+export async function check(tools, task, cwd) {
+  await build(tools, task, cwd, []);
   const started = performance.now();
   const { output, killed } = await search(cwd, searchLimit);
   const incomplete = killed
@@ -62,11 +61,13 @@ export async function check(tools, set, cwd) {
 }
 
 /** The steps to the error that `check` found in the same folder: the fewest to be found in a minute. */
-export async function shortestTrail(tools, { set, depth }, cwd) {
-  await build(tools, set, cwd, ['-DREACH']);
+export async function shortestTrail(tools, { depth, ...task }, cwd) {
+  await build(tools, task, cwd, ['-DREACH']);
   // Overwrites the trail with a shorter one whenever it finds one.
   await search(cwd, trailLimit, '-i', `-m${depth}`);
-  const { output } = await run(tools.spin, [`-P${tools.compiler} -E -x c`, '-t', ...options(set), 'lock.pml'], { cwd });
+  const { output } = await run(tools.spin, [`-P${tools.compiler} -E -x c`, '-t', ...options(task.set), task.model], {
+    cwd,
+  });
   const steps = output.split('\n').map((line) => line.trim());
   return steps
     .slice(

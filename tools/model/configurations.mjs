@@ -23,12 +23,24 @@ const anything = {
   GIVE_UPS: 'ANY',
   REPLAYS: 0, // messages that a stranger on the channels writes again, or alters
 };
+/** Of several.pml. */
+const noFault = {
+  MUTANT: 0,
+  CALLS: 2,
+  SLOTS: 2, // of the cluster, for three locks
+  WANTED: 'SOME', // two or three locks, each combination; TWO: each call two others; SAME: all the same two
+  TRIES: 0, // 1: calls that do not wait
+  CRASHES: 0,
+  BREAKS: 0, // commands whose answer is lost: executed soon, late or never
+  LOST_MESSAGES: 0,
+  TIMEOUTS: 0, // how often a call asks for its first lock again before its attempt is answered
+  GIVE_UPS: 0,
+};
 const noLoss = { CRASHES: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0, LOST_MESSAGES: 0 };
 const busy = { IDS0: 2, CALLERS0: 3, CALLERS1: 2, COHORT: 1 };
 const prompt = { ...busy, PROMPT: 1, INSTANCES: 3, TICKS: 99, DEAF: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0 };
 
-/** The faithful model: each of these is searched exhaustively. */
-export const configurations = [
+const lockConfigurations = [
   { name: 'late', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, ...noLoss, CHECK: 'KNOWN+NOTHING' } },
   { name: 'faults', set: { WIRES0: 2, CHECK: 'KNOWN' } },
   { name: 'tidy', set: { ...busy, CRASHES: 0, CHECK: 'KNOWN+NOTHING' } },
@@ -78,7 +90,18 @@ export const configurations = [
       CHECK: 'KNOWN+PROGRESS+IN_TURN',
     },
   },
-].map(({ name, set }) => ({ name, set: { ...anything, ...set } }));
+].map(({ name, set }) => ({ name, model: 'lock.pml', set: { ...anything, ...set } }));
+
+const severalConfigurations = [
+  { name: 'several', set: { SLOTS: 3 } },
+  { name: 'several-three', set: { CALLS: 3, WANTED: 'TWO', CRASHES: 1 } },
+  { name: 'several-faults', set: { WANTED: 'SAME', BREAKS: 1, LOST_MESSAGES: 1, GIVE_UPS: 1 } },
+  { name: 'several-late', set: { WANTED: 'SAME', TIMEOUTS: 1, GIVE_UPS: 1 } },
+  { name: 'several-tries', set: { CALLS: 3, SLOTS: 3, WANTED: 'TWO', TRIES: 1 } },
+].map(({ name, set }) => ({ name, model: 'several.pml', set: { ...noFault, ...set } }));
+
+/** The faithful models: each of these is searched exhaustively. */
+export const configurations = [...lockConfigurations, ...severalConfigurations];
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
 export const mutants = [
@@ -110,8 +133,12 @@ export const mutants = [
   { name: 'NO_LOOK', in: 'quiet', property: 'free_lock_is_granted' },
   { name: 'NO_SOONEST', in: 'quiet', property: 'free_lock_is_granted' },
   { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
-].map(({ name, in: configuration, property, set }) => ({
-  name,
-  property,
-  set: { ...configurations.find((one) => one.name === configuration).set, MUTANT: name, ...set },
-}));
+  { name: 'KEEP_BEHIND_GAP', in: 'several', property: 'all_are_served' },
+  { name: 'SAME_OWNER', in: 'several', property: 'redis_knows_the_lease' },
+  { name: 'FORGET_LATE', in: 'several-late', property: 'nothing_left' },
+  { name: 'COUNT_LATE', in: 'several-late', property: 'redis_knows_the_lease' },
+  { name: 'TRY_AT_ONCE', in: 'several-tries', property: 'one_is_served' },
+].map(({ name, in: configuration, property, set }) => {
+  const faithful = configurations.find((one) => one.name === configuration);
+  return { name, model: faithful.model, property, set: { ...faithful.set, MUTANT: name, ...set } };
+});

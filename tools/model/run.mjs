@@ -49,7 +49,7 @@ async function main() {
     const worker = async () => {
       for (let task = queue.shift(); task; task = queue.shift()) {
         const cwd = join(folder, task.name);
-        const result = await check(tools, task.set, cwd);
+        const result = await check(tools, task, cwd);
         const wrong = complaint(task, result);
         report(task, result, wrong);
         if (wrong) failures.push(task);

@@ -38,10 +38,10 @@ export async function keepPlaces(
 function keepInStep(places: readonly KeptPlace[], sentAt: number, { clientId, lockKeyOf, run }: Keeping) {
   const keys: string[] = [];
   const args: (string | number)[] = [stamp({ sentAt })];
-  for (const { waiter, leaseMs } of places) {
+  for (const { waiter, leaseMs, lastPlace = 1 } of places) {
     const lock = lockKeyOf(waiter.resource);
     keys.push(lock, waitersOf(lock));
-    args.push(waiter.id, leaseMs);
+    args.push(waiter.id, leaseMs, lastPlace);
   }
   return run(KEEP, keys, args, (reply) => readKeepReplies(reply, clientId));
 }

@@ -48,7 +48,7 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
   }
   if (answer[0] === 'queued') {
     const [status, ...place] = answer;
-    return { status, ...readPlace(place, clientId) };
+    return new PlaceAnswer(status, place, clientId);
   }
   const [status, ttlMs, text, more] = answer;
   const seen = readHolders(text, clientId);
@@ -56,9 +56,29 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
   return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
 }
 
-function readPlace([ttlMs, text, place, soonestMs]: PlaceReply, clientId: string): QueuedPlace {
-  const seen = readHolders(text, clientId);
-  return seen ? { ttlMs, seen, place, soonestMs } : { ttlMs, place, soonestMs };
+/** Reads the text of the holders only for the callers that ask for them: most places are kept unseen. */
+class PlaceAnswer<Status extends string> implements QueuedPlace {
+  readonly ttlMs: number;
+  readonly place: number;
+  readonly soonestMs: number;
+  readonly #text: string;
+  readonly #clientId: string;
+
+  constructor(
+    readonly status: Status,
+    [ttlMs, text, place, soonestMs]: PlaceReply,
+    clientId: string,
+  ) {
+    this.ttlMs = ttlMs;
+    this.place = place;
+    this.soonestMs = soonestMs;
+    this.#text = text;
+    this.#clientId = clientId;
+  }
+
+  get seen(): SeenHolders | undefined {
+    return readHolders(this.#text, this.#clientId);
+  }
 }
 
 /** @param clientId the client whose places they are */
@@ -66,7 +86,7 @@ export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
   return (reply as (PlaceReply | 0 | string)[]).map((answer) => {
     if (answer === 0) return { status: 'ask' };
     if (typeof answer === 'string') return toStoreError({ name: 'ReplyError', message: answer });
-    return { status: 'kept', ...readPlace(answer, clientId) };
+    return new PlaceAnswer('kept', answer, clientId);
   });
 }
 

@@ -132,7 +132,7 @@ class ForeignAttempts {
       return false;
     }
     this.#ttlMs = reply.ttlMs;
-    this.#log.busy(reply.ttlMs);
+    this.#log.busy({ ttlMs: reply.ttlMs });
     return false;
   }
 

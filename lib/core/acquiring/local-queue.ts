@@ -215,7 +215,7 @@ export class LocalQueue implements WaiterListener {
     const { clock, store } = this.deps;
     this.#waiter = undefined;
     // From now on, calls wait for this holder.
-    this.log.busy(0);
+    this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     storeLease.mayComeBack = hasAskedAgain;
     if (hasChangedLabel) mistrustLabel(storeLease, owner.label, store, now);
@@ -226,7 +226,7 @@ export class LocalQueue implements WaiterListener {
 
   /** This process was granted it by a command for several resources. */
   adopt(storeLease: StoreLease): void {
-    this.log.busy(0);
+    this.log.busy();
     this.#storeLeases.add(storeLease);
   }
 

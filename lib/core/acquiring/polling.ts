@@ -169,7 +169,7 @@ export class Polling {
     } else if (answer.value.status === 'mismatch') {
       throw mismatched(owner.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
-      log.busy(answer.value.ttlMs, answer.value.seen, clock.now());
+      log.busy(answer.value, clock.now());
       poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
       return new StoreLease(owner, answer.value.fencingToken, sentAt, options, clock);

@@ -207,7 +207,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     }
     const now = deps.clock.now();
     const isMismatch = reply.status === 'mismatch';
-    this.log.busy(reply.ttlMs, isMismatch ? undefined : reply.seen, now);
+    this.log.busy(reply, now);
     if (isMismatch || reply.status === 'full') this.#outstanding--;
     if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full(now);
@@ -217,7 +217,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   /** The store has kept its place. */
   onKept(reply: QueuedPlace, sentAt: number, now: number): void {
-    this.log.busy(reply.ttlMs, reply.seen, now);
+    this.log.busy(reply, now);
     this.#waitOn(reply, true, sentAt, now);
   }
 

@@ -32,7 +32,7 @@ export function noteReasons(
 ): void {
   if (ownLease) {
     const ttlMs = Math.max(0, ownLease.deadline - now);
-    return log.busy(ttlMs, ownHolder(ownLease, store.instanceId, now), now);
+    return log.busy({ ttlMs, seen: ownHolder(ownLease, store.instanceId, now) }, now);
   }
   log.checkSilence(now, attemptTimeoutMs, hasEnded, store.hearing?.silentSince);
   log.notice(store.trouble(resource));

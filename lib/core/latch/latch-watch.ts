@@ -32,7 +32,7 @@ export class LatchWatch extends SharedWait<LatchState> {
       // An open latch stays open: a late reply is as good.
       this.end((call) => call.succeed());
     } else {
-      this.log.busy(state.ttlMs);
+      this.log.busy({ ttlMs: state.ttlMs });
       this.#remaining = state.remaining;
       if (this.isLatest(attempt)) this.askLater(heartbeatPause(Infinity, PLACE_MS, this.deps.random));
     }

@@ -7,6 +7,14 @@ import { backoff, jitter } from '../util/backoff.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
 
+/** What an answer says of the holders. Few answers are asked for it, so a store may read `seen` only then. */
+interface BusyAnswer {
+  readonly ttlMs: number;
+  readonly seen?: SeenHolders | undefined;
+}
+
+const UNHELD: BusyAnswer = { ttlMs: 0 };
+
 /**
  * What attempts to acquire a resource have shown. All calls of this process that wait for it in one queue share one
  * log: an answer to one of them counts for all. The last entry when a wait ends is the reason why it ended.
@@ -19,8 +27,7 @@ export class AttemptLog {
   /** Counts as a time-out until an attempt is answered. */
   last: AttemptOutcome = 'timeout';
   lastError: LockStoreError | undefined;
-  holderTtlMs = 0;
-  #seen = NO_HOLDERS;
+  #answer: BusyAnswer = UNHELD;
   #seenAt = 0;
   /** Whether an attempt may have been executed, or may still be, without an answer. */
   isAmbiguous = false;
@@ -38,19 +45,23 @@ export class AttemptLog {
     this.#silentSince ??= now;
   }
 
+  /** What was left of the holder's lease. */
+  get holderTtlMs(): number {
+    return this.#answer.ttlMs;
+  }
+
   /** Another holder has it, or it is not this waiter's turn. */
-  busy(holderTtlMs: number, seen = NO_HOLDERS, seenAt = 0): void {
+  busy(answer = UNHELD, seenAt = 0): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
     this.failures = 0;
-    this.holderTtlMs = holderTtlMs;
-    this.#seen = seen;
+    this.#answer = answer;
     this.#seenAt = seenAt;
   }
 
   /** The holders that the last answer named, as they should be by now. */
   holders(now = this.#seenAt): SeenHolders {
-    return aged(this.#seen, now - this.#seenAt);
+    return aged(this.#answer.seen ?? NO_HOLDERS, now - this.#seenAt);
   }
 
   failed(error: LockStoreError): void {

@@ -167,7 +167,9 @@ export class PlaceKeeper {
     group.underWay++;
     this.#underWay += places.length;
     this.#watch(batch);
-    const kept = places.map(({ waiter: { owner, call } }) => ({ waiter: owner, leaseMs: call.options.leaseMs }));
+    const kept = places.map(({ waiter: { owner, call, place } }) => {
+      return { waiter: owner, leaseMs: call.options.leaseMs, lastPlace: place };
+    });
     // It belongs to no call, though the connection may be made anew for it.
     inRootContext(() => store.keepPlaces!(kept, sentAt)).then(
       (replies) => this.#onReplies(batch, replies),
@@ -192,7 +194,7 @@ export class PlaceKeeper {
       waiter.ask();
     } else if (isLatest) waiter.onKept(reply, batch.sentAt, now);
     // It came after its time limit, and the next command is under way or due.
-    else waiter.log.busy(reply.ttlMs, reply.seen, now);
+    else waiter.log.busy(reply, now);
   }
 
   #onError(batch: Batch, error: LockStoreError): void {

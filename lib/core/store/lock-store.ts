@@ -42,7 +42,7 @@ export type AcquireReply =
 export interface QueuedPlace {
   /** What is left of the holder's lease. */
   readonly ttlMs: number;
-  readonly seen?: SeenHolders;
+  readonly seen?: SeenHolders | undefined;
   /** How many waiters stood there up to this one, where the store can tell. Waiters that have died may count. */
   readonly place?: number;
   /**
@@ -57,6 +57,8 @@ export interface QueuedPlace {
 export interface KeptPlace {
   readonly waiter: LockOwner;
   readonly leaseMs: number;
+  /** Where it was when that was last known, counted from 1. The store may look there first. */
+  readonly lastPlace?: number | undefined;
 }
 
 /** What has become of a place. An error concerns this place alone. */

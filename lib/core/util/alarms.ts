@@ -115,6 +115,7 @@ export class Alarms {
   /** Rings once at this time on the monotonic clock. An alarm that is set already is moved; `Infinity` cancels it. */
   set(alarm: Alarm, at: number): void {
     if (at === Infinity) return this.cancel(alarm);
+    if (alarm.heapIndex !== -1 && alarm.dueAt === at) return;
     alarm.dueAt = at;
     this.#queue.put(alarm);
     if (at < this.#wakesAt) this.#arm(at);

@@ -58,10 +58,11 @@ export class LockWatch extends SharedWait<WatchReply> {
     return this.deps.store.watch({ resource: this.name, id: this.#id, mark }, PLACE_MS);
   }
 
-  protected onReply(attempt: number, { isFree, ttlMs, seen }: WatchReply, sentAt: number): void {
+  protected onReply(attempt: number, reply: WatchReply, sentAt: number): void {
+    const { isFree, ttlMs } = reply;
     this.#isWatching = !isFree;
     if (this.isOver) return this.#withdraw();
-    this.log.busy(ttlMs, seen, this.deps.clock.now());
+    this.log.busy(reply, this.deps.clock.now());
     if (isFree) this.#succeed(sentAt);
     if (this.isOver || !this.isLatest(attempt)) return;
     // A call that began after the question was sent needs another one.

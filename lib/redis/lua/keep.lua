@@ -3,7 +3,7 @@
 --
 -- KEYS   of each place: lock, queue
 -- ARGV   1  when the command is sent, a whole number on the sender's clock
---        and of each place: the owner, its lease in milliseconds
+--        and of each place: the owner, its lease in milliseconds, and where it was when it was last known, from 1
 -- Reply  of each place, in their order, one of these:
 --          { TTL, holders, place, soonest }: it was kept. The first three as acquire.lua replies them after 'queued',
 --            and the fifth of those
@@ -18,37 +18,52 @@
 -- @include admission
 -- @include lease
 
-local function keep(lockKey, queueKey, owner, leaseMs)
-  local number = findPlace(queueKey, owner)
-  local data = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
-  local isPlace, mode, stands, _, label = string.match(data or '', PLACE)
-  if not isPlace or tonumber(stands) <= now then return 0 end
+local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
+  -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
+  -- only member of the queue: there are no watchers either.
+  local before, isOnly = lastPlace - 1, false
+  local found = redis.call('ZRANGE', queueKey, 2 * before, 2 * before + 3)
+  local data = found[1]
+  if found[2] == owner then
+    isOnly = before == 0 and #found == 3
+  else
+    local moved = findPlace(queueKey, owner)
+    data = moved and redis.call('ZRANGE', queueKey, moved, moved, 'BYSCORE')[1]
+    before = nil
+  end
+  local number, mode, stands, _, label = string.match(data or '', PLACE)
+  if not number or tonumber(stands) <= now then return 0 end
   local holder, lease, held, about = readHolder(lockKey)
   if holder == nil or holder == owner then return 0 end
   if not holder then
     -- @inline refuse
   end
-  local request, lock = parseRequest(mode), { owner = holder, token = lease, mode = held, label = about }
-  if holder == '' then
-    lock = {
-      mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
-      total = tonumber(about[4]), resized = about[5] == '1',
-    }
-  end
-  -- Without a count, another program has written it.
-  if not request.count or isMismatch(lock, request) then return 0 end
-  -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
-  if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
-    local first, _, lasts = string.match(redis.call('ZRANGE', queueKey, 0, 0)[1], PLACE)
-    if not first or first == number or tonumber(lasts) <= now then return 0 end
+  -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
+  local lock = { owner = holder, token = lease, mode = held, label = about }
+  if holder == '' or string.sub(mode, 1, 1) == 's' then
+    if holder == '' then
+      lock = {
+        mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
+        total = tonumber(about[4]), resized = about[5] == '1',
+      }
+    end
+    local request = parseRequest(mode)
+    -- Without a count, another program has written it.
+    if not request.count or isMismatch(lock, request) then return 0 end
+    -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
+    if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
+      local first, _, lasts = string.match(redis.call('ZRANGE', queueKey, 0, 0)[1], PLACE)
+      if not first or first == number or tonumber(lasts) <= now then return 0 end
+    end
   end
 
-  local expiry, left = now + leaseMs, redis.call('PTTL', queueKey)
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label
-  local before, soonest
+  local expiry = now + leaseMs
+  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label, expiry
   -- @inline keep-place
-  if left < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  -- @inline soonest-end
+  if isOnly or redis.call('PTTL', queueKey) < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
+  if not isOnly then
+    -- @inline soonest-end
+  end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
   local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   -- @inline seen-holders
@@ -56,8 +71,9 @@ local function keep(lockKey, queueKey, owner, leaseMs)
 end
 
 local replies = {}
-for index = 2, #ARGV, 2 do
-  local isDone, reply = pcall(keep, KEYS[index - 1], KEYS[index], ARGV[index], ARGV[index + 1])
+for index = 1, #KEYS, 2 do
+  local first = (3 * index + 1) / 2
+  local isDone, reply = pcall(keep, KEYS[index], KEYS[index + 1], ARGV[first], ARGV[first + 1], ARGV[first + 2])
   if not isDone then
     -- A text in some versions; before Redis 7, it begins with the line of the script.
     reply = type(reply) == 'table' and reply.err or tostring(reply)

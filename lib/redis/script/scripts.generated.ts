@@ -460,17 +460,17 @@ const joining = `
 -- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
 -- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
-  local expiry, ttl, before, soonest = now + leaseMs
+  local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
-    -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
-    redis.call('ZADD', queueKey, expiry, '#' .. number)
-    -- Another program may have removed it.
-    if data ~= owner then redis.call('ZREM', queueKey, data) end
-    redis.call('ZADD', queueKey, number, ' ' .. number .. place)
-    before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
+    local rewritten = ' ' .. number .. place
+    -- In this order nothing of the place is missing where Redis refuses to go on, for want of memory or of a right.
+    redis.call('ZADD', queueKey, expiry, '#' .. number, number, rewritten)
+    -- Another program may have removed it. Within a millisecond, both are the same.
+    if data ~= owner and data ~= rewritten then redis.call('ZREM', queueKey, data) end
+    before = before or redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
   else
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     soonest = expiry
@@ -577,30 +577,33 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     return { 'mismatch', ttl, lock.mode, lock.total or 1 }
   end
 
-  local seen, named, count = '', {}, 1
+  local seen = ''
   if lock and lock.owner then
     local client = string.match(lock.owner, '^(%S+)/')
     if client then
       -- A token that was minted here is a number, and Lua prints 14 digits of those.
-      local token = string.format('%.0f', tonumber(lock.token) or 0)
-      named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
-      if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+      seen = string.format(
+        '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
+        type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
+      )
+      if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
     end
   elseif lock and not isCut then
+    local named = {}
     -- 8 of so many fields are members, because 6 at most are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
       if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
     end
-    count = #named
+    local count = #named
     -- There may be more. Of readers, used says how many.
     if #fields == 28 then
       count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
     end
-  end
-  if named[1] then
-    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+    if named[1] then
+      seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+    end
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
@@ -1199,77 +1202,96 @@ return { mode, lastTtl, total, holders, waiters, now }
 
 // keep.lua
 const keepScript = `
-local function keep(lockKey, queueKey, owner, leaseMs)
-  local number = findPlace(queueKey, owner)
-  local data = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
-  local isPlace, mode, stands, _, label = string.match(data or '', PLACE)
-  if not isPlace or tonumber(stands) <= now then return 0 end
+local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
+  -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
+  -- only member of the queue: there are no watchers either.
+  local before, isOnly = lastPlace - 1, false
+  local found = redis.call('ZRANGE', queueKey, 2 * before, 2 * before + 3)
+  local data = found[1]
+  if found[2] == owner then
+    isOnly = before == 0 and #found == 3
+  else
+    local moved = findPlace(queueKey, owner)
+    data = moved and redis.call('ZRANGE', queueKey, moved, moved, 'BYSCORE')[1]
+    before = nil
+  end
+  local number, mode, stands, _, label = string.match(data or '', PLACE)
+  if not number or tonumber(stands) <= now then return 0 end
   local holder, lease, held, about = readHolder(lockKey)
   if holder == nil or holder == owner then return 0 end
   if not holder then
     redis.call('LLEN', lockKey)
     return redis.call('GET', lockKey)
   end
-  local request, lock = parseRequest(mode), { owner = holder, token = lease, mode = held, label = about }
-  if holder == '' then
-    lock = {
-      mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
-      total = tonumber(about[4]), resized = about[5] == '1',
-    }
-  end
-  -- Without a count, another program has written it.
-  if not request.count or isMismatch(lock, request) then return 0 end
-  -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
-  if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
-    local first, _, lasts = string.match(redis.call('ZRANGE', queueKey, 0, 0)[1], PLACE)
-    if not first or first == number or tonumber(lasts) <= now then return 0 end
+  -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
+  local lock = { owner = holder, token = lease, mode = held, label = about }
+  if holder == '' or string.sub(mode, 1, 1) == 's' then
+    if holder == '' then
+      lock = {
+        mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
+        total = tonumber(about[4]), resized = about[5] == '1',
+      }
+    end
+    local request = parseRequest(mode)
+    -- Without a count, another program has written it.
+    if not request.count or isMismatch(lock, request) then return 0 end
+    -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
+    if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
+      local first, _, lasts = string.match(redis.call('ZRANGE', queueKey, 0, 0)[1], PLACE)
+      if not first or first == number or tonumber(lasts) <= now then return 0 end
+    end
   end
 
-  local expiry, left = now + leaseMs, redis.call('PTTL', queueKey)
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label
-  local before, soonest
-  -- In this order nothing of the place is missing, wherever an ACL forbids to go on.
-  redis.call('ZADD', queueKey, expiry, '#' .. number)
-  -- Another program may have removed it.
-  if data ~= owner then redis.call('ZREM', queueKey, data) end
-  redis.call('ZADD', queueKey, number, ' ' .. number .. place)
-  before = redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
-  if left < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
-  soonest = redis.call('ZRANGE', queueKey, '(' .. now, '(100000000000000', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-  soonest = tonumber(soonest[2] or expiry)
+  local expiry = now + leaseMs
+  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label, expiry
+  local rewritten = ' ' .. number .. place
+  -- In this order nothing of the place is missing where Redis refuses to go on, for want of memory or of a right.
+  redis.call('ZADD', queueKey, expiry, '#' .. number, number, rewritten)
+  -- Another program may have removed it. Within a millisecond, both are the same.
+  if data ~= owner and data ~= rewritten then redis.call('ZREM', queueKey, data) end
+  before = before or redis.call('ZCOUNT', queueKey, '-inf', '(' .. number) / 2
+  if isOnly or redis.call('PTTL', queueKey) < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
+  if not isOnly then
+    soonest = redis.call('ZRANGE', queueKey, '(' .. now, '(100000000000000', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    soonest = tonumber(soonest[2] or expiry)
+  end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
   local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
-  local seen, named, count = '', {}, 1
+  local seen = ''
   if lock and lock.owner then
     local client = string.match(lock.owner, '^(%S+)/')
     if client then
       -- A token that was minted here is a number, and Lua prints 14 digits of those.
-      local token = string.format('%.0f', tonumber(lock.token) or 0)
-      named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
-      if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+      seen = string.format(
+        '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
+        type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
+      )
+      if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
     end
   elseif lock and not isCut then
+    local named = {}
     -- 8 of so many fields are members, because 6 at most are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
       if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
     end
-    count = #named
+    local count = #named
     -- There may be more. Of readers, used says how many.
     if #fields == 28 then
       count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
     end
-  end
-  if named[1] then
-    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+    if named[1] then
+      seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+    end
   end
   return { ttl, seen, before + 1, soonest - now }
 end
 
 local replies = {}
-for index = 2, #ARGV, 2 do
-  local isDone, reply = pcall(keep, KEYS[index - 1], KEYS[index], ARGV[index], ARGV[index + 1])
+for index = 1, #KEYS, 2 do
+  local first = (3 * index + 1) / 2
+  local isDone, reply = pcall(keep, KEYS[index], KEYS[index + 1], ARGV[first], ARGV[first + 1], ARGV[first + 2])
   if not isDone then
     -- A text in some versions; before Redis 7, it begins with the line of the script.
     reply = type(reply) == 'table' and reply.err or tostring(reply)
@@ -1817,30 +1839,33 @@ if isFree then return -1 end
 local ttl = 1
 if lock and not lock.isPartial then ttl = math.max(1, holderTtl(KEYS[1])) end
 
-local seen, named, count = '', {}, 1
+local seen = ''
 if lock and lock.owner then
   local client = string.match(lock.owner, '^(%S+)/')
   if client then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
-    local token = string.format('%.0f', tonumber(lock.token) or 0)
-    named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
-    if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+    seen = string.format(
+      '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
+      type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
+    )
+    if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
   end
 elseif lock and not isCut then
+  local named = {}
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
     if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
   end
-  count = #named
+  local count = #named
   -- There may be more. Of readers, used says how many.
   if #fields == 28 then
     count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count
   end
-end
-if named[1] then
-  seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+  if named[1] then
+    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+  end
 end
 return { ttl, seen }
 `;

@@ -8,7 +8,7 @@
 -- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
 -- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
-  local expiry, ttl, before, soonest = now + leaseMs
+  local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
   if number then
     ttl = redis.call('PTTL', queueKey)

@@ -8,28 +8,31 @@
 -- else is different. What another program has written is cut here, and checked by the reader: that costs Redis
 -- nothing.
 
-local seen, named, count = '', {}, 1
+local seen = ''
 if lock and lock.owner then
   local client = string.match(lock.owner, '^(%S+)/')
   if client then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
-    local token = string.format('%.0f', tonumber(lock.token) or 0)
-    named[1] = string.sub(client, 1, 200) .. ' 1 ' .. string.sub(token, 1, 20) .. ' ' .. now + ttl
-    if lock.label then named[1] = named[1] .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\n]*') end
+    seen = string.format(
+      '%.9s 1 %.0f\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
+      type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
+    )
+    if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\n]*') end
   end
 elseif lock and not isCut then
+  local named = {}
   -- 8 of so many fields are members, because 6 at most are not.
   local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
     if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\n]*') end
   end
-  count = #named
+  local count = #named
   -- There may be more. Of readers, used says how many.
   if #fields == 28 then
     count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
   end
-end
-if named[1] then
-  seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\n' .. table.concat(named, '\n')
+  if named[1] then
+    seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\n' .. table.concat(named, '\n')
+  end
 end

@@ -22,8 +22,12 @@ import type { Base, Suite } from '../suite.js';
 const LABEL = '{"group":"Orders.pay"}';
 
 /** Keeps one place. */
-async function keep({ store }: Peer, waiter: LockOwner, { leaseMs = LONG_MS, sentAt = 0 } = {}): Promise<KeepReply> {
-  const replies = await store.keepPlaces!([{ waiter, leaseMs }], sentAt);
+async function keep(
+  { store }: Peer,
+  waiter: LockOwner,
+  { leaseMs = LONG_MS, sentAt = 0, lastPlace = 1 } = {},
+): Promise<KeepReply> {
+  const replies = await store.keepPlaces!([{ waiter, leaseMs, lastPlace }], sentAt);
   assert.equal(replies.length, 1);
   return replies[0]!;
 }
@@ -107,6 +111,17 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     assertAtMost(own.soonestMs, LONG_MS / 4);
   });
 
+  it('are kept twice in one moment as well as once', async ({ world, a, b }) => {
+    await world.held();
+    const waiters = [await world.waiting(a), await world.waiting(a)];
+    await world.waiting(b);
+    // The second one is written as it stands.
+    const twice = [...waiters, ...waiters].map((waiter) => ({ waiter, leaseMs: LONG_MS }));
+    const kept = (place: number): object => ({ status: 'kept', place });
+    assertMatches(await a.store.keepPlaces!(twice, 0), [kept(1), kept(2), kept(1), kept(2)]);
+    assertEquals(await world.queue(), ['a', 'a', 'b']);
+  });
+
   it('are not made: one that was withdrawn, is over, or never was', async ({ world, holder, a, b }) => {
     const owner = await world.held();
     const withdrawn = await world.waiting(a);
@@ -118,6 +133,22 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     assertEquals(await world.queue(), ['b']);
     assertEquals(await world.queue('free'), []);
     assert.equal(await holder.verify(owner), true);
+  });
+
+  it('are found wherever they were last known to be', async ({ world, a, b }) => {
+    await world.held();
+    const places: [Peer, LockOwner][] = [];
+    for (const peer of [a, b, a]) places.push([peer, await world.waiting(peer)]);
+    for (const lastPlace of [1, 2, 3, 4]) {
+      for (const [index, [peer, waiter]] of places.entries()) {
+        assertMatches(await keep(peer, waiter, { lastPlace }), { status: 'kept', place: index + 1 });
+      }
+    }
+    assertEquals(await world.queue(), ['a', 'b', 'a']);
+    await a.store.release(places[0]![1]);
+    assertMatches(await keep(...places[1]!, { lastPlace: 2 }), { status: 'kept', place: 1 });
+    await assertAsk(...places[0]!);
+    assertEquals(await world.queue(), ['b', 'a']);
   });
 
   it('leave nothing behind, however late they are kept', async ({ subject, world, holder, a }) => {

@@ -128,7 +128,7 @@ export class HostileKeys {
       case 'KEEP':
         return [
           [LOCK, QUEUE, LOCK, QUEUE],
-          [5, owner, lease, other, lease],
+          [5, owner, lease, this.any([1, 2]), other, lease, this.any([1, 2])],
         ];
       case 'ROTATE':
         return [lock, [owner, other, mode, lease, 5, 100, ...label]];

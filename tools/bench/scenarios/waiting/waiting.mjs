@@ -11,16 +11,17 @@ export const METRICS = [
   { id: 'scripts', label: 'scripts/s', digits: 1 },
   { id: 'probes', label: 'probes/s', digits: 1 },
   { id: 'redisPercent', label: 'CPU of Redis, %', digits: 2 },
-  { id: 'ownPercent', label: 'of all clients, %', digits: 1 },
+  { id: 'ownPercent', label: 'of the clients, %', digits: 2 },
 ];
 
 /**
  * @param {object} fleet
  * @param {number} fleet.processes
+ * @param {number} [fleet.holders] how many of them, the first, hold what the others wait for: their own time does not count
  * @param {(workers: WorkerProcess[], ask: (args: object) => Promise<any[]>) => Promise<void>} fleet.prepare
  * @param {object} [fleet.work] what the instances do beside waiting
  */
-export async function costOfWaiting({ url }, { processes, prepare, settleMs, forMs, work = {} }) {
+export async function costOfWaiting({ url }, { processes, holders = 0, prepare, settleMs, forMs, work = {} }) {
   const workers = Array.from({ length: processes }, () => new WorkerProcess({ contestant: OURS, url }));
   const ask = (args) => Promise.all(workers.map((worker) => worker.ask('waits', args, PATIENCE)));
   const redis = new Redis(url);
@@ -45,7 +46,7 @@ export async function costOfWaiting({ url }, { processes, prepare, settleMs, for
       claims: of('claimTick', 'endRun', 'finishTick'),
       keeps: of('keep'),
       redisPercent,
-      ownPercent: results.reduce((sum, { cpuPercent }) => sum + cpuPercent, 0),
+      ownPercent: results.slice(holders).reduce((sum, { cpuPercent }) => sum + cpuPercent, 0),
     };
   } finally {
     redis.disconnect();

@@ -3,11 +3,11 @@ import { parseArgs } from 'node:util';
 import type { Form } from './run/faults-part.js';
 
 /** What a run consists of. */
-export const PARTS = ['faults', 'topologies', 'mutants', 'cron', 'names', 'leaks'] as const;
+export const PARTS = ['faults', 'topologies', 'storms', 'mutants', 'cron', 'names', 'leaks'] as const;
 export type Part = (typeof PARTS)[number];
 
 export const options = `npm run chaos -- [options]
-  --form long|short    how much of everything (default: long, some 30 minutes)
+  --form long|short    how much of everything (default: long, some 35 minutes)
   --seed <number>      what happens, and in which order (default: by chance, and told)
   --part <name>        only this part; may be given several times: ${PARTS.join(', ')}
   --chapter <text>     of faults and topologies only the chapters whose title has this text

@@ -8,6 +8,8 @@ import { simulateCron } from '../cron/simulation/simulate-cron.js';
 import { faultsOutcome } from '../report/faults-rows.js';
 import { longestScriptRow, scriptsText } from '../report/longest-script-row.js';
 import { topologiesOutcome } from '../report/topologies-rows.js';
+import { runStorms } from '../storms/storms.js';
+import { stormsOutcome } from '../storms/storms-rows.js';
 import type { Part } from '../options.js';
 import { atLeast, grouped, none, type Outcome } from '../report/row.js';
 import type { ChapterSettings } from './chapter.js';
@@ -30,6 +32,12 @@ export interface RunSettings {
 const AMOUNTS = {
   short: { ticks: 8_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
   long: { ticks: 100_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
+} as const;
+
+const STORMS = {
+  short: { processes: 4, clients: 10, resources: 5, leaseMs: 1_000, holdMs: 50, cutMs: 1_500, awayMs: 500 },
+  // Leases as they are by default.
+  long: { processes: 8, clients: 125, resources: 20, leaseMs: 30_000, holdMs: 100, cutMs: 10_000, awayMs: 1_000 },
 } as const;
 
 /** Where not all chapters are played, the sums have nothing to reach. */
@@ -78,6 +86,10 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
   async topologies(settings) {
     const { chapters, areAll } = await playChosen(topologyChaptersOf(settings.form, settings.seed), settings);
     return topologiesOutcome(chapters, areAll ? TOPOLOGY_TARGETS[settings.form] : SOME);
+  },
+
+  async storms({ form, tell }) {
+    return stormsOutcome(await runStorms({ ...STORMS[form], tell }), form === 'long');
   },
 
   async mutants({ seed, tell }) {

@@ -81,9 +81,9 @@ export class ChaosRedis implements AsyncDisposable {
     return this.#server.kill();
   }
 
-  /** On the same port; with its data only when it keeps them. */
-  restart(): Promise<void> {
-    return this.#server.restart({ keepData: this.#keepsData });
+  /** On the same port; with its data only when it keeps them, and they are not to be lost. */
+  restart({ keepData = this.#keepsData } = {}): Promise<void> {
+    return this.#server.restart({ keepData });
   }
 
   /** SIGKILL, and for so long nobody is there: connections are refused. Gives when that certainly was so. */

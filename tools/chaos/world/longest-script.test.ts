@@ -55,7 +55,9 @@ describe('the longest script of a Redis', () => {
     expect(waitedBetween(waits(7, 100, 10), waits(7, 130, 20))).toBe(40);
     // Another process: all that it has waited.
     expect(waitedBetween(waits(7, 100, 10), waits(8, 3, 10))).toBe(3);
+    // One that has ended since.
+    expect(waitedBetween(waits(7, 100, 10), waits(7, 0, 10))).toBe(0);
     // Nothing is known of what is no server, or is not there.
-    for (const pid of [process.pid, 0]) expect(processorWaits(pid)).toEqual(waits(pid, 0, 0));
+    for (const pid of [process.pid, 0]) expect(processorWaits(pid)).toMatchObject({ pid, queuedMs: 0 });
   });
 });

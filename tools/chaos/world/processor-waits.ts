@@ -16,20 +16,30 @@ export interface ProcessorWaits {
 
 /** Zeros where the system does not say so: not Linux, or a server in a container. */
 export function processorWaits(pid: number): ProcessorWaits {
+  return { pid, queuedMs: queuedMs(pid), stolenMs: stolenMs() };
+}
+
+function queuedMs(pid: number): number {
   try {
-    if (!isServer(pid)) return { pid, queuedMs: 0, stolenMs: 0 };
-    const [, queuedNs] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ');
-    const stolen = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.split(/\s+/)[8];
-    return { pid, queuedMs: Number(queuedNs) / NS_PER_MS, stolenMs: Number(stolen ?? 0) * MS_PER_TICK };
+    return isServer(pid) ? Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / NS_PER_MS : 0;
   } catch {
-    return { pid, queuedMs: 0, stolenMs: 0 };
+    return 0;
+  }
+}
+
+function stolenMs(): number {
+  try {
+    return Number(readFileSync('/proc/stat', 'utf8').split('\n')[0]!.split(/\s+/)[8] ?? 0) * MS_PER_TICK;
+  } catch {
+    return 0;
   }
 }
 
 /** How long at most, between two looks. A process that was started in between has waited since its beginning. */
 export function waitedBetween(before: ProcessorWaits, after: ProcessorWaits): number {
   const queuedMs = after.queuedMs - (before.pid === after.pid ? before.queuedMs : 0);
-  return queuedMs + after.stolenMs - before.stolenMs;
+  // One that has ended since says nothing.
+  return Math.max(0, queuedMs) + after.stolenMs - before.stolenMs;
 }
 
 /** Lets a server run before all else, where this process has the right to: as if it had a processor of its own. */

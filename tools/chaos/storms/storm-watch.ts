@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { connectAdmin, insist } from '../../../test/support/redis/admin-client.js';
+import { longestOf, type LongestScripts, type SlowScript } from '../world/longest-script.js';
+import { ScriptWatch } from '../world/script-watch.js';
+
+/** The time in which connections are counted. */
+const WINDOW_MS = 100;
+/** The first member of a place in the queue: mode and expiry. See inspect.lua. */
+const PLACE = /^ \d+ \S+ (\d+) \d+/;
+
+/** What Redis knows of a fleet. */
+export class StormWatch {
+  readonly #scripts: ScriptWatch;
+  readonly #admin: Redis;
+  #slow: SlowScript[] = [];
+  #busiest = 0;
+  #connected = 0;
+  #isOver = false;
+
+  constructor(private readonly port: number) {
+    this.#admin = connectAdmin(port);
+    const looking = connectAdmin(port);
+    this.#scripts = new ScriptWatch(
+      () => [looking],
+      (longest) => this.#slow.push(longest),
+    );
+    void this.#countConnections().finally(() => looking.disconnect());
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#scripts.end();
+    this.#admin.disconnect();
+  }
+
+  /** From now on. */
+  reset(): void {
+    this.#slow = [];
+    this.#busiest = 0;
+    this.#connected = 0;
+  }
+
+  get longestScripts(): LongestScripts {
+    return longestOf(this.#slow);
+  }
+
+  /** How many connections were made: in all, and in the tenth of a second with most of them. */
+  get connections(): { readonly all: number; readonly busiest: number } {
+    return { all: this.#connected, busiest: this.#busiest };
+  }
+
+  /** How many clients hold a resource, or stand in its queue with a place that lasts until then. In a call it is its holder's. */
+  async countPlaces(resources: readonly string[], untilMs: number): Promise<number> {
+    const commands = resources.flatMap((resource) => [
+      ['exists', `lock:{${resource}}`],
+      ['zrange', `lock:{${resource}}:waiters`, '0', '-1'],
+    ]);
+    const replies = await insist(() => this.#admin.pipeline(commands).exec());
+    return replies!.reduce((count, [, reply]) => {
+      if (typeof reply === 'number') return count + reply;
+      return count + (reply as string[]).filter((member) => Number(PLACE.exec(member)?.[1] ?? 0) >= untilMs).length;
+    }, 0);
+  }
+
+  /** The least of some looks: what is under way comes on top of it. In bytes. */
+  async memory(): Promise<number> {
+    const looks: number[] = [];
+    for (let look = 0; look < 10; look++) {
+      looks.push(Number(/^used_memory:(\d+)/m.exec(await insist(() => this.#admin.info('memory')))![1]));
+      await sleep(WINDOW_MS);
+    }
+    return Math.min(...looks);
+  }
+
+  async keys(): Promise<string[]> {
+    return insist(() => this.#admin.keys('*'));
+  }
+
+  async #countConnections(): Promise<void> {
+    const admin = connectAdmin(this.port);
+    let [last, lastRun, lastAt] = [0, '', performance.now()];
+    while (!this.#isOver) {
+      const info = await admin.info().catch(() => '');
+      const now = performance.now();
+      const all = Number(/^total_connections_received:(\d+)/m.exec(info)?.[1] ?? NaN);
+      if (!Number.isNaN(all)) {
+        const run = /^run_id:(\w+)/m.exec(info)![1]!;
+        // A server that was started anew counts from the beginning.
+        const made = all - (run === lastRun ? last : 0);
+        if (lastRun !== '') {
+          this.#connected += made;
+          // Where Redis was away or late, they may have come at any time since.
+          const windows = run === lastRun ? Math.max(1, (now - lastAt) / WINDOW_MS) : 1;
+          this.#busiest = Math.max(this.#busiest, Math.round(made / windows));
+        }
+        [last, lastRun, lastAt] = [all, run, now];
+      }
+      await sleep(WINDOW_MS);
+    }
+    admin.disconnect();
+  }
+}

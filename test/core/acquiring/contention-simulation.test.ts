@@ -35,7 +35,14 @@ const abortMs = rarely(fc.nat(300));
 const wanted: fc.Arbitrary<Pick<CallPlan, 'resources' | 'permits'>> = fc.oneof(
   { weight: 24, arbitrary: fc.constantFrom({ resources: ['stock'], permits: undefined }) },
   { weight: 4, arbitrary: fc.constantFrom({ resources: ['other'], permits: undefined }) },
-  { weight: 2, arbitrary: fc.constantFrom({ resources: ['other', 'stock'], permits: undefined }) },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      { resources: ['other', 'stock'], permits: undefined },
+      { resources: ['last', 'other', 'stock'], permits: undefined },
+      { resources: ['last', 'stock'], permits: undefined },
+    ),
+  },
   { weight: 12, arbitrary: fc.record({ count: fc.integer({ min: 1, max: 3 }) }).map(({ count }) => takes(count, 3)) },
   { weight: 1, arbitrary: fc.constantFrom(takes(1, 4), takes(1, 3, 'stock')) },
   { weight: 1, arbitrary: fc.constantFrom({ resources: ['permits'], permits: undefined }) },
@@ -192,6 +199,7 @@ const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
         trouble: fc.constantFrom(...TROUBLE[kind]),
         delayMs: kind === 'lossless' ? fc.constantFrom(20, 100, 300) : fc.constantFrom(20, 300, 2_500),
       }),
+      several: fc.constantFrom('oneByOne' as const, 'inOneStep', 'bySlot'),
       calls,
       incidents: fc.array(incident, { maxLength: 4, size: 'max' }),
     })

@@ -1,5 +1,3 @@
-import type { LockOwner, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
-import { acquireBySlot } from '../../../lib/redis/several-slots.js';
 import { track } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -341,23 +339,8 @@ describe('several resources, of a store that acquires them in one command,', () 
   });
 
   describe('in several slots of a cluster', () => {
-    /** Each resource has a slot of its own. */
-    const onCluster = ({ store }: Instance): void => {
-      const { acquire } = store;
-      store.acquiresSeveral((waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing) =>
-        acquireBySlot(waiters, {
-          slotOf: ({ resource }) => resource,
-          acquire: async ([first], mayQueue): Promise<SeveralReply> => {
-            const reply = await acquire.call(store, first!, leaseMs, mayQueue ? queueing : undefined);
-            return { first: reply, laterTokens: [] };
-          },
-          isWait: queueing !== undefined,
-        }),
-      );
-    };
     beforeEach(() => {
-      onCluster(a);
-      onCluster(b);
+      for (const { store } of [a, b]) store.acquiresSeveralBySlot();
     });
 
     it('are asked for at the same time', async () => {

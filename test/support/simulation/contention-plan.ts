@@ -51,6 +51,8 @@ export interface SimulationPlan {
   readonly seed: number;
   readonly instances: number;
   readonly network: NetworkOptions;
+  /** How a call for several resources asks: in one step, or in one for each slot of a cluster, at the same time. */
+  readonly several: 'oneByOne' | 'inOneStep' | 'bySlot';
   readonly calls: readonly CallPlan[];
   readonly incidents: readonly Incident[];
 }

@@ -1,3 +1,4 @@
+import { acquireBySlot } from '../../../lib/redis/several-slots.js';
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
 import type { GrantListener, Hearing, PushedGrant, RetentionNotice } from '../../../lib/core/store/hearing.js';
@@ -153,6 +154,20 @@ export class ScriptedStore extends TestLockStore {
       const command = { verb: 'acquireSeveral' as const, resource, owner: waiters[0]!.id, leaseMs };
       return this.#send({ ...command, queueing: queueing !== undefined }, () => execute(waiters, leaseMs, queueing));
     };
+  }
+
+  /** The same, on a cluster where each resource has a slot of its own: one command for each of them, at the same time. */
+  acquiresSeveralBySlot(): void {
+    this.acquiresSeveral((waiters, leaseMs, queueing) =>
+      acquireBySlot(waiters, {
+        slotOf: ({ resource }) => resource,
+        acquire: async ([first], mayQueue): Promise<SeveralReply> => ({
+          first: await this.acquire(first!, leaseMs, mayQueue ? queueing : undefined),
+          laterTokens: [],
+        }),
+        isWait: queueing !== undefined,
+      }),
+    );
   }
 
   /** From now on it does not keep places, as a quorum: each waiter asks. */

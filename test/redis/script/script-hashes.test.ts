@@ -27,7 +27,7 @@ const EXPECTED = {
   raiseToken: 'c653a3fd02eafb66540df08aa1c3ea7ebd9db448 2884',
   readLatch: '8ef9abfe92deb6a9419393bec56f0dd41b0467ac 672',
   registerJob: '8e656ca26bf76ebb7f73a881ccc7cfca6ccc43e3 2493',
-  release: '759a4a9eca02d0ff8075b29c6d7fe25b48c7727d 19889',
+  release: '16a71b68799ac1a794a80f97e5991a98386ba356 22338',
   renew: '70e8a293432f8f1ad93ee219bd2bc8a7e48fea15 9893',
   resize: '92e5bdedf1315d588b2106d4f54c862c1b2590ad 18676',
   retain: 'b760e44acf7863b8c7a74388c95dd68b6b96fc09 21740',

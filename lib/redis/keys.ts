@@ -1,10 +1,15 @@
 import { SLOTS, slotOf } from './topology/slot.js';
 
+/** What is encoded in a key. */
+const ENCODED = /[%{}\u0000-\u001f\u007f]/;
+
 /**
  * Encodes a resource for use in a key. Braces would move the hash tag of a cluster. Control characters would garble an
  * operator's terminal. `%` is encoded so that two resources never have the same key.
  */
 export function encodeResource(resource: string): string {
+  // Nearly always: a replacement would cost as much as the rest of the key.
+  if (!ENCODED.test(resource)) return resource;
   return resource.replace(/[%{}\u0000-\u001f\u007f]/g, (character) => {
     return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
   });
@@ -12,6 +17,7 @@ export function encodeResource(resource: string): string {
 
 /** The resource that {@link encodeResource} encoded. */
 export function decodeResource(encoded: string): string {
+  if (!encoded.includes('%')) return encoded;
   return encoded.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
 

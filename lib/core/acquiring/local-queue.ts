@@ -110,8 +110,9 @@ export class LocalQueue implements WaiterListener {
     }
     const next = this.#waiter ? undefined : this.#waiting.next();
     if (next) return this.#waiterFor(next).askAndRelease(owner);
+    const released = this.deps.store.release(owner, backgroundRelease);
     this.#checkIdle();
-    return this.deps.store.release(owner, backgroundRelease);
+    return released;
   }
 
   /**

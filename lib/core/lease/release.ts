@@ -28,16 +28,20 @@ export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   const wasHeld = hold.end();
   const { endedAt } = hold;
-  deps.watchdog.unwatch(hold);
   if (hold.foreign === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
   return releaseBoth(hold, hold.foreign, deps, wasHeld);
 }
 
 function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: number): Promise<void> {
-  const { alarms, localQueues } = deps;
+  const { alarms, localQueues, watchdog } = deps;
   const heldMs = hold.endedAt - hold.acquiredAt;
-  const released = localQueues.release(hold, () => conclude(hold, deps, HANDED_OVER, wasHeld, heldMs));
+  const released = localQueues.release(hold, () => {
+    watchdog.unwatch(hold);
+    conclude(hold, deps, HANDED_OVER, wasHeld, heldMs);
+  });
   if (released === undefined) return OVER;
+  // Redis is at work from here on: what can wait until then costs the next holder nothing.
+  watchdog.unwatch(hold);
   const again = (): Promise<boolean> => releaseInStore(hold.storeLease, deps);
   const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, sentAt);
   return answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
@@ -51,6 +55,7 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
  */
 async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
   const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
+  deps.watchdog.unwatch(hold);
   const heldMs = hold.endedAt - hold.acquiredAt;
   const { resource } = owner;
   // Ours is not renewed any more.

@@ -1289,9 +1289,10 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
 end
 
 local replies = {}
-for index = 1, #KEYS, 2 do
-  local first = (3 * index + 1) / 2
-  local isDone, reply = pcall(keep, KEYS[index], KEYS[index + 1], ARGV[first], ARGV[first + 1], ARGV[first + 2])
+for place = 1, (#ARGV - 1) / 3 do
+  -- By the arguments: on a cluster there is one more key.
+  local lock, first = 2 * place - 1, 3 * place - 1
+  local isDone, reply = pcall(keep, KEYS[lock], KEYS[lock + 1], ARGV[first], ARGV[first + 1], ARGV[first + 2])
   if not isDone then
     -- A text in some versions; before Redis 7, it begins with the line of the script.
     reply = type(reply) == 'table' and reply.err or tostring(reply)

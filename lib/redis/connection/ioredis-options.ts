@@ -4,11 +4,14 @@ import { backoff } from '../../core/util/backoff.js';
 /** The first and the longest pause before the next attempt to connect, in milliseconds. */
 const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
 
-/** Returns how long to wait before each attempt to connect: never longer than a third of a lease. */
+/**
+ * Returns how long to wait before each attempt to connect: never longer than a third of a lease. The connections of a
+ * fleet break at the same moment. They are spread widely, so they are not made anew at the same moment, too.
+ */
 export function reconnectPauses(leaseMs: number): (times: number) => number {
   const { first, longest } = RECONNECT_PAUSE_MS;
   const range = { first, longest: Math.min(longest, Math.floor(leaseMs / 3)) };
-  return (times) => backoff(range, times) * (0.75 + Math.random() / 4);
+  return (times) => backoff(range, times) * (1 - 0.75 * Math.random());
 }
 
 /**

@@ -86,6 +86,10 @@ function bulk(value: string | number): string {
   return `$${bytes}\r\n${text}\r\n`;
 }
 
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && replyCode(error.message) === 'NOSCRIPT';
+}
+
 /**
  * Sends scripts by their hash, and by their text if Redis does not know the hash (a new server, or SCRIPT FLUSH). The
  * text loads the script, too. `defineCommand` would change the client, and would send the text of a lost script only if
@@ -99,13 +103,41 @@ export class ScriptRunner implements ScriptSender {
   #sentInTurn = 0;
   /** The streams that are held back, of one or several servers. */
   readonly #corked = new Set<Redis['stream']>();
+  /** Of each stream: the scripts whose text it has taken, with the number of that text among all. */
+  readonly #texts = new WeakMap<Redis['stream'], Map<string, number>>();
+  #textsSent = 0;
 
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
     const { read } = call;
+    const textsBefore = this.#textsSent;
     return this.#write(client, new ScriptCommand('evalsha', call), call.lazily).then(read, (error: unknown) => {
-      if (!(error instanceof Error) || replyCode(error.message) !== 'NOSCRIPT') return fail(error);
-      return sendWithText(client, call).then(read, fail);
+      if (!isUnknownScript(error)) return fail(error);
+      return this.#sendUnknown(client, call, textsBefore).then(read, fail);
     });
+  }
+
+  /**
+   * Many commands may be under way when a server is new, and a text is long. Redis executes what one connection sends in
+   * its order: where another command has brought the text since, the hash is known by now.
+   */
+  async #sendUnknown<T>(client: Redis, call: ScriptCall<T>, textsBefore: number): Promise<unknown> {
+    if ((this.#texts.get(client.stream)?.get(call.script.sha) ?? 0) > textsBefore) {
+      try {
+        return await this.#write(client, new ScriptCommand('evalsha', call), call.lazily);
+      } catch (error) {
+        // Forgotten again.
+        if (!isUnknownScript(error)) throw error;
+      }
+    }
+    const reply = sendWithText(client, call);
+    this.#noteText(client.stream, call.script.sha);
+    return reply;
+  }
+
+  #noteText(stream: Redis['stream'] | undefined, sha: string): void {
+    if (!stream) return;
+    const texts = this.#texts.get(stream) ?? new Map<string, number>();
+    this.#texts.set(stream, texts.set(sha, ++this.#textsSent));
   }
 
   #write(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {

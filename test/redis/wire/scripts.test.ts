@@ -18,6 +18,24 @@ describe('scripts run by their hash', () => {
     expect(await admin().script('EXISTS', ACQUIRE.sha, RELEASE.sha)).toEqual([1, 1]);
   });
 
+  it('are loaded once by each connection, however many calls are under way', async () => {
+    const { locks } = await start();
+    const resources = Array.from({ length: 20 }, (_, index) => `r${index}`);
+    const texts = async (): Promise<number> => (await commandCounts(admin())).eval ?? 0;
+    await resetCounts(admin());
+    for (const expected of [2, 4]) {
+      await admin().script('FLUSH');
+      const leases = await Promise.all(resources.map((resource) => locks.acquire(resource)));
+      await Promise.all(leases.map((lease) => lease.release()));
+      expect(await texts()).toBe(expected);
+    }
+    await admin().script('FLUSH');
+    await admin().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await Promise.all(resources.map(async (resource) => (await locks.acquire(resource)).release()));
+    // With the start of the new connection.
+    expect(await texts()).toBeLessThanOrEqual(4 + 3);
+  });
+
   it('SCRIPT FLUSH in a loop is invisible', async () => {
     const { locks, events } = await start();
     let isDone = false;

@@ -171,7 +171,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const isOutOfTime = now >= this.call.giveUpAt;
     if (now < this.#nextAt) {
       if (this.isAsking) this.#cutShort(now);
-    } else if (this.deps.places.asksFor(this, now)) {
+    } else if (this.deps.places.asksFor(this, now) && !this.free?.isDue(now)) {
       this.setAlarm(Infinity); // the answer tells whether it has to ask
     } else if (this.isAsking || !isOutOfTime) super.ring();
     if (isOutOfTime) this.queue.outOfTime();

@@ -117,6 +117,20 @@ describe('the places of a process in the queues of the store', () => {
       }
     });
 
+    it('are asked for when a message said that they are free, though a keep of that moment is not answered', async () => {
+      const lease = await a.locks.acquire('stock', { minHoldMs: 20_000 });
+      const waiting = wait('stock', { attemptTimeoutMs: 20_000 });
+      await settle();
+      b.store.next('keep', lostOnTheWay);
+      await world.clock.advance(13_000);
+      expect(sent('keep')).toHaveLength(1);
+      await lease.release();
+      await world.clock.advance(6_900);
+      expect(waiting.state).toBe('pending');
+      await world.clock.advance(200);
+      expect(waiting.state).toBe('fulfilled');
+    });
+
     it('are asked for at once where the store has to go on, however many stand before them', async () => {
       await a.locks.acquire('stock');
       const [before, last] = [crowd(50), world.instance('last')];

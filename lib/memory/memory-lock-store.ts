@@ -99,9 +99,15 @@ export class MemoryLockStore implements LockStore {
 
   async renew(owner: LockOwner, leaseMs: number, exactly = false): Promise<boolean> {
     const held = this.#held(owner);
-    if (exactly) held?.lock.put(held.member, leaseMs);
+    if (exactly) held?.lock.put(held.member, this.#cut(owner, held.lock, leaseMs));
     else held?.lock.lengthen(held.member, leaseMs);
     return held !== undefined;
+  }
+
+  /** The first waiter has planned its next question by the lease as it was. */
+  #cut({ resource, id }: LockOwner, lock: MemoryLock, leaseMs: number): number {
+    if (leaseMs < lock.ttlMs(id)) this.#server.tellRetained(resource, leaseMs);
+    return leaseMs;
   }
 
   async release(owner: LockOwner): Promise<boolean> {
@@ -164,6 +170,7 @@ export class MemoryLockStore implements LockStore {
     if (!held) return null;
     const { lock, member } = held;
     if (share && !lock.isShared) return null;
+    this.#cut(owner, lock, leaseMs);
     if (!share || lock.mode !== 'read') lock.remove(owner.id);
     const token = fencingToken ?? member.fencingToken;
     const label = (transfer.label ?? member.label) || undefined;

@@ -233,7 +233,8 @@ export class RedisLockStore implements LockStore {
   }
 
   renew({ resource, id }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.run(RENEW, [this.#keys.lock(resource)], [id, leaseMs, exactly ? 1 : 0], isOne);
+    const lock = this.#keys.lock(resource);
+    return this.run(RENEW, exactly ? [lock, waitersOf(lock)] : [lock], [id, leaseMs, exactly ? 1 : 0], isOne);
   }
 
   release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
@@ -280,7 +281,8 @@ export class RedisLockStore implements LockStore {
     const { to, leaseMs, fencingToken = '', share } = transfer;
     const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
     if (transfer.label !== undefined) args.push(transfer.label);
-    return this.run(TRANSFER, [this.#keys.lock(resource)], args, (token) => (token as number) || null);
+    const lock = this.#keys.lock(resource);
+    return this.run(TRANSFER, [lock, waitersOf(lock)], args, (token) => (token as number) || null);
   }
 
   lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {

@@ -1,6 +1,7 @@
 -- Gives the lock to another owner id, with the same token. No other client can take it in between.
 --
 -- KEYS   1  lock
+--        2  queue
 -- ARGV   1  owner
 --        2  the next owner
 --        3  lease in milliseconds, counted from now
@@ -16,6 +17,7 @@
 -- @include members
 -- @include member
 -- @include renewal
+-- @include shortened
 
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 local holder, token, mode, label = readHolder(KEYS[1])
@@ -26,7 +28,7 @@ end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing, _, mark = findMember(KEYS[1], owner)
+  local permits, standing, expiry, mark = findMember(KEYS[1], owner)
   if not permits then return 0 end
   label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
@@ -37,6 +39,7 @@ if holder == '' then
   end
   local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
   addMember(KEYS[1], lock, heir, request, token, leaseMs)
+  if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return tonumber(token)
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
@@ -44,6 +47,7 @@ if holder ~= owner or ARGV[5] == '1' then return 0 end
 if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
 label = ARGV[6] or label or ''
+local ttl = redis.call('PTTL', KEYS[1])
 if mode == 'exclusive' then
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], leaseMs)
@@ -55,4 +59,5 @@ else
   if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
   redis.call('PEXPIRE', KEYS[1], leaseMs)
 end
+if tonumber(leaseMs) < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return tonumber(token)

@@ -1664,20 +1664,44 @@ const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], 
 const renewScript = `
 -- An exclusive lock of this owner: nearly always, and no members whose time would have to be known.
 local text = redis.pcall('GET', KEYS[1])
-if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
-  local ttl = ARGV[3] == '1' and 0 or redis.call('PTTL', KEYS[1])
+if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
+  local ttl = redis.call('PTTL', KEYS[1])
   redis.call('PEXPIRE', KEYS[1], ttl < tonumber(ARGV[2]) and ARGV[2] or string.format('%.0f', ttl))
   return 1
 end
 if not text then return 0 end
 `;
 
+// include/shortened.lua
+const shortened = `
+local function tellOfEnd(lockKey, queueKey, leaseMs)
+  local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, queueKey)
+  -- Another program may have written the queue, or its key is forbidden. The lease is shorter all the same.
+  if not isQueue or not sentAt or not string.find(waiter, '/', 1, true) then return end
+  local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', leaseMs)
+  local said = 'kept ' .. left .. ' ' .. sentAt
+  local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+    redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+end
+`;
+
 // renew.lua
 const renewScript2 = `
-local holder = readHolder(KEYS[1], text)
-if holder == '' then return renewMember(KEYS[1], ARGV[1], ARGV[2], ARGV[3] == '1') and 1 or 0 end
+local holder, leaseMs, isExact = readHolder(KEYS[1], text), tonumber(ARGV[2]), ARGV[3] == '1'
+if holder == '' then
+  local expiry = isExact and select(3, findMember(KEYS[1], ARGV[1]))
+  if not renewMember(KEYS[1], ARGV[1], ARGV[2], isExact) then return 0 end
+  if expiry and now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
+  return 1
+end
 if holder ~= ARGV[1] then return 0 end
-if ARGV[3] == '1' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else lengthen(KEYS[1], ARGV[2]) end
+if not isExact then
+  lengthen(KEYS[1], ARGV[2])
+  return 1
+end
+local ttl = redis.call('PTTL', KEYS[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return 1
 `;
 
@@ -1777,7 +1801,7 @@ end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing, _, mark = findMember(KEYS[1], owner)
+  local permits, standing, expiry, mark = findMember(KEYS[1], owner)
   if not permits then return 0 end
   label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
@@ -1788,6 +1812,7 @@ if holder == '' then
   end
   local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
   addMember(KEYS[1], lock, heir, request, token, leaseMs)
+  if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return tonumber(token)
 end
 -- One who shares what only one holds is mistaken: the others would be left with nothing.
@@ -1795,6 +1820,7 @@ if holder ~= owner or ARGV[5] == '1' then return 0 end
 if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
 label = ARGV[6] or label or ''
+local ttl = redis.call('PTTL', KEYS[1])
 if mode == 'exclusive' then
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], leaseMs)
@@ -1806,6 +1832,7 @@ else
   if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
   redis.call('PEXPIRE', KEYS[1], leaseMs)
 end
+if tonumber(leaseMs) < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return tonumber(token)
 `;
 
@@ -1940,12 +1967,12 @@ export const SCRIPT_TEXTS = {
   readLatch: [latch, readLatchScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
-  renew: [renewScript, clock, holder, lease, members, member, renewal, renewScript2].join('\n'),
+  renew: [renewScript, clock, holder, lease, members, member, renewal, queue, shortened, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
   retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, retainScript].join('\n'),
   rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
   setDepth: [holder, lease, setDepthScript].join('\n'),
-  transfer: [clock, holder, lease, members, member, renewal, transferScript].join('\n'),
+  transfer: [clock, holder, lease, members, member, renewal, queue, shortened, transferScript].join('\n'),
   tryWrite: [tryWriteScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
   waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),

@@ -117,6 +117,17 @@ describe('the places of a process in the queues of the store', () => {
       }
     });
 
+    it('are asked for when the lease is over, though it was shortened by the process that then died', async () => {
+      const lease = await a.locks.acquire('stock', { watchdog: false });
+      const waiting = [wait(), wait('stock', {}, world.instance('c'))];
+      await settle();
+      await lease.extend(1_000);
+      await world.clock.advance(900);
+      expect(waiting.map(({ state }) => state)).toEqual(['pending', 'pending']);
+      await world.clock.advance(200);
+      expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
+    });
+
     it('are asked for when a message said that they are free, though a keep of that moment is not answered', async () => {
       const lease = await a.locks.acquire('stock', { minHoldMs: 20_000 });
       const waiting = wait('stock', { attemptTimeoutMs: 20_000 });

@@ -29,9 +29,9 @@ export const LOCK_MUTANTS = [
     name: 'renewal-takes-over',
     what: 'a renewal does not look whose the lock is, and writes its own owner into it',
     file: SCRIPTS,
-    find: "if type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then",
+    find: "if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then",
     replace:
-      "if type(text) == 'string' then\n" +
+      "if ARGV[3] ~= '1' and type(text) == 'string' then\n" +
       "  redis.call('SET', KEYS[1], ARGV[1] .. string.match(text, ' %d+$'), 'KEEPTTL')",
     scenario: 'cut off',
     caughtBy: ['exclusion'],

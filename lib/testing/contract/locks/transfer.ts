@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
+import { eventually } from '../eventually.js';
 import { openQueueWorld } from '../queue-world.js';
 import {
   everyMode,
@@ -24,6 +25,9 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
 
   for (const wish of everyMode(features)) {
     describe(`in ${wish.mode} mode`, () => {
+      /** What no other holder can share. */
+      const whole = wish.permits ? permits(3, 3) : WRITE;
+
       it('makes the other one the owner in place of the first, with the same token', async ({
         subject,
         holder,
@@ -53,6 +57,31 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
         const { id: to } = newOwner(b.store, 'stock');
         await a.store.transfer(first, { to, leaseMs: LONG_MS / 2 });
         assertAtMost((await holder.inspect('stock')).ttlMs, LONG_MS / 2);
+      });
+
+      it('tells the first waiter of an end that is sooner, as a renewal does that may shorten', async ({
+        world,
+        a,
+        b,
+      }) => {
+        const first = await world.holding(a, wish);
+        const waiter = await world.queued(b, whole, { sentAt: 70.9 });
+        const told = async (leaseMs: number): Promise<void> => {
+          await eventually(() => assert.notEqual(b.grants.notices.length, 0));
+          const [notice] = b.grants.notices.splice(0);
+          assertEquals(notice, { resource: 'stock', owner: waiter.id, sentAt: 70, leftMs: ANY_NUMBER });
+          assertAtMost(notice!.leftMs, leaseMs);
+          assertAbove(notice!.leftMs, leaseMs / 2);
+        };
+        await a.store.renew(first, LONG_MS / 2, true);
+        await told(LONG_MS / 2);
+        const { id: to } = newOwner(b.store, 'stock');
+        await a.store.transfer(first, { to, leaseMs: LONG_MS / 4 });
+        await told(LONG_MS / 4);
+        await a.store.renew({ ...first, id: to }, LONG_MS);
+        await a.store.transfer({ ...first, id: to }, { to: newOwner(b.store, 'stock').id, leaseMs: 2 * LONG_MS });
+        await world.noOtherIsGranted();
+        assertEquals(b.grants.notices, []);
       });
 
       it('changes nothing when it is sent again, but makes a lease longer', async ({ world, holder, a, b }) => {

@@ -23,8 +23,8 @@ const AT_MOST = {
   'a reader: release': { single: 1, durable: 1 },
   'a permit of a semaphore: acquire': { single: 1, durable: 2 },
   'a permit of a semaphore: release': { single: 1, durable: 1 },
-  're-entry: acquire': { single: 1, durable: 2 },
-  're-entry: release': { single: 1, durable: 2 },
+  're-entry: acquire': { single: 0, durable: 0 },
+  're-entry: release': { single: 0, durable: 0 },
   '2 resources: acquire': { single: 1, durable: 2 },
   '2 resources: release': { single: 1, durable: 1 },
   '5 resources: acquire': { single: 1, durable: 2 },
@@ -85,7 +85,7 @@ for (const id of ['single', 'durable']) {
         }
         // What happens beside it, such as a renewal, may add to one of them, not to most.
         const usual = median(trips.slice(1));
-        assert.ok(usual >= 1 && usual <= atMost, trips.join(', '));
+        assert.ok(usual >= Math.min(1, atMost) && usual <= atMost, trips.join(', '));
       });
     }
   });

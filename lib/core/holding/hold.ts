@@ -66,8 +66,12 @@ export class Hold implements Holder {
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #onOver: (() => void)[] | undefined;
-  /** The depth commands of one hold go one after another: of two in flight, either could arrive first. */
-  #depthCommands: Promise<unknown> | undefined;
+  /** Commands of one hold that could not be executed in another order. */
+  #inOrder: Promise<unknown> | undefined;
+  /** How many of them are not answered after which it may be over, or in another mode. */
+  #changes = 0;
+  /** Whether a command that tells the store its depth is under way. */
+  isTellingDepth = false;
 
   constructor(
     readonly storeLease: StoreLease,
@@ -217,10 +221,24 @@ export class Hold implements Holder {
     return true;
   }
 
-  /** Runs depth commands one after another. */
+  /** Whether a command is under way after which it may be over, or in another mode. */
+  get isChanging(): boolean {
+    return this.#changes > 0;
+  }
+
+  /** Runs a command that ends the hold or changes it, after those before it: of two in flight, either could arrive first. */
+  change<T>(command: () => Promise<T>): Promise<T> {
+    this.#changes++;
+    const result = this.inOrder(command);
+    const settled = (): void => void this.#changes--;
+    result.then(settled, settled);
+    return result;
+  }
+
+  /** The same for a command that changes nothing but what others see. */
   inOrder<T>(command: () => Promise<T>): Promise<T> {
-    const result = this.#depthCommands ? this.#depthCommands.then(command) : command();
-    this.#depthCommands = result.catch(() => {});
+    const result = this.#inOrder ? this.#inOrder.then(command) : command();
+    this.#inOrder = result.catch(() => {});
     return result;
   }
 

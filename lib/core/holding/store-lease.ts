@@ -103,6 +103,8 @@ export class StoreLease {
   #trustedMs = Infinity;
   /** For the watchdog: when the next renewal is to be sent. */
   nextRenewalAt: number;
+  /** The depth that the store shows, as far as this process knows: of a reentrant holder or a writer. */
+  toldDepth: number | undefined = 1;
   /** How many transfers may have been executed, or may still be. No lease may join or follow until they are known. */
   openTransfers = 0;
   /**

@@ -1,4 +1,4 @@
-import { type Answer, ask, retryUnexecuted } from '../store/ask.js';
+import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
@@ -70,7 +70,7 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
     return isOwner;
   };
   const again = () => (hold.isHeld() ? send() : undefined);
-  const answer = hold.inOrder(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
+  const answer = hold.change(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
   // After the command was sent, so that further commands to the store come after it.
   deps.localQueues.downgraded(hold);
   const known = await answer;
@@ -79,15 +79,36 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
 }
 
 /**
- * Tells the store how many leases are open on a hold, which renews the lease. One at a time: see {@link Hold.inOrder}.
+ * Tells the store how many leases are open on a hold, which renews the lease. The lock of this hold is lost where the
+ * store says that it is not the holder.
  */
-export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Answer<boolean>> {
+export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Settled<boolean>> {
   const { storeLease, owner } = hold;
   const send = (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
+    storeLease.toldDepth = hold.depth;
     return storeLease.renewBy(leaseMs, () => store.setDepth(owner, hold.depth, leaseMs));
   };
-  return retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
+  return hold.inOrder(async () => {
+    const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
+    if (answer.outcome !== 'answered') storeLease.toldDepth = undefined;
+    else if (!answer.value) hold.lose('takenOver');
+    return answer;
+  });
+}
+
+/**
+ * The same, and nothing waits for it: the depth is only shown. One command at a time, so that a loop that enters and
+ * leaves sends no more than the store answers. Where the store does not answer, the watchdog finds out what that means.
+ */
+export function tellDepth(hold: Hold, deps: LeaseDeps): void {
+  const isTold = (): boolean => !hold.isHeld() || hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
+  if (hold.isTellingDepth || isTold()) return;
+  hold.isTellingDepth = true;
+  void sendDepth(hold, deps, hold.attemptTimeoutMs).then(({ outcome }) => {
+    hold.isTellingDepth = false;
+    if (outcome === 'answered') tellDepth(hold, deps);
+  });
 }
 
 /** The error for a lease that has no permits. */
@@ -110,7 +131,7 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
 }
 
 /**
- * Releases some permits of a semaphore. One at a time: see {@link Hold.inOrder}. The command names how many are left,
+ * Releases some permits of a semaphore. One at a time: see {@link Hold.change}. The command names how many are left,
  * so it releases none twice, however often it is executed.
  *
  * @returns false if the lock is lost

@@ -1,4 +1,5 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
+import { tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
@@ -176,6 +177,8 @@ export class LeaseFactory {
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
+    // Handed on before the store was told of the last leave.
+    if (storeLease.toldDepth !== 1) tellDepth(hold, this.deps);
     if (traces.wantsAcquires) traces.granted(options, hold, grant);
     if (traces.wantsHolds) traces.holds(hold, grant);
     if (observers.wants('acquired')) {

@@ -1,10 +1,10 @@
-import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
+import { LockReentryError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockMode, PermitRequest, ResolvedLockOptions } from '../api/lock-options.js';
 import type { AlsoLock } from '../holding/foreign-locks.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';
-import { sendDepth } from './changes.js';
+import { sendDepth, tellDepth } from './changes.js';
 import { checkHasForeign } from './foreign-checks.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { SingleLease } from './single-lease.js';
@@ -27,7 +27,7 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
  * Enters a lock again that this async context holds.
  *
  * @throws LockReentryError when the modes do not allow it
- * @throws LockUnavailableError when the store does not confirm it
+ * @throws LockUnavailableError when it has to renew the lease, and the store does not confirm that
  * @throws LeaseLostError when the lease has ended meanwhile
  */
 export async function enterAgain(
@@ -42,21 +42,28 @@ export async function enterAgain(
   hold.depth++;
   if (options.mode === 'write') hold.writers++;
   const lease = new SingleLease(hold, deps, options.mode);
-  if (hold.mode === 'read') {
-    // Redis knows that this process reads, but not how often. But the lease may be on its way to another process.
-    await hold.inOrder(() => Promise.resolve());
-    if (hold.isHeld()) return enteredWith(options, lease);
-    await lease.end().catch(() => {});
-    throw hold.lossError();
+  // The lease may be on its way to another process.
+  if (hold.isChanging) await hold.inOrder(() => Promise.resolve());
+  // Redis knows that this process reads, but not how often.
+  if (hold.mode === 'read' || isWatched(hold)) tellDepth(hold, deps);
+  else if (hold.isHeld()) {
+    const answer = await sendDepth(hold, deps, options.attemptTimeoutMs);
+    if (answer.outcome !== 'answered') {
+      await lease.end().catch(() => {});
+      throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
+    }
   }
-  const answer = await hold.inOrder(() => sendDepth(hold, deps, options.attemptTimeoutMs));
-  if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-  if (answer.outcome === 'answered' && hold.isHeld()) return enteredWith(options, lease);
+  if (hold.isHeld()) return enteredWith(options, lease);
   await lease.end().catch(() => {});
-  if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
-    throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
-  }
-  throw new LeaseLostError(resource, 'takenOver', hold.fencingToken);
+  throw hold.lossError();
+}
+
+/**
+ * Whether the lease needs no renewal for an entry: it is renewed anyway, and most of it is left. Then nothing of the entry
+ * depends on the store. See "Re-entry" in docs/internals/protocol.md.
+ */
+function isWatched(hold: Hold): boolean {
+  return hold.renewable && hold.remainingMs() > hold.leaseMs / 2;
 }
 
 /** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */

@@ -1,5 +1,5 @@
 import { retryUnexecuted, type Settled } from '../store/ask.js';
-import { downgrade, sendDepth } from './changes.js';
+import { downgrade, tellDepth } from './changes.js';
 import { explainForeignLost, LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
@@ -78,11 +78,7 @@ async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wa
 export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
   // Only readers are left: the last writing entry has ended.
   if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, deps));
-  await hold.inOrder(async () => {
-    if (!hold.isHeld() || hold.mode === 'read') return;
-    const answer = await sendDepth(hold, deps, hold.attemptTimeoutMs);
-    if (answer.outcome === 'answered' && !answer.value) hold.lose('takenOver');
-  });
+  tellDepth(hold, deps);
 }
 
 /** @throws LockUnavailableError */

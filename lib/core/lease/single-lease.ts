@@ -171,7 +171,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   async releasePermits(count: number): Promise<void> {
     this.#checkMayRelease(count);
-    const isOwner = await this.hold.inOrder(() => {
+    const isOwner = await this.hold.change(() => {
       // An earlier command may have ended the lease, or left it fewer permits.
       this.#checkMayRelease(count);
       return releasePermits(this.hold, this.deps, count);
@@ -219,7 +219,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const { hold, deps } = this;
     // Other readers may share it already. They can go on only if Redis has the lock in mode `read`.
     if (hold.mode === 'read') await this.downgrade();
-    const lease = await hold.inOrder(async () => {
+    const lease = await hold.change(async () => {
       // An earlier command may have ended or transferred it.
       this.checkMayTransfer();
       return transfer(hold, deps, leaseMs, (hasShared) => {

@@ -2,10 +2,12 @@ import { LockReentryError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing, replyLost } from '../../support/world/scripted-store.js';
+import { executedWhen, failing, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const REENTRANT = { mode: 'reentrant' } as const;
+/** Nothing but an entry renews it, so an entry waits for the answer. */
+const FIXED = { ...REENTRANT, watchdog: false } as const;
 
 describe('reentrant mode', () => {
   let world: LockWorld;
@@ -153,18 +155,19 @@ describe('reentrant mode', () => {
   });
 
   it('counts an entry whose reply was lost no more than once', async () => {
-    await a.locks.using('stock', REENTRANT, async () => {
+    await a.locks.using('stock', FIXED, async () => {
       a.store.next('setDepth', replyLost);
       const entering = track(a.locks.using('stock', REENTRANT, async () => 'entered'));
       await world.clock.advance(1_000);
       expect(entering.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'enter again' });
+      await settle();
       expect(await depth()).toBe(1);
     });
     expect(world.server.isEmpty).toBe(true);
   });
 
   it('refuses an entry that Redis fails, and the outer lease goes on', async () => {
-    await a.locks.using('stock', REENTRANT, async (outer) => {
+    await a.locks.using('stock', FIXED, async (outer) => {
       a.store.next('setDepth', failing('refused'));
       await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
       expect(outer.isHeld()).toBe(true);
@@ -174,7 +177,7 @@ describe('reentrant mode', () => {
 
   it('refuses to enter a lock that Redis does not have any more, and ends the outer lease', async () => {
     const work = track(
-      a.locks.using('stock', REENTRANT, async (outer) => {
+      a.locks.using('stock', FIXED, async (outer) => {
         world.server.locks.delete('stock');
         await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LEASE_LOST' });
         expect(outer.signal.reason).toMatchObject({ reason: 'takenOver' });
@@ -185,7 +188,7 @@ describe('reentrant mode', () => {
   });
 
   it('sends depth commands one after another, so that they cannot arrive in another order', async () => {
-    await a.locks.using('stock', REENTRANT, async () => {
+    await a.locks.using('stock', FIXED, async () => {
       const arrival = gate();
       a.store.next('setDepth', async (execute) => {
         await arrival.opened;
@@ -198,6 +201,7 @@ describe('reentrant mode', () => {
       await settle();
       expect(await depth()).toBe(3);
       for (const { value } of entering) await value.release();
+      await settle();
       expect(await depth()).toBe(1);
     });
   });
@@ -208,6 +212,99 @@ describe('reentrant mode', () => {
       const inner = await a.locks.acquire('stock', REENTRANT);
       expect(outer.remainingMs()).toBe(2_968);
       expect(inner.remainingMs()).toBe(2_968);
+    });
+  });
+
+  describe('whose lease is renewed', () => {
+    it('enters and leaves without waiting for Redis, which shows the depth of the last answer', async () => {
+      const arrival = gate();
+      await a.locks.using('stock', REENTRANT, async () => {
+        a.store.next('setDepth', executedWhen(arrival.opened));
+        const entered = await Promise.all([1, 2, 3].map(() => a.locks.acquire('stock', REENTRANT)));
+        for (let loop = 0; loop < 100; loop++) await a.locks.using('stock', REENTRANT, async () => {});
+        await entered[0]!.release();
+        expect(a.store.sent('setDepth')).toHaveLength(1);
+        arrival.open();
+        await settle();
+        expect(await depth()).toBe(3);
+        expect(a.store.sent('setDepth')).toHaveLength(2);
+        for (const lease of entered) await lease.release();
+        await settle();
+        expect(await depth()).toBe(1);
+      });
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it.each(['refused', 'unknown'] as const)(
+      'enters where the answer is: %s. The next command tells the depth',
+      async (failure) => {
+        await a.locks.using('stock', REENTRANT, async (outer) => {
+          a.store.next('setDepth', failing(failure));
+          const inner = await a.locks.acquire('stock', REENTRANT);
+          await settle();
+          expect(outer.isHeld()).toBe(true);
+          const innermost = await a.locks.acquire('stock', REENTRANT);
+          await settle();
+          expect(await depth()).toBe(3);
+          a.store.next('setDepth', failing(failure));
+          await innermost.release();
+          await inner.release();
+        });
+        expect(world.server.isEmpty).toBe(true);
+      },
+    );
+
+    it('enters a lock that Redis does not have any more, and is lost with the answer', async () => {
+      const work = track(
+        a.locks.using('stock', REENTRANT, async (outer) => {
+          world.server.locks.delete('stock');
+          const inner = await a.locks.acquire('stock', REENTRANT);
+          await settle();
+          for (const { signal } of [outer, inner]) expect(signal.reason).toMatchObject({ reason: 'takenOver' });
+        }),
+      );
+      await world.clock.advance(0);
+      await settle();
+      expect(work.state).toBe('fulfilled');
+    });
+
+    it('waits for the answer once less than half of the lease is left', async () => {
+      const leaseMs = 3_000;
+      await a.locks.using('stock', { ...REENTRANT, leaseMs }, async (outer) => {
+        for (let times = 0; times < 10; times++) a.store.next('renew', failing('unknown'));
+        await world.clock.advance(leaseMs * 0.55);
+        expect(outer.remainingMs()).toBeLessThan(leaseMs / 2);
+        const arrival = gate();
+        a.store.next('setDepth', executedWhen(arrival.opened));
+        const entering = track(a.locks.acquire('stock', REENTRANT));
+        await settle();
+        expect(entering.state).toBe('pending');
+        arrival.open();
+        await settle();
+        expect(entering.value.remainingMs()).toBeGreaterThan(leaseMs * 0.9);
+        await entering.value.release();
+      });
+    });
+
+    it('leaves the depth right to the next call of this process, which it is handed on to', async () => {
+      const [arrival, done] = [gate(), gate()];
+      const holder = track(
+        a.locks.using('stock', REENTRANT, async () => {
+          a.store.next('setDepth', repliedWhen(arrival.opened));
+          await a.locks.using('stock', REENTRANT, () => done.opened);
+        }),
+      );
+      await settle();
+      const waiting = track(a.locks.acquire('stock', REENTRANT));
+      await settle();
+      done.open();
+      await settle();
+      expect([holder.state, waiting.state]).toEqual(['fulfilled', 'fulfilled']);
+      expect(await depth()).toBe(1);
+      arrival.open();
+      await settle();
+      expect(await depth()).toBe(1);
+      await waiting.value.release();
     });
   });
 

@@ -26,10 +26,12 @@ describe('the reentrant mode', () => {
       expect(await admin().hget('lock:{a}', owner)).toBe('1');
       await locks.using('a', REENTRANT, async (inner) => {
         tokens.push(inner.fencingToken);
-        await locks.using('a', REENTRANT, async () => expect(await admin().hget('lock:{a}', owner)).toBe('3'));
-        expect(await admin().hget('lock:{a}', owner)).toBe('2');
+        await locks.using('a', REENTRANT, async () => {
+          await eventually(async () => expect(await admin().hget('lock:{a}', owner)).toBe('3'));
+        });
+        await eventually(async () => expect(await admin().hget('lock:{a}', owner)).toBe('2'));
       });
-      expect(await admin().hget('lock:{a}', owner)).toBe('1');
+      await eventually(async () => expect(await admin().hget('lock:{a}', owner)).toBe('1'));
       expect(await admin().hget('lock:{a}', 'owner')).toBe(owner);
     });
     expect(tokens[1]).toBe(tokens[0]);
@@ -39,17 +41,36 @@ describe('the reentrant mode', () => {
   it('an entry whose reply is lost is counted once when it is tried again', async () => {
     await using proxy = await TcpProxy.start(redis().port);
     const { locks } = await start({ connection: proxy.url });
-    await locks.using('a', REENTRANT, async () => {
+    // Nothing else renews it, so an entry waits for the answer.
+    await locks.using('a', { ...REENTRANT, watchdog: false }, async () => {
       await (await locks.acquire('a', REENTRANT)).release(); // Redis knows the script now
+      await eventually(async () => expect(await depthInRedis()).toBe(1));
       const lost = proxy.loseReplyTo(SET_DEPTH.sha);
       await expect(locks.acquire('a', REENTRANT)).rejects.toBeInstanceOf(LockUnavailableError);
       await lost;
       const inner = await eventually(() => locks.acquire('a', REENTRANT));
       expect(await depthInRedis()).toBe(2);
       await inner.release();
-      expect(await depthInRedis()).toBe(1);
+      await eventually(async () => expect(await depthInRedis()).toBe(1));
     });
     await eventually(async () => expect(await depthInRedis()).toBe(0));
+  });
+
+  it('enters and leaves while Redis answers nothing', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const { locks } = await start({ connection: proxy.url, defaults: { leaseMs: 60_000 } });
+    await locks.using('a', REENTRANT, async () => {
+      proxy.blackHole('toServer');
+      const inner = await locks.acquire('a', REENTRANT);
+      const innermost = await locks.acquire('a', REENTRANT);
+      await innermost.release();
+      expect(await depthInRedis()).toBe(1);
+      proxy.heal();
+      await eventually(async () => expect(await depthInRedis()).toBe(2));
+      await inner.release();
+      await eventually(async () => expect(await depthInRedis()).toBe(1));
+    });
+    expect(await depthInRedis()).toBe(0);
   });
 
   it('a leave whose reply is lost does not keep the lock: the last release frees it', async () => {

@@ -37,9 +37,9 @@ describe('what Redis says of the holders', () => {
     });
     const lease = await holder.locks.acquire('c');
     expect(await counted(() => lease.release())).toEqual({ get: 1, exists: 1, del: 1 });
-    const waits = (resource: string) =>
+    const waits = (resource: string, sentAt = 1) =>
       other.store.acquire({ resource, id: `${other.store.clientId}/w`, mode: 'exclusive' }, 5_000, {
-        sentAt: 1,
+        sentAt,
         maxWaiters: 9,
       });
     // Joins the queue; then keeps its place.
@@ -53,7 +53,7 @@ describe('what Redis says of the holders', () => {
       pexpire: 2,
       zadd: 1,
     });
-    expect({ pexpire: 0, ...(await counted(() => waits('b'))) }).toEqual({
+    expect({ pexpire: 0, ...(await counted(() => waits('b', 2))) }).toEqual({
       zcount: 1, // its place in line
       pexpire: expect.any(Number),
       time: 1,
@@ -62,7 +62,7 @@ describe('what Redis says of the holders', () => {
       get: 1,
       pttl: 2,
       zrange: 2, // its own place, and which of all places is over first
-      zadd: 2,
+      zadd: 1,
       zrem: 1,
     });
   });

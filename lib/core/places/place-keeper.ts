@@ -139,8 +139,8 @@ export class PlaceKeeper {
     const factor = jitter(this.deps.random);
     const periodMs = keepPeriodMs(waiter.call.options.leaseMs);
     if (!(quietMs > 0)) return Math.min(HEARTBEAT_MS, periodMs) * factor;
-    const isFirst = (waiter.place ?? 1) <= 1;
-    return Math.min(periodMs * factor, isFirst ? quietMs : Infinity);
+    // Whatever its place was when it last heard: it may have been granted since.
+    return Math.min(periodMs * factor, quietMs);
   }
 
   /** Sends what is due. Where too much is under way, it is called again when something of that is answered. */

@@ -42,8 +42,8 @@ export interface GrantListener {
 /** Whether messages of grants arrive in this process. */
 export interface Hearing {
   /**
-   * For how long the first waiter of a queue may rely on messages, and not ask: `Infinity` where the loss of any message
-   * is noticed. 0 while messages are not known to arrive.
+   * For how long a waiter in a queue may rely on messages, and not ask: `Infinity` where the loss of any message is
+   * noticed. 0 while messages are not known to arrive.
    */
   readonly quietMs: number;
   /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */

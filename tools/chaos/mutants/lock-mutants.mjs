@@ -41,7 +41,7 @@ export const LOCK_MUTANTS = [
     what: 'tokens grow once in a second, and not with each grant',
     file: SCRIPTS,
     find: 'local token = tick * 32',
-    times: 2,
+    times: 3,
     replace: 'local token = math.floor(tick / 100000) * 100000 * 32',
     scenario: 'rush',
     work: { ways: { exclusive: 1 } },

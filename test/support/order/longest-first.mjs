@@ -22,6 +22,7 @@ export const LONGEST = [
   'test/stacks/databases/drivers/drivers.slow.test.ts',
   'tools/chaos/cron/run-cron.test.ts',
   'tools/chaos/leaks/leaks.test.ts',
+  'tools/chaos/storms-run.test.ts',
   'test/nest/lifecycle/boot-process.slow.test.ts',
   'test/stores/durable.slow.test.ts',
   'test/docs/fencing-sql.slow.test.ts',

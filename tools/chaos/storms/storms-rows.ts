@@ -8,7 +8,7 @@ const AFTER_A_LEASE_MS = 5_000;
 const LONGEST_SCRIPT_MS = 5;
 /** What part of all connections may be made in a tenth of a second, when all of them broke at the same moment. */
 const AT_ONCE = 1 / 4;
-/** How much more or less memory Redis may use afterwards: buffers of connections grow and shrink. */
+/** How much more or less memory Redis may use afterwards. */
 const MEMORY = 1 / 4;
 /** For commands, and for messages. */
 const CONNECTIONS_OF_A_CLIENT = 2;
@@ -64,7 +64,7 @@ function connections({ kind, connections: { all, busiest } }: Storm, clients: nu
 
 function memory({ kind, memory: { before, after } }: Storm, isRule: boolean): Row {
   return {
-    what: `${kind}: memory of Redis, before it and a lease after it`,
+    what: `${kind}: memory of Redis without buffers of connections, before it and a lease after it`,
     target: isRule ? 'the same within a quarter' : 'a figure',
     seen: `${megabytes(before)}, ${megabytes(after)}`,
     met: !isRule || Math.abs(after - before) <= MEMORY * before,

@@ -45,6 +45,7 @@ const WORDS: Record<string, string> = {
   misfire: 'docs/guide/missed-ticks.md',
   Sentinel: 'docs/operations/topologies.md',
   Cluster: 'docs/operations/topologies.md',
+  capacity: 'docs/operations/capacity.md',
 };
 
 it.each(Object.entries(WORDS))('a heading has the word "%s": %s', (word, page) => {
@@ -64,7 +65,7 @@ const LISTS = ['docs/guide/integrations.md', 'docs/migration/README.md', 'docs/o
 it('the README names every page of the guides, or the page that lists it', () => {
   const readme = readGuide('README.md');
   const listed = LISTS.flatMap((list) =>
-    [...readGuide(list).matchAll(/\]\(([\w-]+\.md)/g)].map(([, name]) => join(dirname(list), name!)),
+    [...readGuide(list).matchAll(/\]\(([\w/-]+\.md)/g)].map(([, name]) => join(dirname(list), name!)),
   );
   expect(pages.filter((page) => !readme.includes(`(${page}`) && !listed.includes(page))).toEqual([]);
   expect(LISTS.filter((list) => !readme.includes(`(${list}`))).toEqual([]);

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 
-export const USAGE = `npm run bench                        everything (about 24 minutes); writes the results, docs/operations/benchmarks.md and benchmarks-network.md
+export const USAGE = `npm run bench                        everything (about 32 minutes); writes the results, docs/operations/{benchmarks,benchmarks/network,capacity}.md
 npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
 npm run bench -- --scenario <name>   only this one, or this group (may be repeated); writes results/partial.json
 npm run bench -- --against <commit>  this tree beside an earlier commit, and that one beside itself (7 minutes); writes nothing
   --rounds <n>     rounds of each scenario (default 5; 1 with --quick; 15 with --against)
-  --write-docs     after a part: put its results into latest.json and docs/operations/benchmarks.md, beside those that are there
-  --docs-only      measure nothing, write docs/operations/benchmarks.md from latest.json and the notes
+  --write-docs     after a part: put its results into latest.json and the pages, beside those that are there
+  --docs-only      measure nothing, write the pages from latest.json and the notes
 `;
 
 /** The scenarios in which two builds can take turns. */

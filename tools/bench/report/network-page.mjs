@@ -1,4 +1,4 @@
-// docs/operations/benchmarks-network.md, from the results and the notes.
+// docs/operations/benchmarks/network.md, from the results and the notes.
 import { measuredOf, overview, section } from './page.mjs';
 
 const HEAD = `# Benchmarks over a network
@@ -6,7 +6,7 @@ const HEAD = `# Benchmarks over a network
 <!-- Written by \`npm run bench\` from tools/bench/results/latest.json. Notes belong into tools/bench/notes/. -->
 
 How often an operation waits for Redis, and how fast locks are where Redis is on another machine. Every connection goes through a proxy
-that delays what is sent. The packages, their settings and the method are those of the [benchmarks on one machine](benchmarks.md).
+that delays what is sent. The packages, their settings and the method are those of the [benchmarks on one machine](../benchmarks.md).
 
 \`\`\`sh
 npm run bench -- --scenario network --write-docs      # this page

@@ -13,7 +13,7 @@ How fast locks are, beside a bare round trip, beside a lock written by hand, and
 machine. Only the comparison within one run means something:
 
 \`\`\`sh
-npm run bench                                    # everything: about 24 minutes, on a quiet machine
+npm run bench                                    # everything: about 32 minutes, on a quiet machine
 npm run bench -- --quick                         # a smoke run
 npm run bench -- --scenario handover --rounds 9  # one of them
 \`\`\`
@@ -26,7 +26,7 @@ const METHOD = `## How it is measured
   rounds, with the smallest and the largest in parentheses. A ratio is taken within a round, where all had the same machine; the median of
   those is shown.
 - Each contestant works in processes of its own, which are warm when a round begins. All use the same version of ioredis and the same Redis.
-- Redis runs on the same machine, so a round trip is as short as it gets. [Over a network](benchmarks-network.md) a contestant with more
+- Redis runs on the same machine, so a round trip is as short as it gets. [Over a network](benchmarks/network.md) a contestant with more
   round trips falls behind further, and the processor time of a client matters less.
 - Some settings are a choice between speed and load, such as the pause between two attempts. Several are tried before the rounds of a
   contended scenario, and the one with most leases per second is used.

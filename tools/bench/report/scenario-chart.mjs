@@ -6,6 +6,7 @@ import { labelOf } from './rows.mjs';
 
 /** @returns {string | undefined} the SVG; undefined when there is nothing to draw */
 export function scenarioChart(scenario, result) {
+  if (!scenario.chart.ofTargets && scenario.chart.metric === undefined) return undefined;
   const bars = scenario.chart.ofTargets ? targetBars(result) : seriesBars(scenario, result);
   if (bars.length === 0) return undefined;
   const { unit, limit } = scenario.chart;

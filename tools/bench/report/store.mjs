@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SCENARIOS } from '../scenarios/index.mjs';
+import { CAPACITY_PAGE, CAPACITY_RESULTS, capacityPage } from './capacity-page.mjs';
 import { networkPage } from './network-page.mjs';
 import { benchmarkPage } from './page.mjs';
 import { scenarioChart } from './scenario-chart.mjs';
@@ -12,7 +13,7 @@ const BENCH = join(ROOT, 'tools/bench');
 const LATEST = join(BENCH, 'results/latest.json');
 const PARTIAL = join(BENCH, 'results/partial.json');
 const PAGE = join(ROOT, 'docs/operations/benchmarks.md');
-const NETWORK_PAGE = join(ROOT, 'docs/operations/benchmarks-network.md');
+const NETWORK_PAGE = join(ROOT, 'docs/operations/benchmarks/network.md');
 const CHARTS = join(ROOT, 'docs/operations/benchmarks');
 
 /** @returns {Promise<string[]>} the files that were written */
@@ -25,25 +26,39 @@ export async function storeResults(results, { writeDocs, isPart }) {
 
 /** The pages and their charts. */
 export async function writePages(results) {
-  await rm(CHARTS, { recursive: true, force: true });
+  await removeCharts();
   const charts = {};
   const files = [];
   for (const scenario of SCENARIOS.filter(({ name }) => results.scenarios[name]?.summary)) {
     const svg = scenarioChart(scenario, results.scenarios[scenario.name]);
     if (svg === undefined) continue;
-    charts[scenario.name] = `benchmarks/${scenario.name}.svg`;
+    charts[scenario.name] = scenario.group === 'network' ? `${scenario.name}.svg` : `benchmarks/${scenario.name}.svg`;
     files.push(await write(join(CHARTS, `${scenario.name}.svg`), svg));
   }
   const extras = { notes: await readNotes(join(BENCH, 'notes')), charts };
-  const isNetwork = ({ group }) => group === 'network';
-  const page = benchmarkPage(
-    results,
-    SCENARIOS.filter((scenario) => !isNetwork(scenario)),
-    extras,
-  );
-  const ofNetwork = networkPage(results, SCENARIOS.filter(isNetwork), extras);
+  const ofGroup = (wanted) => SCENARIOS.filter(({ group }) => group === wanted);
+  const page = benchmarkPage(results, ofGroup(undefined), extras);
+  const { capacity } = results.scenarios;
+  if (capacity?.plan) files.push(...(await writeCapacity(results, capacity)));
+  const ofNetwork = networkPage(results, ofGroup('network'), extras);
   if (ofNetwork !== undefined) files.push(await write(NETWORK_PAGE, await formatted(ofNetwork, 'markdown')));
   return [...files, await write(PAGE, await formatted(page, 'markdown'))];
+}
+
+/** A page stands beside them. */
+async function removeCharts() {
+  const names = await readdir(CHARTS).catch(() => []);
+  await Promise.all(names.filter((name) => name.endsWith('.svg')).map((name) => rm(join(CHARTS, name))));
+}
+
+/** The page, and the constants of which its numbers are made. */
+async function writeCapacity({ machine, versions }, { plan, date, load }) {
+  const results = { measured: { date, load, machine, versions }, ...plan };
+  const page = capacityPage(await readFile(join(ROOT, CAPACITY_PAGE), 'utf8'), results);
+  return [
+    await write(join(ROOT, CAPACITY_RESULTS), await formatted(JSON.stringify(results), 'json')),
+    await write(join(ROOT, CAPACITY_PAGE), await formatted(page, 'markdown')),
+  ];
 }
 
 export async function readLatest() {

@@ -1,3 +1,4 @@
+import { scenario as capacity } from './capacity/capacity.mjs';
 import { scenario as commands } from './commands.mjs';
 import { scenario as contended2ms } from './contended-2ms.mjs';
 import { scenario as contendedEmpty } from './contended-empty.mjs';
@@ -59,6 +60,7 @@ export const SCENARIOS = [
   network1,
   networkSeveral,
   networkHandover,
+  capacity,
 ];
 
 /** Scenarios that can be chosen by one name, and have a page of their own. @type {Record<string, string[]>} */

@@ -1,6 +1,6 @@
 // Which Markdown files are pages of the site, under which path, and in which order the sidebar lists them.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -50,8 +50,10 @@ export function sitePathOf(file) {
 /** The pages of a room. Those that the README does not link come last, by their file names. */
 function pagesOf({ folder }) {
   const path = join(ROOT, 'docs', folder);
-  const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.md')) : [];
-  const files = names.map((name) => `docs/${folder}/${name}`).toSorted();
+  const names = existsSync(path)
+    ? readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+    : [];
+  const files = names.map((name) => `docs/${folder}/${name.split(sep).join('/')}`).toSorted();
   const order = [...NAMES.keys()];
   const placeOf = (file) => (NAMES.has(file) ? order.indexOf(file) : order.length);
   return files

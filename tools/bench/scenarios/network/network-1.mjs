@@ -13,7 +13,7 @@ export const scenario = {
   title: 'A free lock over a network, one caller after the other',
   meaning: 'What a lock costs where Redis is on another machine: one acquire and one release.',
   how:
-    'As [on one machine](benchmarks.md#a-free-lock-one-caller-after-the-other), but every connection goes through a proxy that delays each ' +
+    'As [on one machine](../benchmarks.md#a-free-lock-one-caller-after-the-other), but every connection goes through a proxy that delays each ' +
     'byte, by 5 ms and then by 0.5 ms each way.',
   metrics: atEachDistance([
     { id: 'p50Ms', label: 'p50, ms', digits: 2 },

@@ -12,7 +12,7 @@ export const scenario = {
   meaning:
     'How long a resource stays idle between its holder and the one that waits for it, both a network away from Redis.',
   how:
-    'As [on one machine](benchmarks.md#from-one-process-to-the-next), 20 times in a round. Delays as above. The shortest that is possible ' +
+    'As [on one machine](../benchmarks.md#from-one-process-to-the-next), 20 times in a round. Delays as above. The shortest that is possible ' +
     'is one round trip: the release to Redis, and the message from there to the process that waits.',
   metrics: atEachDistance([
     { id: 'p50Ms', label: 'p50, ms', digits: 2 },

@@ -1,0 +1,159 @@
+// What a fleet needs of Redis. The page and the check of a measured fleet use this formula, with the constants in
+// results/capacity.json.
+
+/** A place is kept at least this often, however long its lease is. */
+const LONGEST_KEEP_S = 15;
+/** On a cluster, the first waiter of a queue asks this often: a node may lose a message for another one. */
+const CLUSTER_FIRST_S = 5;
+/** How many places one script keeps. On a cluster they have to be in one slot, so it is one nearly always. */
+const KEPT_AT_ONCE = 64;
+/** Those are no scripts, but stand in some. */
+const IN_SCRIPTS = ['keptPlaces', 'keptCandidates'];
+/** An instance that sends at least this many scripts a second has a connection whose buffers stay. */
+const SENDS_OFTEN = 0.5;
+/** How long the claim of a tick is remembered (`maxClockSkewMs`), and how many runs of a job (`historySize`). */
+const CLAIM_S = 600;
+const HISTORY = 100;
+/** How much of a core one Redis should use at most: the rest is for bursts, forks and other programs. */
+const SAFE_PART = 0.5;
+
+/**
+ * A fleet. All but `instances`, `jobs`, `leaderships`, `everyS`, `leaseS` and `primaries` are numbers for each instance.
+ *
+ * @typedef {object} Fleet
+ * @property {number} instances
+ * @property {number} [leaseS] of all locks, in seconds
+ * @property {number} [locks] held all the time
+ * @property {number} [permits] of semaphores, held all the time
+ * @property {number} [waits] calls that wait, each for another resource
+ * @property {number} [leaderships] for which every instance is a candidate
+ * @property {number} [jobs] that every instance has
+ * @property {number} [everyS] how often each job is due, in seconds
+ * @property {number} [pairs] free locks that are acquired and released in a second
+ * @property {number} [historySize] how many runs of a job are kept
+ * @property {number} [claimS] how long the claim of a tick is kept, in seconds
+ * @property {number} [primaries] of a cluster; 1 is a server that is no cluster
+ */
+
+/**
+ * @param {object} constants results/capacity.json
+ * @param {Fleet} fleet
+ */
+export function needsOf(constants, fleet) {
+  const { instances, primaries = 1 } = fleet;
+  const rates = ratesOf(constants, fleet);
+  const scripts = sum(Object.keys(rates).map((kind) => (IN_SCRIPTS.includes(kind) ? 0 : rates[kind])));
+  const cpu = cpuOf(constants, rates, scripts - rates.claim - rates.run);
+  const bytes = (direction) => sum(Object.entries(rates).map(([kind, rate]) => rate * constants.work[kind][direction]));
+  const isListening = rates.probe > 0;
+  const ownScripts = scripts / instances;
+  const memory = memoryOf(constants, fleet, isListening ? 'listening' : ownScripts >= SENDS_OFTEN ? 'sending' : 'idle');
+  const bus = busOf(constants, rates.probe, primaries);
+  return {
+    connections: instances * (primaries + 1),
+    perNode: {
+      // Each instance sends commands to every primary, and listens on one node.
+      connections: instances * (1 + 1 / primaries),
+      cpuPercent: (cpu.expected * 100 + bus.cpuPercent) / primaries,
+    },
+    rates,
+    scripts,
+    published: rates.probe,
+    cpuPercent: cpu.expected * 100,
+    cpuAtMostPercent: cpu.atMost * 100,
+    receivedBytes: bytes('receivedBytes'),
+    sentBytes: bytes('sentBytes'),
+    memory,
+    memoryBytes: memory.clients + memory.data,
+    bus,
+  };
+}
+
+/** Scripts a second, by kind, and the places that the scripts of the kind `keep` keep. */
+function ratesOf({ often }, fleet) {
+  const { instances, leaseS = 30, locks = 0, permits = 0, waits = 0, leaderships = 0 } = fleet;
+  const { jobs = 0, everyS = Infinity, pairs = 0, primaries = 1 } = fleet;
+  const keepS = Math.min(leaseS / 3, LONGEST_KEEP_S);
+  // One instance leads, and the others wait.
+  const candidates = leaderships * (1 - 1 / instances);
+  const places = waits + candidates;
+  // Every wait of the fleet is the first one of its queue.
+  const kept = {
+    waits: waits / (primaries > 1 ? Math.min(keepS, CLUSTER_FIRST_S) : keepS),
+    candidates: candidates / keepS,
+  };
+  const keep =
+    primaries > 1
+      ? (kept.waits + kept.candidates) * often.kept
+      : (Math.ceil(places / KEPT_AT_ONCE) / keepS) * often.keep;
+  return {
+    probe: places > 0 ? instances * often.probe : 0,
+    keep: instances * keep,
+    keptPlaces: instances * kept.waits * often.kept,
+    keptCandidates: instances * kept.candidates * often.kept,
+    renewal: ((instances * locks + leaderships) * often.renewal) / (leaseS / 3),
+    renewedPermit: (instances * permits * often.renewal) / (leaseS / 3),
+    claim: (instances * jobs) / everyS,
+    run: jobs / everyS,
+    pair: instances * pairs * 2,
+  };
+}
+
+/**
+ * Work, and what Redis needs to wake up. Scripts that come together wake it once: `expected` is for scripts that come
+ * as in the measured fleets, `atMost` for scripts of which each comes alone, until Redis is too busy to sleep.
+ *
+ * @param {number} apart how many scripts a second do not come together anyway, as the claims of a tick do
+ */
+function cpuOf({ work, wake, server }, rates, apart) {
+  const busy = sum(Object.entries(rates).map(([kind, rate]) => rate * work[kind].cpuUs)) / 1e6 + server.cpuUs / 1e6;
+  const wakeS = wake.us / 1e6;
+  const expected = busy + (apart * wakeS) / (1 + apart * wake.togetherS);
+  const alone = (busy + apart * wakeS) / (1 + apart * wakeS);
+  return { expected, atMost: Math.max(expected, alone) };
+}
+
+function memoryOf({ bytes }, fleet, state) {
+  const { instances, locks = 0, permits = 0, waits = 0, leaderships = 0, jobs = 0, everyS = Infinity } = fleet;
+  const { historySize = HISTORY, claimS = CLAIM_S } = fleet;
+  const claims = Math.ceil(claimS / everyS);
+  const ofJob = bytes.job + historySize * bytes.run + claims * bytes.claim + instances * bytes.jobInstance;
+  return {
+    clients: instances * bytes.instance[state],
+    data:
+      bytes.server +
+      instances * (bytes.inbox + locks * bytes.lock + permits * bytes.permit + waits * bytes.wait) +
+      leaderships * (bytes.lock + (instances - 1) * bytes.candidate) +
+      (everyS < Infinity ? jobs * ofJob : 0),
+  };
+}
+
+/** What the nodes of a cluster tell one another: each message goes to all of them. */
+function busOf({ cluster }, published, primaries) {
+  return {
+    messages: published * (primaries - 1),
+    bytes: published * (primaries - 1) * cluster.busBytes,
+    cpuPercent: (published * (primaries - 1) * cluster.busCpuUs) / 1e4,
+  };
+}
+
+/** How many of such instances one Redis core carries, with a reserve; `Infinity` for instances that send nothing. */
+export function carriedBy(constants, fleet) {
+  let [carried, tooMany] = [1, 2];
+  const fits = (instances) => needsOf(constants, { ...fleet, instances }).cpuAtMostPercent <= SAFE_PART * 100;
+  if (!fits(1)) return 0;
+  while (fits(tooMany)) {
+    [carried, tooMany] = [tooMany, tooMany * 2];
+    if (tooMany > 1e7) return Infinity;
+  }
+  while (tooMany - carried > 1) {
+    const middle = Math.floor((carried + tooMany) / 2);
+    if (fits(middle)) carried = middle;
+    else tooMany = middle;
+  }
+  return carried;
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, number) => total + number, 0);
+}

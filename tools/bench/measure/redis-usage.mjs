@@ -1,0 +1,35 @@
+/** What one server has done since it was started, and what it has at this moment. */
+export async function redisUsage(redis) {
+  // One answer: two snapshots differ by the same number of bytes, which `usageBetween` subtracts.
+  const text = await redis.info('everything');
+  const read = (name) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1] ?? 0);
+  const calls = (name) => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  return {
+    at: performance.now(),
+    cpuMs: (read('used_cpu_user') + read('used_cpu_sys')) * 1000,
+    received: read('total_net_input_bytes'),
+    sent: read('total_net_output_bytes'),
+    scripts: calls('evalsha'),
+    published: calls('publish') + calls('spublish'),
+    connections: read('connected_clients'),
+    clientBytes: read('mem_clients_normal'),
+    dataBytes: read('used_memory') - read('mem_clients_normal'),
+    answerBytes: text.length,
+  };
+}
+
+/** @returns what was used between the two, without what the first one has cost; and what has come */
+export function usageBetween(before, after) {
+  const of = (name) => after[name] - before[name];
+  return {
+    seconds: of('at') / 1000,
+    cpuMs: of('cpuMs'),
+    received: of('received'),
+    sent: of('sent') - before.answerBytes,
+    scripts: of('scripts'),
+    published: of('published'),
+    connections: of('connections'),
+    clientBytes: of('clientBytes'),
+    dataBytes: of('dataBytes'),
+  };
+}

@@ -18,7 +18,7 @@ export const WORK: Work = {
     read: 8,
     write: 3,
     permits: 8,
-    several: 2,
+    several: 4,
     handedOver: 2,
     impatient: 3,
     mixed: 1,

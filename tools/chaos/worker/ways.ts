@@ -85,9 +85,11 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
 
   several: async (bench) => {
     const resources = [...new Set([bench.pick('stock'), bench.pick('stock'), bench.pick('basket')])].sort();
-    const waitMs = patience(bench);
-    const section = new Section(bench, { resources, mode: 'exclusive', queues: true, waitMs });
-    await work(bench, section, await section.acquire(() => bench.locks.acquire(resources, { waitMs })));
+    // Some give up so soon that a part of it may be granted, and some do not wait.
+    const waitMs = [patience(bench), patience(bench), 1 + bench.upTo(30), 0][bench.upTo(4)]!;
+    const section = new Section(bench, { resources, mode: 'exclusive', queues: waitMs > 0, waitMs });
+    const take = waitMs > 0 ? bench.locks.acquire : bench.locks.tryAcquire;
+    await work(bench, section, await section.acquire(() => take.call(bench.locks, resources, { waitMs })));
   },
 
   using: (bench) => reenter(bench, 'stock', 'exclusive', 0),

@@ -1,5 +1,5 @@
-// What a fleet needs of Redis. The page and the check of a measured fleet use this formula, with the constants in
-// results/capacity.json.
+// What a fleet needs of Redis. The page, the calculator of the site and the check of a measured fleet use this formula,
+// with the constants in results/capacity.json. It imports nothing: the calculator runs it in a browser.
 
 /** A place is kept at least this often, however long its lease is. */
 const LONGEST_KEEP_S = 15;

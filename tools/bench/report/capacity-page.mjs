@@ -2,6 +2,7 @@
 import { deviation } from '../capacity/check.mjs';
 import { carriedBy, needsOf } from '../capacity/formula.mjs';
 import { EXAMPLE, FLEETS } from '../capacity/examples.mjs';
+import { cpuText, needsRows, one, size, whole } from './capacity-rows.mjs';
 import { formatNumber } from './format.mjs';
 import { markdownTable } from './markdown.mjs';
 
@@ -139,23 +140,10 @@ function fleetText({ instances, locks, permits, waits, leaderships, jobs, everyM
 
 function examplesPart({ constants }) {
   const columns = EXAMPLE.sizes.map((instances) => needsOf(constants, { ...EXAMPLE.fleet, instances }));
-  const row = (text, of) => [text, ...columns.map(of)];
+  const rows = columns.map((needs) => needsRows(needs));
   return markdownTable([
-    ['', ...EXAMPLE.sizes.map((instances) => `${formatNumber(instances, 0)} instances`)],
-    row('Connections', ({ connections }) => whole(connections)),
-    row('Memory', ({ memoryBytes }) => size(memoryBytes)),
-    row('Scripts a second', ({ scripts }) => whole(scripts)),
-    ...Object.entries({
-      probe: 'probes',
-      keep: 'scripts that keep places',
-      renewal: 'renewals',
-      claim: 'claims',
-      pair: 'acquires and releases',
-    }).map(([kind, text]) => row(`of these, ${text}`, ({ rates }) => whole(rates[kind]))),
-    row('Messages a second', ({ published }) => whole(published)),
-    row('To Redis, a second', ({ receivedBytes }) => size(receivedBytes)),
-    row('From Redis, a second', ({ sentBytes }) => size(sentBytes)),
-    row('CPU of Redis, % of a core', (needs) => cpuText(needs)),
+    ['', ...EXAMPLE.sizes.map((instances) => `${whole(instances)} instances`)],
+    ...rows[0].map(([text], index) => [text, ...rows.map((column) => column[index][1])]),
   ]);
 }
 
@@ -232,24 +220,11 @@ function largePart({ constants }) {
   ].join('\n');
 }
 
-function cpuText({ cpuPercent, cpuAtMostPercent }) {
-  return `${one(cpuPercent)} (at most ${one(cpuAtMostPercent)})`;
-}
-
 function named({ name, unit }) {
   const text = name[0].toUpperCase() + name.slice(1);
   return unit === '' ? text : `${text}, ${unit}`;
 }
 
-function size(bytes) {
-  const units = ['B', 'kB', 'MB', 'GB'];
-  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
-  const value = bytes / 1000 ** step;
-  return `${formatNumber(value, value < 10 && step > 0 ? 1 : 0)} ${units[step]}`;
-}
-
 const percent = (part) => `${part < 0 ? '−' : '+'}${Math.abs(part * 100).toFixed(0)} %`;
-const whole = (value) => formatNumber(value, 0);
-const one = (value) => formatNumber(value, 1);
 const two = (value) => formatNumber(value, 2);
 const three = (value) => formatNumber(value, value < 10 ? 2 : value < 1000 ? 1 : 0);

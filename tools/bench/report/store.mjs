@@ -51,7 +51,7 @@ async function removeCharts() {
   await Promise.all(names.filter((name) => name.endsWith('.svg')).map((name) => rm(join(CHARTS, name))));
 }
 
-/** The page, and the constants of which its numbers are made. */
+/** The page, and the constants of which its numbers and those of the calculator are made. */
 async function writeCapacity({ machine, versions }, { plan, date, load }) {
   const results = { measured: { date, load, machine, versions }, ...plan };
   const page = capacityPage(await readFile(join(ROOT, CAPACITY_PAGE), 'utf8'), results);

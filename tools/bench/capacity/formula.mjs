@@ -3,8 +3,8 @@
 
 /** A place is kept at least this often, however long its lease is. */
 const LONGEST_KEEP_S = 15;
-/** On a cluster, the first waiter of a queue asks this often: a node may lose a message for another one. */
-const CLUSTER_FIRST_S = 5;
+/** On a cluster, a place is kept at least this often: a node may lose a message for another one. */
+const LONGEST_CLUSTER_KEEP_S = 5;
 /** How many places one script keeps. On a cluster they have to be in one slot, so it is one nearly always. */
 const KEPT_AT_ONCE = 64;
 /** Those are no scripts, but stand in some. */
@@ -73,15 +73,11 @@ export function needsOf(constants, fleet) {
 function ratesOf({ often }, fleet) {
   const { instances, leaseS = 30, locks = 0, permits = 0, waits = 0, leaderships = 0 } = fleet;
   const { jobs = 0, everyS = Infinity, pairs = 0, primaries = 1 } = fleet;
-  const keepS = Math.min(leaseS / 3, LONGEST_KEEP_S);
+  const keepS = Math.min(leaseS / 3, primaries > 1 ? LONGEST_CLUSTER_KEEP_S : LONGEST_KEEP_S);
   // One instance leads, and the others wait.
   const candidates = leaderships * (1 - 1 / instances);
   const places = waits + candidates;
-  // Every wait of the fleet is the first one of its queue.
-  const kept = {
-    waits: waits / (primaries > 1 ? Math.min(keepS, CLUSTER_FIRST_S) : keepS),
-    candidates: candidates / keepS,
-  };
+  const kept = { waits: waits / keepS, candidates: candidates / keepS };
   const keep =
     primaries > 1
       ? (kept.waits + kept.candidates) * often.kept

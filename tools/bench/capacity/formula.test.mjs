@@ -35,6 +35,14 @@ describe('the formula of the capacity plan', () => {
     assert.equal(longest.keep, long.keep);
   });
 
+  it('says that a cluster keeps every place each 5 s at least, those of candidates too', () => {
+    const [wait, leadership] = [{ waits: 1 }, { leaderships: 1 }].map((fleet) =>
+      [15, 45].map((leaseS) => needs({ ...fleet, leaseS, primaries: 3 }).rates.keep),
+    );
+    assert.equal(wait[1], wait[0]);
+    assert.equal(leadership[1], leadership[0]);
+  });
+
   it('counts one holder for each leadership, and no waiter where there is one instance', () => {
     assert.equal(needs({ instances: 1, leaderships: 3 }).rates.keep, 0);
     assert.equal(needs({ leaderships: 3 }).rates.renewal, needs({ instances: 1, leaderships: 3 }).rates.renewal);

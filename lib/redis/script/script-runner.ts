@@ -35,9 +35,9 @@ class ScriptCommand extends Command {
     super(name, NO_ARGUMENTS, IN_TEXT);
     const begin =
       name === 'evalsha' ? `$7\r\nevalsha\r\n$40\r\n${script.sha}\r\n` : `$4\r\neval\r\n${bulk(script.lua)}`;
-    let text = `*${keys.length + args.length + 3}\r\n${begin}${bulk(keys.length)}`;
+    let text = `*${keys.length + args.length + 3}\r\n${begin}${bulk(String(keys.length))}`;
     for (const key of keys) text += bulk(key);
-    for (const arg of args) text += bulk(arg);
+    for (const arg of args) text += bulk(String(arg));
     this.#text = text;
   }
 
@@ -80,10 +80,8 @@ function sendWithText(client: Redis, call: Pick<ScriptCall<unknown>, 'script' | 
   return client.sendCommand(new ScriptCommand('eval', call)) as Promise<unknown>;
 }
 
-function bulk(value: string | number): string {
-  const text = String(value);
-  const bytes = typeof value === 'number' ? text.length : Buffer.byteLength(text);
-  return `$${bytes}\r\n${text}\r\n`;
+function bulk(text: string): string {
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
 
 function isUnknownScript(error: unknown): boolean {

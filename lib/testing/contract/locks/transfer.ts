@@ -66,13 +66,14 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
       }) => {
         const first = await world.holding(a, wish);
         const waiter = await world.queued(b, whole, { sentAt: 70.9 });
-        const told = async (leaseMs: number): Promise<void> => {
-          await eventually(() => assert.notEqual(b.grants.notices.length, 0));
-          const [notice] = b.grants.notices.splice(0);
-          assertEquals(notice, { resource: 'stock', owner: waiter.id, sentAt: 70, leftMs: ANY_NUMBER });
-          assertAtMost(notice!.leftMs, leaseMs);
-          assertAbove(notice!.leftMs, leaseMs / 2);
-        };
+        // A quorum may tell it for more than one of its nodes.
+        const told = (leaseMs: number): Promise<void> =>
+          eventually(() => {
+            const notice = b.grants.notices.at(-1);
+            assertMatches(notice, { resource: 'stock', owner: waiter.id, sentAt: 70, leftMs: ANY_NUMBER });
+            assertAtMost(notice!.leftMs, leaseMs);
+            assertAbove(notice!.leftMs, leaseMs / 2);
+          });
         await a.store.renew(first, LONG_MS / 2, true);
         await told(LONG_MS / 2);
         const { id: to } = newOwner(b.store, 'stock');
@@ -81,7 +82,7 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
         await a.store.renew({ ...first, id: to }, LONG_MS);
         await a.store.transfer({ ...first, id: to }, { to: newOwner(b.store, 'stock').id, leaseMs: 2 * LONG_MS });
         await world.noOtherIsGranted();
-        assertEquals(b.grants.notices, []);
+        for (const { leftMs } of b.grants.notices) assertAtMost(leftMs, LONG_MS / 2);
       });
 
       it('changes nothing when it is sent again, but makes a lease longer', async ({ world, holder, a, b }) => {

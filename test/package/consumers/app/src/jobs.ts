@@ -30,7 +30,7 @@ export async function jobsOfTheFleet(apps: readonly INestApplicationContext[]): 
   const ran: string[] = [];
   for (const jobs of [here, there]) {
     jobs.add({ name: 'yearly', cron: YEARLY, timeZone: 'UTC' }, async ({ manual }) => (manual ? 'by hand' : 'by cron'));
-    jobs.add({ name: 'once', at: new Date(Date.now() + 300) }, ({ tick }) => void ran.push(tick));
+    jobs.add({ name: 'once', at: new Date(Date.now() + 3_000) }, ({ tick }) => void ran.push(tick));
   }
   await until('the date is over', async () => ran.length > 0);
   assert.equal(await here.runNow('yearly', { by: 'ann' }), 'by hand');

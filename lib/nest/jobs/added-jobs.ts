@@ -23,7 +23,7 @@ import {
   fleetOptionsOf,
 } from './added-job-options.js';
 import type { CronJobClass } from './cron-job-class.js';
-import { cronJobOf, describeTime, invalidSchedule, type Place, timeOf } from './job-schedules.js';
+import { cronJobOf, describeTime, invalidSchedule, keepDate, type Place, timeOf } from './job-schedules.js';
 
 /** What the added jobs of an application need of it. */
 export interface Surroundings {
@@ -181,6 +181,7 @@ export class AddedJobs {
   ): void {
     const { name } = toRun;
     const job = cronJobOf(cronJobs, place, { ...schedule, name, onTick: () => fire(job.cronTime) });
+    keepDate(job.cronTime);
     registry.addCronJob(name, job as never);
     try {
       inRootContext(() => job.start());

@@ -2,9 +2,15 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { CronTimeLike } from '../schedule/nominal-tick.js';
 
+/** What the timer of a cron job asks. */
+export interface TimerTime extends CronTimeLike {
+  /** @returns the milliseconds until the next tick. @throws where that is a date that is over */
+  getTimeout(): number;
+}
+
 /** The part of `CronJob` that is needed here, of the package `cron`. */
 export interface CronJobLike {
-  readonly cronTime: CronTimeLike;
+  readonly cronTime: TimerTime;
   readonly isActive: boolean;
   /** Whether it stops after its next tick. */
   runOnce: boolean;

@@ -3,8 +3,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
-import type { CronTimeLike } from '../schedule/nominal-tick.js';
-import type { CronJobClass, CronJobLike } from './cron-job-class.js';
+import type { CronJobClass, CronJobLike, TimerTime } from './cron-job-class.js';
 
 /** When a job of the package `cron` is due, as the application states it. */
 interface Schedule {
@@ -46,9 +45,9 @@ export function cronJobOf(
  */
 export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place): void {
   checkCronTime(schedule, place);
-  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => CronTimeLike & { sendAt(): unknown };
+  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => TimerTime & { sendAt(): unknown };
   const { timeZone = null, utcOffset = null } = schedule;
-  let cronTime: CronTimeLike;
+  let cronTime: TimerTime;
   try {
     const made = new CronTime(schedule.cronTime, timeZone, utcOffset);
     // An expression may have no tick at all, such as February 30, and a date may be over.
@@ -59,11 +58,28 @@ export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place):
   }
   const isToStart = job.isActive || job.cronTime.realDate;
   inRootContext(() => {
+    keepDate(cronTime);
     job.setTime(cronTime);
     // `setTime` sets it for a date, and leaves it for an expression after that.
     job.runOnce = cronTime.realDate;
     if (isToStart && !job.isActive) job.start();
   });
+}
+
+/**
+ * A job that is due at a date asks for the time that is left once more when its timer rings early. Where the date is over
+ * by then, the package `cron` would throw in the timer, which ends the process.
+ */
+export function keepDate(cronTime: TimerTime): void {
+  if (!cronTime.realDate) return;
+  const getTimeout = cronTime.getTimeout.bind(cronTime);
+  cronTime.getTimeout = () => {
+    try {
+      return getTimeout();
+    } catch {
+      return 0;
+    }
+  };
 }
 
 /** The error for what the package `cron` refuses, with what it says of the field that is wrong. */

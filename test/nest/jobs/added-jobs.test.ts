@@ -129,6 +129,16 @@ describe('a job that SingletonJobs.add has added', () => {
     await eventually(() => expect(ended).toBe(1));
   });
 
+  it('runs at its date although the timer of the scheduler asks once more when that is over', async () => {
+    const { jobs, registry } = await startApp();
+    const ran = gate();
+    jobs.add({ name: 'once', at: new Date(Date.now() + 50) }, async () => ran.open());
+    const { cronTime } = registry.getCronJob('once');
+    await ran.opened;
+    await eventually(() => expect(() => cronTime.sendAt()).toThrow('Date in past'));
+    expect(cronTime.getTimeout()).toBe(0);
+  });
+
   it('is gone when the application deletes it in the registry', async () => {
     const { jobs, registry } = await startApp();
     jobs.add({ name: 'mine', cron: YEARLY }, nothing);

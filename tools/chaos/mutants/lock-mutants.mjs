@@ -139,10 +139,10 @@ export const LOCK_MUTANTS = [
     name: 'newest-first',
     what: 'the waiter that came last is granted first',
     file: SCRIPTS,
-    find: "local head = redis.call('ZRANGE', queueKey, 0, 1)",
+    find: "local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)",
     replace:
-      "local length = redis.call('ZCARD', queueKey) / 3\n" +
-      "  local head = redis.call('ZRANGE', queueKey, 2 * length - 2, 2 * length - 1)",
+      "local length = redis.call('ZCARD', KEYS[2]) / 3\n" +
+      "  local head = redis.pcall('ZRANGE', KEYS[2], 2 * length - 2, 2 * length - 1)",
     scenario: 'queue',
     caughtBy: ['fifo'],
   },

@@ -181,7 +181,6 @@ export class AddedJobs {
   ): void {
     const { name } = toRun;
     const job = cronJobOf(cronJobs, place, { ...schedule, name, onTick: () => fire(job.cronTime) });
-    keepDate(job.cronTime);
     registry.addCronJob(name, job as never);
     try {
       inRootContext(() => job.start());
@@ -189,6 +188,7 @@ export class AddedJobs {
       registry.deleteCronJob(name);
       throw invalidSchedule(schedule, place, error);
     }
+    keepDate(job.cronTime);
     this.#entries.set(name, { ...toRun, kind: 'cron', isOnce: place.option === 'at', scheduled: job });
   }
 

@@ -99,15 +99,17 @@ export class MemoryLockStore implements LockStore {
 
   async renew(owner: LockOwner, leaseMs: number, exactly = false): Promise<boolean> {
     const held = this.#held(owner);
-    if (exactly) held?.lock.put(held.member, this.#cut(owner, held.lock, leaseMs));
-    else held?.lock.lengthen(held.member, leaseMs);
-    return held !== undefined;
+    if (!held) return false;
+    if (exactly) {
+      this.#tellOfEnd(owner, held.lock, leaseMs);
+      held.lock.put(held.member, leaseMs);
+    } else held.lock.lengthen(held.member, leaseMs);
+    return true;
   }
 
-  /** The first waiter has planned its next question by the lease as it was. */
-  #cut({ resource, id }: LockOwner, lock: MemoryLock, leaseMs: number): number {
+  /** Tells the first waiter of an end that is sooner: it has planned its next question by the lease as it was. */
+  #tellOfEnd({ resource, id }: LockOwner, lock: MemoryLock, leaseMs: number): void {
     if (leaseMs < lock.ttlMs(id)) this.#server.tellRetained(resource, leaseMs);
-    return leaseMs;
   }
 
   async release(owner: LockOwner): Promise<boolean> {
@@ -170,7 +172,7 @@ export class MemoryLockStore implements LockStore {
     if (!held) return null;
     const { lock, member } = held;
     if (share && !lock.isShared) return null;
-    this.#cut(owner, lock, leaseMs);
+    this.#tellOfEnd(owner, lock, leaseMs);
     if (!share || lock.mode !== 'read') lock.remove(owner.id);
     const token = fencingToken ?? member.fencingToken;
     const label = (transfer.label ?? member.label) || undefined;

@@ -1,7 +1,7 @@
 import { SLOTS, slotOf } from './topology/slot.js';
 
 /** What is encoded in a key. */
-const ENCODED = /[%{}\u0000-\u001f\u007f]/;
+const ENCODED = /[%{}\u0000-\u001f\u007f]/g;
 
 /**
  * Encodes a resource for use in a key. Braces would move the hash tag of a cluster. Control characters would garble an
@@ -9,8 +9,8 @@ const ENCODED = /[%{}\u0000-\u001f\u007f]/;
  */
 export function encodeResource(resource: string): string {
   // Nearly always: a replacement would cost as much as the rest of the key.
-  if (!ENCODED.test(resource)) return resource;
-  return resource.replace(/[%{}\u0000-\u001f\u007f]/g, (character) => {
+  if (resource.search(ENCODED) === -1) return resource;
+  return resource.replace(ENCODED, (character) => {
     return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
   });
 }

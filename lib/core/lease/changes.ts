@@ -102,8 +102,8 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
  * leaves sends no more than the store answers. Where the store does not answer, the watchdog finds out what that means.
  */
 export function tellDepth(hold: Hold, deps: LeaseDeps): void {
-  const isTold = (): boolean => !hold.isHeld() || hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
-  if (hold.isTellingDepth || isTold()) return;
+  const isTold = hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
+  if (hold.isTellingDepth || !hold.isHeld() || isTold) return;
   hold.isTellingDepth = true;
   void sendDepth(hold, deps, hold.attemptTimeoutMs).then(({ outcome }) => {
     hold.isTellingDepth = false;

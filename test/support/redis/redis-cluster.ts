@@ -86,7 +86,10 @@ export class RedisCluster implements AsyncDisposable {
     throw new Error(`Nobody has slot ${slot}`);
   }
 
-  /** Begins to move a slot: each of its keys is on one of the two nodes. Gives the function that moves the keys, and ends it. */
+  /**
+   * Begins to move a slot: each of its keys is on one of the two nodes. Returns the function that moves the keys, and
+   * ends it: afterwards all nodes that run know the new owner.
+   */
   async beginMove(slot: number, from: ClusterNode, to: ClusterNode): Promise<() => Promise<void>> {
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
@@ -97,7 +100,18 @@ export class RedisCluster implements AsyncDisposable {
       await from.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
       for (const { admin } of this.nodes)
         await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id).catch(() => undefined);
+      // Another node may still read what the old owner said before, and believe it until it hears from the new one.
+      await eventually(() => this.#checkOwner(slot, to), PATIENCE_MS);
     };
+  }
+
+  /** Throws if a node that runs sees the slot elsewhere. */
+  async #checkOwner(slot: number, owner: ClusterNode): Promise<void> {
+    for (const { admin } of this.nodes) {
+      const ranges = await admin.cluster('SLOTS').catch(() => undefined);
+      const [, , node] = ranges?.find(([first, last]) => first <= slot && slot <= last) ?? [];
+      if (ranges && node?.[1] !== owner.server.port) throw new Error(`Slot ${slot} is at ${node?.[1]} for one node`);
+    }
   }
 
   /** Empty again: keys, and nothing else. */

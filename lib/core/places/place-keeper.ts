@@ -146,9 +146,9 @@ export class PlaceKeeper {
   /** Sends what is due. Where too much is under way, it is called again when something of that is answered. */
   #send(group: Group): void {
     const now = this.deps.clock.now();
-    while (group.underWay < MOST_OF_GROUP) {
+    for (let sent = 0; group.underWay < MOST_OF_GROUP; sent++) {
       if (this.#underWay >= MOST_UNDER_WAY) return void this.#heldBack.add(group);
-      const places = takeDue(group.places, now);
+      const places = takeDue(group.places, now, sent > 0);
       if (places.length === 0) return this.#wake(group);
       this.#sendOne(group, places, now);
     }

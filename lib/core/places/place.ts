@@ -4,6 +4,10 @@ import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 
 /** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
 const LONGEST_PERIOD_MS = 15_000;
+/** Which part of its period a place is kept early, where a command is sent for others. */
+const ALONG = 1 / 2;
+/** The same where a command would be sent for it alone, right behind another one. */
+const SOON = 1 / 16;
 
 /** A waiter in the queue of the store. */
 export interface QueuedWaiter {
@@ -74,11 +78,16 @@ export function keepPeriodMs(leaseMs: number): number {
   return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
 }
 
-/** Those that are due. What is due within half its period goes along with them: that costs hardly more. */
-export function takeDue(places: DueQueue<Place>, now: number): Place[] {
+/**
+ * Those that are due. What is due within half its period goes along with them: that costs hardly more.
+ *
+ * @param isAwake whether a command was sent a moment ago. Another one then goes at once if it is due soon: a process and
+ * a Redis that are awake need less for it
+ */
+export function takeDue(places: DueQueue<Place>, now: number, isAwake: boolean): Place[] {
   const taken: Place[] = [];
   for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
-    const early = taken.length === 0 ? 0 : keepPeriodMs(place.waiter.call.options.leaseMs) / 2;
+    const early = keepPeriodMs(place.waiter.call.options.leaseMs) * (taken.length > 0 ? ALONG : isAwake ? SOON : 0);
     if (place.dueAt > now + early) break;
     places.remove(place);
     taken.push(place);

@@ -46,6 +46,9 @@ describe('the places of a process in the queues of the store', () => {
       expect(sizes(since).length).toBeLessThanOrEqual((60 / 10) * Math.ceil(5_000 / 64) * 1.1);
       expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(5_000 * 4);
       expect(Math.max(...sizes(since))).toBe(64);
+      // Up to four follow one another, so that the process and the store wake up less often.
+      const moments = new Set(sent('keep', since).map(({ sentAt }) => sentAt)).size;
+      expect(moments).toBeLessThan(sizes(since).length / 3);
       expect(waiting.every(({ state }) => state === 'pending')).toBe(true);
       expect(world.server.listWaiters('r4999')).toEqual(['b']);
     }, 60_000);

@@ -8,8 +8,10 @@ import type { Connection } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';
 import { PROBE_INBOX } from './script/scripts.js';
 
-/** The shortest time between two probes. With the jitter, it is about a second. */
-const PERIOD_MS = 900;
+/** The shortest time between two probes. With the jitter, it is at most 1.75 s. */
+const PERIOD_MS = 1_400;
+/** Sooner than that, the next one follows where the message of the last one has not come by then. */
+const FOLLOWS_MS = 650;
 /** The same where Redis does not let this instance publish. An operator may give it the right. */
 const REFUSED_PERIOD_MS = 10_000;
 /** A probe proves the loss of an earlier one only if that one was answered this long before it. */
@@ -56,12 +58,12 @@ export interface InboxProbesDeps {
 
 /**
  * Finds out that messages do not arrive although the connection for them seems to work, and has it made anew: behind a
- * proxy or a firewall that hangs, or on a server that is a replica now. Each second while any waiter relies on
+ * proxy or a firewall that hangs, or on a server that is a replica now. Every 1.4 to 1.75 s while any waiter relies on
  * messages, it has Redis send one to the own inbox. A grant would take the same way.
  *
- * Messages are lost where two probes were answered, a second apart, and neither of them has arrived. A server that does
- * not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived in
- * the meantime is read first.
+ * Messages are lost where two probes were answered, half a second apart, and neither of them has arrived. A server that
+ * does not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived
+ * in the meantime is read first.
  */
 export class InboxProbes implements Hearing {
   readonly #deps: InboxProbesDeps;
@@ -79,6 +81,8 @@ export class InboxProbes implements Hearing {
   #sentAt = -Infinity;
   #silentSince: number | undefined;
   #timer: Timer | undefined;
+  /** Until the message of the last probe is overdue. */
+  #doubting: Timer | undefined;
   /** Until the connection is made anew. */
   #replacing: Timer | undefined;
   /** How often it was made anew, since a probe has arrived. */
@@ -150,6 +154,7 @@ export class InboxProbes implements Hearing {
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#doubting?.cancel();
     this.#replacing?.cancel();
   }
 
@@ -163,6 +168,7 @@ export class InboxProbes implements Hearing {
   }
 
   readonly #next = (): void => {
+    this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#isRelied) {
       this.#sendIn(this.#period());
@@ -232,6 +238,16 @@ export class InboxProbes implements Hearing {
       return this.#replace();
     this.#dropLost(probe.server);
     this.#lost.set(probe.server, probe);
+    this.#doubt(probe);
+  }
+
+  /** Its message may only be late, above all on a cluster. If it is not, another probe finds out. */
+  #doubt(probe: Probe): void {
+    const askAgain = (): void => {
+      if (probe.number === this.#number && isLost(probe)) this.#next();
+    };
+    this.#doubting?.cancel();
+    this.#doubting = this.#clock.setTimer(askAgain, FOLLOWS_MS, { background: true });
   }
 
   #heard({ server, number, text }: Probe): void {
@@ -263,6 +279,7 @@ export class InboxProbes implements Hearing {
 
   /** What was sent before says nothing about the connections of now. */
   #forget(): void {
+    this.#doubting?.cancel();
     this.#awaited.clear();
     this.#lost.clear();
   }

@@ -51,11 +51,10 @@ if isOwners then
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
 
         -- @inline mint fenceKey=KEYS[3]
-        local terms = string.format('%.0f', token)
-        redis.call('SET', KEYS[1], waiter .. ' ' .. terms .. label, 'PX', leaseMs)
-        terms = terms .. ' ' .. sentAt
-        redis.pcall('PUBLISH', channel,
-          redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+        local tokenText = string.format('%.0f', token)
+        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. label, 'PX', leaseMs)
+
+        -- @inline tell-grant owner=waiter lockKey=KEYS[1]
       end)
       return 1
     end

@@ -353,7 +353,8 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
     if not isMisfit and not isDeaf then
       budget = budget - 3
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
-      local terms = string.format('%.0f', token) .. ' ' .. sentAt
+      local tokenText = string.format('%.0f', token)
+      local terms = tokenText .. ' ' .. sentAt
       redis.pcall('PUBLISH', channel,
         redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
       if not shared then return { owner = owner, token = token, mode = mode, label = label } end
@@ -1645,9 +1646,10 @@ if isOwners then
           redis.call('SET', KEYS[3], string.format('%.0f', tick))
         end
         local token = tick * 32
-        local terms = string.format('%.0f', token)
-        redis.call('SET', KEYS[1], waiter .. ' ' .. terms .. label, 'PX', leaseMs)
-        terms = terms .. ' ' .. sentAt
+        local tokenText = string.format('%.0f', token)
+        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. label, 'PX', leaseMs)
+
+        local terms = tokenText .. ' ' .. sentAt
         redis.pcall('PUBLISH', channel,
           redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
       end)

@@ -1,8 +1,7 @@
 -- grantWaiting(lockKey, queueKey, fenceKey, lock, own): grants a lock that is free, or shared, to the first live
 -- waiter, and to those behind it as long as they can hold it together; each for what is left of its place. Tells
--- their clients: "seal token sentAt resource" in the inbox, whose name begins like that of the fence; see
--- grant-seal.ts. Returns the lock as it is then, and the owner that is first in the queue and was not granted; an
--- empty string if that is not known yet.
+-- their clients, in the inbox, whose name begins like that of the fence. Returns the lock as it is then, and the owner
+-- that is first in the queue and was not granted; an empty string if that is not known yet.
 --
 -- lock is what readLock returned, or nil. It stops before own, the contender that asks and need not be told. It
 -- passes over a place that has expired and a client whose inbox has no subscriber; on a cluster it does not check
@@ -77,9 +76,8 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
     if not isMisfit and not isDeaf then
       budget = budget - 3
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
-      local terms = string.format('%.0f', token) .. ' ' .. sentAt
-      redis.pcall('PUBLISH', channel,
-        redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+      local tokenText = string.format('%.0f', token)
+      -- @inline tell-grant
       if not shared then return { owner = owner, token = token, mode = mode, label = label } end
       lock = shared
     end

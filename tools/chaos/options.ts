@@ -7,7 +7,7 @@ export const PARTS = ['faults', 'topologies', 'storms', 'mutants', 'cron', 'name
 export type Part = (typeof PARTS)[number];
 
 export const options = `npm run chaos -- [options]
-  --form long|short    how much of everything (default: long, some 35 minutes)
+  --form long|short    how much of everything (default: long, about an hour)
   --seed <number>      what happens, and in which order (default: by chance, and told)
   --part <name>        only this part; may be given several times: ${PARTS.join(', ')}
   --chapter <text>     of faults and topologies only the chapters whose title has this text

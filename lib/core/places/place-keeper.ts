@@ -44,7 +44,7 @@ export class PlaceKeeper {
     if (keepPlaces === undefined || hearing === undefined) return false;
     const place = (waiter.kept ??= this.#enter(waiter, hearing));
     const isCalmed = waiter.lossesBefore === this.losses;
-    this.#put(place, isCalmed ? Math.min(now + this.#periodOf(waiter, hearing), waiter.newsDueAt(now)) : now);
+    this.#put(place, isCalmed ? Math.min(now + this.#periodOf(waiter, hearing), waiter.newsDueAt(now)) : now, now);
     return true;
   }
 
@@ -83,7 +83,7 @@ export class PlaceKeeper {
 
   /** The waiter goes on for another call, whose news may be due sooner. */
   hasten(waiter: QueuedWaiter, now: number): void {
-    if (waiter.kept) this.#hasten(waiter.kept, waiter.newsDueAt(now));
+    if (waiter.kept) this.#hasten(waiter.kept, waiter.newsDueAt(now), now);
   }
 
   /** From now on messages may be lost. */
@@ -92,7 +92,7 @@ export class PlaceKeeper {
     this.losses++;
     const now = clock.now();
     for (const { places } of this.#groups.values()) {
-      for (const place of Array.from(places)) this.#hasten(place, now + random.fraction() * SPREAD_MS);
+      for (const place of Array.from(places)) this.#hasten(place, now + random.fraction() * SPREAD_MS, now);
     }
   }
 
@@ -101,7 +101,7 @@ export class PlaceKeeper {
     this.losses++;
     const now = this.deps.clock.now();
     for (const group of this.#groups.values()) {
-      for (const place of Array.from(group.places)) this.#hasten(place, now);
+      for (const place of Array.from(group.places)) this.#hasten(place, now, now);
       this.#send(group);
     }
   }
@@ -121,14 +121,15 @@ export class PlaceKeeper {
     return group;
   }
 
-  #put(place: Place, dueAt: number): void {
+  #put(place: Place, dueAt: number, now: number): void {
     place.dueAt = dueAt;
+    place.pauseMs = dueAt - now;
     place.group.places.put(place);
     this.#wake(place.group);
   }
 
-  #hasten(place: Place, at: number): void {
-    if (place.isScheduled && at < place.dueAt) this.#put(place, at);
+  #hasten(place: Place, at: number, now: number): void {
+    if (place.isScheduled && at < place.dueAt) this.#put(place, at, now);
   }
 
   #wake({ places, alarm }: Group): void {
@@ -235,10 +236,11 @@ export class PlaceKeeper {
   /** All at once again, so that they still share a command. */
   #tryAgain(places: readonly Place[]): void {
     const failures = Math.max(1, ...places.map(({ waiter }) => waiter.log.failures));
-    const tryAt = this.deps.clock.now() + failurePause({ failures }, this.deps.random);
+    const now = this.deps.clock.now();
+    const tryAt = now + failurePause({ failures }, this.deps.random);
     for (const place of places) {
       place.isTriedAgain = true;
-      this.#put(place, tryAt);
+      this.#put(place, tryAt, now);
     }
   }
 

@@ -9,7 +9,7 @@ const LONGEST_PERIOD_MS = 15_000;
  * length of lease share a command after a period, whenever they came: what is left of the jitter of 1/4 fits in, too.
  */
 const ALONG = 2 / 3;
-/** The same where a command would be sent for it alone, right behind another one. */
+/** Which part of its pause it is kept early where a command would be sent for it alone, right behind another one. */
 const SOON = 1 / 16;
 
 /** A waiter in the queue of the store. */
@@ -33,6 +33,8 @@ export interface QueuedWaiter {
 export class Place implements Due {
   dueAt = 0;
   heapIndex = -1;
+  /** For how long it rests until it is due. That may be far less than its period. */
+  pauseMs = 0;
   /** The command that keeps it, until that is answered or times out. */
   batch: Batch | undefined;
   /** Whether the last command failed, and another one follows. */
@@ -81,6 +83,10 @@ export function keepPeriodMs(leaseMs: number): number {
   return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
 }
 
+function periodOf({ waiter }: Place): number {
+  return keepPeriodMs(waiter.call.options.leaseMs);
+}
+
 /**
  * Those that are due. What is due within two thirds of its period goes along with them: that costs hardly more.
  *
@@ -90,7 +96,7 @@ export function keepPeriodMs(leaseMs: number): number {
 export function takeDue(places: DueQueue<Place>, now: number, isAwake: boolean): Place[] {
   const taken: Place[] = [];
   for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
-    const early = keepPeriodMs(place.waiter.call.options.leaseMs) * (taken.length > 0 ? ALONG : isAwake ? SOON : 0);
+    const early = taken.length > 0 ? ALONG * periodOf(place) : isAwake ? SOON * place.pauseMs : 0;
     if (place.dueAt > now + early) break;
     places.remove(place);
     taken.push(place);

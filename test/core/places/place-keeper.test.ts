@@ -250,6 +250,26 @@ describe('the places of a process in the queues of the store', () => {
       expect(times.size).toBeGreaterThanOrEqual(3);
     });
 
+    it('are spread also where they are few', async () => {
+      await waitForMany(200);
+      await world.clock.advance(6_000);
+      const since = world.clock.now();
+      b.store.hearing!.quietMs = 0;
+      b.store.unprove();
+      await world.clock.advance(1_000);
+      const moments = new Set(sent('keep', since).map(({ sentAt }) => Math.floor((sentAt - since) / 100)));
+      expect(moments.size).toBeGreaterThanOrEqual(3);
+    });
+
+    it('are kept no sooner than every second where they are a few more than four commands keep', async () => {
+      b.store.hearing!.quietMs = 0;
+      await waitForMany(257);
+      await world.clock.advance(10_000);
+      const since = world.clock.now();
+      await world.clock.advance(20_000);
+      expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(257 * 20 * 1.1);
+    });
+
     it('are kept at once when the connection is new', async () => {
       const waiting = await loseGrant();
       b.store.reconnect();
@@ -334,6 +354,21 @@ describe('the places of a process in the queues of the store', () => {
       }
       expect(sizes().every((size) => size === 10)).toBe(true);
       expect(b.store.sent('acquire')).toHaveLength(10);
+    });
+
+    it('are tried again after their pause, though others are tried again sooner', async () => {
+      await Promise.all(names(257).map((name) => a.locks.acquire(name)));
+      for (const name of names(257)) {
+        wait(name);
+        await world.clock.advance(40);
+      }
+      await world.clock.advance(20_000);
+      b.store.fates.keep = failing('notExecuted');
+      await world.clock.advance(10_000);
+      const since = world.clock.now();
+      await world.clock.advance(10_000);
+      // Each after 500 ms or more, but for those that go along with others.
+      expect(sizes(since).length).toBeLessThanOrEqual(100);
     });
 
     it('are tried again when an answer does not come in time, and a late one still counts', async () => {

@@ -243,8 +243,10 @@ export class InboxProbes implements Hearing {
 
   /** Its message may only be late, above all on a cluster. If it is not, another probe finds out. */
   #doubt(probe: Probe): void {
+    // The answer came late. Another one was sent since, and may be in doubt by now.
+    if (probe.sentAt < this.#sentAt) return;
     const askAgain = (): void => {
-      if (probe.number === this.#number && isLost(probe)) this.#next();
+      if (probe.sentAt === this.#sentAt && isLost(probe)) this.#next();
     };
     this.#doubting?.cancel();
     this.#doubting = this.#clock.setTimer(askAgain, FOLLOWS_MS, { background: true });

@@ -372,6 +372,21 @@ describe('probes of the inbox', () => {
       expect(inbox.log).toEqual(['unproven']);
     });
 
+    it('and are lost then, are followed sooner too', async () => {
+      const inbox = new ProbedInbox();
+      inbox.chance = 0;
+      inbox.probes.rely(true);
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      await inbox.pass(2_900);
+      inbox.way = 'loses';
+      await inbox.answer();
+      const answeredAt = inbox.clock.now();
+      await inbox.untilSent();
+      expect(inbox.sent.at(-1)!.at - answeredAt).toBeLessThan(850);
+      expect(inbox.log).toEqual(['unproven']);
+    });
+
     it('stay unanswered over a new connection, and the server is asked at once', async () => {
       const inbox = new ProbedInbox();
       inbox.probes.rely(true);
@@ -582,6 +597,21 @@ describe('probes of the inbox', () => {
       await inbox.untilSent(3);
       expect(inbox.log).toEqual([]);
       await inbox.untilSent();
+      expect(inbox.log).toEqual(['unproven']);
+    });
+
+    it('find messages that are lost as soon where a slow primary has just answered an earlier one', async () => {
+      const inbox = cluster();
+      inbox.servers[1]!.way = 'says nothing';
+      await inbox.untilSent();
+      for (const server of inbox.servers) server.way = 'loses';
+      await inbox.untilSent();
+      const { at } = inbox.sent.at(-1)!;
+      await inbox.pass(100);
+      await inbox.answer();
+      await inbox.untilSent();
+      expect(inbox.sent.map(({ server }) => server)).toEqual([1, 2, 0]);
+      expect(inbox.sent.at(-1)!.at - at).toBeLessThan(850);
       expect(inbox.log).toEqual(['unproven']);
     });
 

@@ -11,7 +11,7 @@ import { PROBE_INBOX } from './script/scripts.js';
 /** The shortest time between two probes. With the jitter, it is at most 1.75 s. */
 const PERIOD_MS = 1_400;
 /** Sooner than that, the next one follows where the message of the last one has not come by then. */
-const FOLLOWS_MS = 650;
+const FOLLOWS_MS = 750;
 /** The same where Redis does not let this instance publish. An operator may give it the right. */
 const REFUSED_PERIOD_MS = 10_000;
 /** A probe proves the loss of an earlier one only if that one was answered this long before it. */

@@ -8,9 +8,9 @@ import { FakeClock, settle } from '../support/world/fake-clock.js';
 
 /**
  * What happens to a probe. `loses`: it is answered, and the message does not come. `is read late`: the answers to two
- * probes are read before their messages, which have come.
+ * probes are read before their messages, which have come. `is slow`: the message comes 0.7 s after the answer.
  */
-type Way = 'delivers' | 'loses' | 'is read late' | 'says nothing' | 'knows no listener' | LockStoreError;
+type Way = 'delivers' | 'loses' | 'is slow' | 'is read late' | 'says nothing' | 'knows no listener' | LockStoreError;
 
 /** The probes of one instance, on servers that do as they are told. */
 class ProbedInbox {
@@ -97,7 +97,8 @@ class ProbedInbox {
       await new Promise<void>((resolve) => this.#unanswered.push(resolve));
       if (this.servers[server]!.way instanceof LockStoreError) throw this.servers[server]!.way;
     }
-    if (way === 'is read late') this.#readLate(text);
+    if (way === 'is slow') this.clock.setTimer(() => this.probes.arrived(text), 700);
+    else if (way === 'is read late') this.#readLate(text);
     else if (this.servers[server]!.way !== 'loses') this.probes.arrived(text);
     return read(way === 'knows no listener' ? 0 : 1);
   }
@@ -185,8 +186,16 @@ describe('probes of the inbox', () => {
     await inbox.untilSent();
     await inbox.pass(25);
     inbox.way = 'loses';
-    await inbox.pass(2_850);
+    await inbox.pass(2_925);
     expect(inbox.log).toEqual(['unproven', 'replaced']);
+  });
+
+  it('whose messages are slow, and come, are no loss', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'is slow';
+    inbox.probes.rely(true);
+    await inbox.pass(30_000);
+    expect([inbox.log, inbox.probes.quietMs]).toEqual([[], Infinity]);
   });
 
   it('are followed sooner where a message does not come, and not where it is late', async () => {
@@ -201,13 +210,13 @@ describe('probes of the inbox', () => {
     inbox.way = 'loses';
     await inbox.untilSent();
     inbox.way = 'delivers';
-    expect(await pauseAfter()).toBeLessThan(700);
+    expect(await pauseAfter()).toBeLessThan(850);
     // From now on as before.
     expect(await pauseAfter()).toBeGreaterThanOrEqual(1_400);
     inbox.way = 'loses';
     await inbox.untilSent();
     inbox.way = 'delivers';
-    await inbox.pass(600);
+    await inbox.pass(700);
     inbox.probes.arrived(inbox.sent.at(-1)!.text);
     expect(await pauseAfter()).toBeGreaterThanOrEqual(1_400);
     expect(inbox.log).toEqual([]);

@@ -15,7 +15,7 @@ import {
 import { documentedUser } from '../../support/redis/lock-user.js';
 import { startRedis, useRedis } from '../../support/redis/redis-server.js';
 
-/** Longer than three probes take, however busy the machine is. What must not happen in this time happens never. */
+/** Longer than two probes take, which prove a loss, however busy the machine is. What must not happen in this time happens never. */
 const STANDSTILL_MS = 3_500;
 
 /** An instance with a waiter that relies on messages, and what its store says of them. */

@@ -24,7 +24,7 @@ export function compare(constants, load, used) {
   return [
     row('connections', '', needs.connections, used.connections),
     row('memory of connections', 'bytes', memory.clients, used.clientBytes),
-    row('memory of data', 'bytes', memory.data - constants.bytes.server, used.dataBytes),
+    row('memory of data', 'bytes', memory.data - (load.primaries ?? 1) * constants.bytes.server, used.dataBytes),
     row('scripts', '/s', needs.scripts, used.scripts / seconds),
     row('of these, probes', '/s', rates.probe, of('probeInbox')),
     row('of these, keeps', '/s', rates.keep, of('keep')),

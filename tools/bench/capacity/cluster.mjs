@@ -6,7 +6,9 @@ import { redisUsage } from '../measure/redis-usage.mjs';
 import { startCluster } from '../processes/cluster.mjs';
 import { measureLoad } from './stage.mjs';
 
+/** How messages are sent: many at a time, or so few that each wakes the nodes up. */
 const AT_ONCE = 50;
+const APART = { messages: 300, everyMs: 10 };
 const MESSAGE = 'probe 0123456789012345678901 123';
 
 /**
@@ -22,6 +24,8 @@ export async function measureClusters(sizes, { messages, instances, load, forMs,
       const published = await messagesOn(nodes, 'PUBLISH', messages);
       const sharded = await messagesOn(nodes, 'SPUBLISH', messages);
       const servers = { urls, connection: { cluster: urls } };
+      // A node keeps something of each script and command that it has seen: that is its own memory, not that of the fleet.
+      await measureLoad(servers, { instances, ...load, leaseMs: 3_000 }, { forMs: 1_000, settleMs: 2_000 });
       const used = await measureLoad(servers, { instances, ...load }, { forMs, settleMs });
       clusters.push({ primaries, published, sharded, instances, load, used });
     } finally {
@@ -40,16 +44,20 @@ async function messagesOn(nodes, command, messages) {
   try {
     await listener.call(command === 'PUBLISH' ? 'SUBSCRIBE' : 'SSUBSCRIBE', channel);
     const idle = await usedIn(nodes, clients, () => sleep(2_000));
-    const busy = await usedIn(nodes, clients, async () => {
-      for (let sent = 0; sent < messages; sent += AT_ONCE) {
-        const some = Array.from({ length: AT_ONCE }, () => clients[0].call(command, channel, MESSAGE));
-        await Promise.all(some);
-      }
+    const send = () => clients[0].call(command, channel, MESSAGE);
+    const together = await usedIn(nodes, clients, async () => {
+      for (let sent = 0; sent < messages; sent += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, send));
     });
-    const perMessage = (field) => (busy[field] - (idle[field] / idle.seconds) * busy.seconds) / messages;
+    const apart = await usedIn(nodes, clients, async () => {
+      for (let sent = 0; sent < APART.messages; sent++) await Promise.all([send(), sleep(APART.everyMs)]);
+    });
+    const more = (used, field) => used[field] - (idle[field] / idle.seconds) * used.seconds;
     return {
-      cpuUs: perMessage('cpuMs') * 1000,
-      ...(busy.busBytes !== undefined && { busBytes: Math.max(0, perMessage('busBytes')) }),
+      cpuUs: (more(together, 'cpuMs') * 1000) / messages,
+      aloneCpuUs: (more(apart, 'cpuMs') * 1000) / APART.messages,
+      // Of one node in a second.
+      idleCpuUs: (idle.cpuMs * 1000) / idle.seconds / nodes.length,
+      ...(together.busBytes !== undefined && { busBytes: Math.max(0, more(together, 'busBytes') / messages) }),
     };
   } finally {
     for (const client of [...clients, listener]) client.disconnect();

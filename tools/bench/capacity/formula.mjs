@@ -9,8 +9,8 @@ const LONGEST_CLUSTER_KEEP_S = 5;
 const KEPT_AT_ONCE = 64;
 /** Those are no scripts, but stand in some. */
 const IN_SCRIPTS = ['keptPlaces', 'keptCandidates'];
-/** An instance that sends at least this many scripts a second has a connection whose buffers stay. */
-const SENDS_OFTEN = 0.5;
+/** Redis frees the buffer of a connection that has been silent for longer, in seconds. */
+const BUFFERED_S = 2;
 /** How long the claim of a tick is remembered (`maxClockSkewMs`), and how many runs of a job (`historySize`). */
 const CLAIM_S = 600;
 const HISTORY = 100;
@@ -43,28 +43,33 @@ export function needsOf(constants, fleet) {
   const { instances, primaries = 1 } = fleet;
   const rates = ratesOf(constants, fleet);
   const scripts = sum(Object.keys(rates).map((kind) => (IN_SCRIPTS.includes(kind) ? 0 : rates[kind])));
-  const cpu = cpuOf(constants, rates, scripts - rates.claim - rates.run);
-  const bytes = (direction) => sum(Object.entries(rates).map(([kind, rate]) => rate * constants.work[kind][direction]));
-  const isListening = rates.probe > 0;
-  const ownScripts = scripts / instances;
-  const memory = memoryOf(constants, fleet, isListening ? 'listening' : ownScripts >= SENDS_OFTEN ? 'sending' : 'idle');
   const bus = busOf(constants, rates.probe, primaries);
+  // On a cluster, an instance keeps all its places at the same moment: each node wakes up once for those that it has.
+  const { places, keepS } = placesOf(fleet);
+  const keepWakes = primaries > 1 ? (instances / keepS) * primaries * (1 - (1 - 1 / primaries) ** places) : rates.keep;
+  const apart = scripts - rates.claim - rates.run - rates.keep + keepWakes;
+  const cpu = cpuOf(constants, rates, { apart, bus, primaries });
+  const bytes = (direction) => sum(Object.entries(rates).map(([kind, rate]) => rate * constants.work[kind][direction]));
+  const clients = instances * connectionBytes(constants, scripts / instances, rates.probe > 0, primaries);
+  const memory = { clients, data: dataOf(constants, fleet) };
+  const memoryBytes = memory.clients + memory.data;
   return {
     connections: instances * (primaries + 1),
     perNode: {
       // Each instance sends commands to every primary, and listens on one node.
       connections: instances * (1 + 1 / primaries),
-      cpuPercent: (cpu.expected * 100 + bus.cpuPercent) / primaries,
+      cpuPercent: cpu.expected * 100,
+      memoryBytes: memoryBytes / primaries,
     },
     rates,
     scripts,
     published: rates.probe,
-    cpuPercent: cpu.expected * 100,
-    cpuAtMostPercent: cpu.atMost * 100,
+    cpuPercent: cpu.expected * 100 * primaries,
+    cpuAtMostPercent: cpu.atMost * 100 * primaries,
     receivedBytes: bytes('receivedBytes'),
     sentBytes: bytes('sentBytes'),
     memory,
-    memoryBytes: memory.clients + memory.data,
+    memoryBytes,
     bus,
   };
 }
@@ -73,10 +78,7 @@ export function needsOf(constants, fleet) {
 function ratesOf({ often }, fleet) {
   const { instances, leaseS = 30, locks = 0, permits = 0, waits = 0, leaderships = 0 } = fleet;
   const { jobs = 0, everyS = Infinity, pairs = 0, primaries = 1 } = fleet;
-  const keepS = Math.min(leaseS / 3, primaries > 1 ? LONGEST_CLUSTER_KEEP_S : LONGEST_KEEP_S);
-  // One instance leads, and the others wait.
-  const candidates = leaderships * (1 - 1 / instances);
-  const places = waits + candidates;
+  const { places, candidates, keepS } = placesOf(fleet);
   const kept = { waits: waits / keepS, candidates: candidates / keepS };
   const keep =
     primaries > 1
@@ -95,33 +97,54 @@ function ratesOf({ often }, fleet) {
   };
 }
 
+/** The places of an instance in queues, and how often they are kept. */
+function placesOf({ instances, leaseS = 30, waits = 0, leaderships = 0, primaries = 1 }) {
+  // One instance leads, and the others wait.
+  const candidates = leaderships * (1 - 1 / instances);
+  const keepS = Math.min(leaseS / 3, primaries > 1 ? LONGEST_CLUSTER_KEEP_S : LONGEST_KEEP_S);
+  return { places: waits + candidates, candidates, keepS };
+}
+
 /**
- * Work, and what Redis needs to wake up. Scripts that come together wake it once: `expected` is for scripts that come
- * as in the measured fleets, `atMost` for scripts of which each comes alone, until Redis is too busy to sleep.
+ * Of one node: work, and what Redis needs to wake up. Scripts that come together wake it once: `expected` is for scripts
+ * that come as in the measured fleets, `atMost` for scripts of which each comes alone, until Redis is too busy to sleep.
  *
- * @param {number} apart how many scripts a second do not come together anyway, as the claims of a tick do
+ * @param {object} all
+ * @param {number} all.apart how many scripts a second do not come together anyway, as the claims of a tick do
  */
-function cpuOf({ work, wake, server }, rates, apart) {
-  const busy = sum(Object.entries(rates).map(([kind, rate]) => rate * work[kind].cpuUs)) / 1e6 + server.cpuUs / 1e6;
+function cpuOf({ work, wake, server, cluster }, rates, { apart, bus, primaries }) {
+  const ofScripts = sum(Object.entries(rates).map(([kind, rate]) => rate * work[kind].cpuUs)) / 1e6;
+  const ownUs = primaries > 1 ? cluster.serverCpuUs : server.cpuUs;
+  const busy = (ofScripts + bus.cpuPercent / 100) / primaries + ownUs / 1e6;
   const wakeS = wake.us / 1e6;
-  const expected = busy + (apart * wakeS) / (1 + apart * wake.togetherS);
-  const alone = (busy + apart * wakeS) / (1 + apart * wakeS);
+  // A message of another node needs no answer: it wakes for less.
+  const wakes = (apart + (bus.messages * cluster.busWakeUs) / wake.us) / primaries;
+  const expected = busy + (wakes * wakeS) / (1 + wakes * wake.togetherS);
+  const alone = (busy + wakes * wakeS) / (1 + wakes * wakeS);
   return { expected, atMost: Math.max(expected, alone) };
 }
 
-function memoryOf({ bytes }, fleet, state) {
+/**
+ * The connections of one instance. Each has a buffer until it is silent for a while: the one that listens is not where
+ * probes come, and those to the primaries are not where scripts are sent often enough.
+ */
+function connectionBytes({ bytes: { instance } }, scripts, isListening, primaries) {
+  const listener = instance.idle / 2 + (isListening ? instance.listening - instance.sending : 0);
+  const buffered = Math.min(1, (BUFFERED_S * scripts) / primaries);
+  return listener + primaries * (instance.idle / 2 + buffered * (instance.sending - instance.idle));
+}
+
+function dataOf({ bytes }, fleet) {
   const { instances, locks = 0, permits = 0, waits = 0, leaderships = 0, jobs = 0, everyS = Infinity } = fleet;
-  const { historySize = HISTORY, claimS = CLAIM_S } = fleet;
+  const { historySize = HISTORY, claimS = CLAIM_S, primaries = 1 } = fleet;
   const claims = Math.ceil(claimS / everyS);
   const ofJob = bytes.job + historySize * bytes.run + claims * bytes.claim + instances * bytes.jobInstance;
-  return {
-    clients: instances * bytes.instance[state],
-    data:
-      bytes.server +
-      instances * (bytes.inbox + locks * bytes.lock + permits * bytes.permit + waits * bytes.wait) +
-      leaderships * (bytes.lock + (instances - 1) * bytes.candidate) +
-      (everyS < Infinity ? jobs * ofJob : 0),
-  };
+  return (
+    primaries * bytes.server +
+    instances * (bytes.inbox + locks * bytes.lock + permits * bytes.permit + waits * bytes.wait) +
+    leaderships * (bytes.lock + (instances - 1) * bytes.candidate) +
+    (everyS < Infinity ? jobs * ofJob : 0)
+  );
 }
 
 /** What the nodes of a cluster tell one another: each message goes to all of them. */

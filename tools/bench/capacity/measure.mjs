@@ -44,7 +44,7 @@ export async function measureCapacity({ url, quick, say }) {
     messages: quick ? 2_000 : 20_000,
     instances: quick ? 6 : 30,
     load: CLUSTER_FLEET,
-    ...(quick ? SMOKE : { forMs: 10_000, settleMs: 8_000 }),
+    ...(quick ? SMOKE : { forMs: 15_000, settleMs: 15_000 }),
   });
   constants.cluster = busOf(clusters);
   say('  clusters');
@@ -79,7 +79,7 @@ async function emptyBytes(url) {
 
 /** What connections keep for as long as they are used. Memory is no matter of speed: all at the same time. */
 export async function settledStages(sizes, quick) {
-  const stages = { settledUsed: LOADS.usedRarely, settledWaiting: LOADS.waitingFew };
+  const stages = { settledUsed: { leaseMs: LOADS.used.leaseMs, pairs: 1 }, settledWaiting: LOADS.waitingFew };
   const measured = Object.entries(stages).map(async ([name, load]) => {
     const [small, large] = await Promise.all([settled(sizes.small), settled(sizes.large)]);
     return [name, { load, small, large }];
@@ -98,7 +98,7 @@ export async function settledStages(sizes, quick) {
   return Object.fromEntries(await Promise.all(measured));
 }
 
-/** What a message costs each node but the one that publishes it. */
+/** What a message costs each node but the one that publishes it, and what a node needs that has nothing to do. */
 function busOf(clusters) {
   const each = (field) => {
     const more = clusters.map(({ primaries, published, sharded }) => {
@@ -106,5 +106,7 @@ function busOf(clusters) {
     });
     return Math.max(0, more.reduce((sum, value) => sum + value, 0) / more.length);
   };
-  return { busCpuUs: each('cpuUs'), busBytes: each('busBytes') };
+  const serverCpuUs = clusters.reduce((sum, { published }) => sum + published.idleCpuUs, 0) / clusters.length;
+  const busCpuUs = each('cpuUs');
+  return { busCpuUs, busWakeUs: Math.max(0, each('aloneCpuUs') - busCpuUs), busBytes: each('busBytes'), serverCpuUs };
 }

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OURS } from '../contestants/index.mjs';
-import { redisUsage, usageBetween } from '../measure/redis-usage.mjs';
+import { redisUsage, settledUsage, usageBetween } from '../measure/redis-usage.mjs';
 import { WorkerProcess } from '../processes/worker-process.mjs';
 
 const PATIENCE = { timeoutMs: 120_000 };
@@ -52,23 +52,24 @@ export async function measureLoad({ urls, connection }, load, { forMs, settleMs 
       }
       await sleep(SETTLE_MS);
     }
-    const empty = await Promise.all(clients.map(redisUsage));
-    await ask('start', (index) => ({ instances: probes ? 0 : each[index], leaseMs, connection }));
+    const empty = await Promise.all(clients.map(settledUsage));
+    const begun = { leaseMs, connection, waits, leaderships };
+    await ask('start', (index) => ({ instances: probes ? 0 : each[index], ...begun, prefix: `waited-${index}` }));
     if (probes) await ask('openInboxes', (index) => ({ inboxes: each[index], prefix: `used-${index}` }));
     if (locks) await ask('hold', (index) => ({ locks, prefix: `held-${index}`, withinMs: leaseMs / 3 }));
     if (permits) await ask('permits', () => ({ permits, total: permits * load.instances, prefix: 'pool' }));
-    if (waits) await ask('wait', (index) => ({ waits, prefix: `waited-${index}` }));
-    if (leaderships) await ask('campaign', () => ({ leaderships, prefix: 'led' }));
     await sleep(settleMs);
     const from = Date.now() + 200;
     const work = { forMs, from, jobs, everyMs, pairs, probes };
     const measured = ask('measure', (index) => ({ ...work, prefix: jobs ? 'job' : `used-${index}` }));
     await sleep(from - Date.now());
     const before = await Promise.all(clients.map(redisUsage));
-    const counts = totalOf(await measured);
+    await sleep(from + forMs - Date.now());
     const after = await Promise.all(clients.map(redisUsage));
+    const settled = await Promise.all(clients.map(settledUsage));
+    const counts = totalOf(await measured);
     const used = totalOf(after.map((usage, index) => usageBetween(before[index], usage)));
-    const come = totalOf(after.map((usage, index) => usageBetween(empty[index], usage)));
+    const come = totalOf(settled.map((usage, index) => usageBetween(empty[index], usage)));
     const { connections, clientBytes, dataBytes } = come;
     return {
       ...used,

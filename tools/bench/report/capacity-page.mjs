@@ -121,7 +121,7 @@ function checkPart({ check, clusters }) {
     `${fleetText(check.load)}:`,
     table(check.compared),
     `A cluster of ${onCluster.primaries} primaries with ${onCluster.instances} instances (${fleetText(onCluster.load)}):`,
-    table(onCluster.compared.filter(({ name }) => !/memory|CPU|bytes/.test(name))),
+    table(onCluster.compared),
   ].join('\n\n');
 }
 
@@ -159,20 +159,25 @@ function messagesPart({ clusters, constants: { cluster } }) {
   const rows = clusters.map(({ primaries, published, sharded }) => [
     `${primaries}`,
     one(published.cpuUs),
+    one(published.aloneCpuUs),
     one(sharded.cpuUs),
+    one(sharded.aloneCpuUs),
     whole(published.busBytes ?? 0),
     whole(sharded.busBytes ?? 0),
   ]);
   const header = [
     'Primaries',
     '`PUBLISH`, µs',
+    'alone, µs',
     '`SPUBLISH`, µs',
+    'alone, µs',
     '`PUBLISH`, bytes between nodes',
     '`SPUBLISH`, bytes',
   ];
   return [
     markdownTable([header, ...rows]),
-    `So each further node costs ${one(cluster.busCpuUs)} µs and ${whole(cluster.busBytes)} bytes for each message.`,
+    `So each further node costs ${one(cluster.busCpuUs)} µs and ${whole(cluster.busBytes)} bytes for each message, and ` +
+      `${one(cluster.busWakeUs)} µs more where the message comes alone and wakes it up.`,
   ].join('\n\n');
 }
 

@@ -11,8 +11,8 @@ export function needsRows(needs, primaries = 1) {
   const isCluster = primaries > 1;
   return [
     ['Connections', whole(needs.connections)],
-    // The measured clusters used 2 to 5 times the memory that the formula says.
-    isCluster ? ['of these, to each node', whole(perNode.connections)] : ['Memory', size(needs.memoryBytes)],
+    ...(isCluster ? [['of these, to each node', whole(perNode.connections)]] : []),
+    [isCluster ? 'Memory of all nodes' : 'Memory', size(needs.memoryBytes)],
     ['Scripts a second', whole(needs.scripts)],
     ['of these, probes', whole(rates.probe)],
     ['of these, scripts that keep places', whole(rates.keep)],

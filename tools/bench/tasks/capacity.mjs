@@ -12,22 +12,19 @@ const CALLS_AT_ONCE = 200;
 const HELD_MS = 900_000;
 const PATIENT = { attemptTimeoutMs: 15_000 };
 
-const STEPS = { start, openInboxes, own, hold, permits, wait, campaign, run: runJobs, measure };
+const STEPS = { start, openInboxes, own, hold, permits, run: runJobs, measure };
 
 /** @param {{ step: keyof typeof STEPS }} args */
 export function run(world, { step, ...args }) {
   return STEPS[step](world, args);
 }
 
-/** Starts instances, and counts the scripts that they send from now on, and the places that those keep. */
-async function start({ url, kept }, { instances, leaseMs, connection = url, durability }) {
-  const services = await startInstances(instances, {
-    connection,
-    leaseMs,
-    waitMs: 60_000,
-    ...PATIENT,
-    ...(durability && { durability }),
-  });
+/**
+ * Starts instances, and counts the scripts that they send, and the places that those keep. Each instance begins at once to
+ * wait for this many resources, which no other instance waits for, and becomes a candidate for each of these leaderships: a
+ * connection that is silent for 3 s first has smaller buffers.
+ */
+async function start({ url, kept }, { instances, leaseMs, connection = url, waits = 0, leaderships = 0, prefix }) {
   const sent = {};
   for (const { prototype } of [PrimaryConnection, ClusterConnection]) {
     const { route } = prototype;
@@ -38,6 +35,13 @@ async function start({ url, kept }, { instances, leaseMs, connection = url, dura
       return route.call(this, call);
     };
   }
+  const options = { connection, leaseMs, waitMs: 60_000, ...PATIENT };
+  const services = await startInstances(instances, options, (service, index) => {
+    for (const name of namesOf(`${prefix}-${index}`, waits)) {
+      service.acquire(name, { waitMs: Infinity }).catch(() => {});
+    }
+    for (const name of namesOf('led', leaderships)) service.campaign(name);
+  });
   kept.set('capacity', { services, sent });
 }
 
@@ -62,28 +66,11 @@ async function hold({ kept }, { locks, prefix, withinMs }) {
 
 /** Each instance holds this many permits of one semaphore, each with a lease of its own. */
 async function permits({ kept }, { permits: count, total, prefix }) {
-  await eachInstance(kept, async (service) => {
+  for (const service of kept.get('capacity').services) {
     const semaphore = service.semaphore(prefix, { permits: total });
     for (let index = 0; index < count; index++) await semaphore.acquire();
     await sleep(5);
-  });
-}
-
-/** Each instance begins to wait for this many resources, which no other instance waits for. */
-async function wait({ kept }, { waits, prefix }) {
-  await eachInstance(kept, async (service, index) => {
-    for (const name of namesOf(`${prefix}-${index}`, waits))
-      service.acquire(name, { waitMs: Infinity }).catch(() => {});
-    await sleep(10);
-  });
-}
-
-/** Each instance becomes a candidate for each of these leaderships. */
-async function campaign({ kept }, { leaderships, prefix }) {
-  await eachInstance(kept, async (service) => {
-    for (const name of namesOf(prefix, leaderships)) service.campaign(name);
-    await sleep(5);
-  });
+  }
 }
 
 /** The first instance registers these jobs, and claims and runs this many ticks of each. */
@@ -140,7 +127,7 @@ async function claimTicks(services, names, { forMs, everyMs }) {
   await Promise.all(claims);
 }
 
-/** Inboxes without instances: those probe once a second, which is too little to measure. */
+/** Inboxes without instances: those probe less often than once a second, which is too little to measure. */
 async function openInboxes({ url, kept }, { inboxes, prefix }) {
   const connect = () => new Redis(url);
   const [senders, listeners] = [0, 1].map(() => Array.from({ length: inboxes }, connect));
@@ -169,11 +156,6 @@ async function useLocks(service, name, perSecond, stop) {
     await lease.release();
     await sleep(Math.max(0, startedAt + 1000 / perSecond - performance.now()));
   }
-}
-
-async function eachInstance(kept, work) {
-  const { services } = kept.get('capacity');
-  for (const [index, service] of services.entries()) await work(service, index);
 }
 
 async function inParts(names, work) {

@@ -4,14 +4,17 @@ import { resolveModuleOptions } from '../../../dist/esm/nest/module/module-optio
 
 const AT_ONCE = 25;
 
-/** @param {object} options of `forRoot`, for each of them */
-export async function startInstances(count, options) {
+/**
+ * @param {object} options of `forRoot`, for each of them
+ * @param {(service: object, index: number) => void} [begin] what each does as soon as those that start with it have started
+ */
+export async function startInstances(count, options, begin = () => {}) {
   const services = [];
   while (services.length < count) {
     const some = Array.from({ length: Math.min(AT_ONCE, count - services.length) }, () =>
       createLockService(resolveModuleOptions(options)),
     );
-    services.push(...(await Promise.all(some)));
+    for (const service of await Promise.all(some)) begin(service, services.push(service) - 1);
   }
   return services;
 }

@@ -1,5 +1,5 @@
 // docs/operations/benchmarks/network.md, from the results and the notes.
-import { measuredOf, overview, section } from './page.mjs';
+import { measuredOf, overview, section, whenMeasured } from './page.mjs';
 
 const HEAD = `# Benchmarks over a network
 
@@ -25,21 +25,9 @@ export function networkPage(results, scenarios, { notes, charts }) {
   const parts = [
     HEAD,
     ...(notes['network-intro'] ? [notes['network-intro']] : []),
-    '## When it was measured',
-    `${machineOf(results)}\n\n${measured.map((one) => whenOf(one, results.scenarios[one.name], results.machine)).join('\n')}`,
+    whenMeasured(results, measured),
     overview(results, measured),
     ...measured.flatMap((scenario) => section(scenario, results.scenarios[scenario.name], notes, charts)),
   ];
   return `${parts.map((part) => part.trim()).join('\n\n')}\n`;
-}
-
-function machineOf({ machine: { cpu, cores, system }, versions }) {
-  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return `${cpu}, ${cores} cores, ${system}. ${list.join(', ')}.`;
-}
-
-/** On a machine with other work, times are too long and counts are not. */
-function whenOf({ name }, { date, load, rounds }, { cores }) {
-  const state = load < cores / 2 ? 'the machine was quiet' : 'other work ran on the machine';
-  return `- \`${name}\`: ${date.slice(0, 10)}, ${rounds.length} rounds; ${state} (load average ${load.toFixed(1)} before it began).`;
 }

@@ -9,7 +9,8 @@ const HEAD = `# Benchmarks
 
 <!-- Written by \`npm run bench\` from tools/bench/results/latest.json. Notes belong into tools/bench/notes/. -->
 
-How fast locks are, beside a bare round trip, beside a lock written by hand, and beside other packages for Node. Run it on your own
+How fast locks are, beside a bare round trip, beside a lock written by hand, and beside other packages for Node.
+[Over a network](benchmarks/network.md) the round trips of every operation are counted, and the same is measured again. Run it on your own
 machine. Only the comparison within one run means something:
 
 \`\`\`sh
@@ -46,7 +47,7 @@ export function benchmarkPage(results, scenarios, { notes, charts }) {
     HEAD,
     ...(notes.intro ? [notes.intro] : []),
     overview(results, measured),
-    machineOf(results),
+    whenMeasured(results, measured),
     METHOD,
     setup(),
     ...measured.flatMap((scenario) => section(scenario, results.scenarios[scenario.name], notes, charts)),
@@ -72,14 +73,23 @@ export function overview({ scenarios: results }, scenarios) {
   return `## Targets\n\n${markdownTable([['Scenario', 'Target', 'Result', 'Limit', ''], ...rows], 2)}`;
 }
 
-function machineOf({ machine, versions, rounds, date, durationS, commandLine }) {
+/** Scenarios can be measured one by one, so each has a date and a load. */
+export function whenMeasured({ machine, versions, scenarios }, measured) {
   const { cpu, cores, memoryGb, system } = machine;
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const results = measured.map(({ name }) => ({ name, ...scenarios[name] }));
   return [
-    '## The machine',
+    '## When it was measured',
     `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}. ${list.join(', ')}.`,
-    `\`${commandLine}\`, ${rounds} rounds, ${date.slice(0, 10)}, ${Math.round(durationS / 60)} minutes.`,
+    results.map((result) => whenOf(result, cores)).join('\n'),
   ].join('\n\n');
+}
+
+/** On a machine with other work, times are too long and counts are not. */
+function whenOf({ name, date, load, rounds }, cores) {
+  const state = load < cores / 2 ? 'the machine was quiet' : 'other work ran on the machine';
+  const count = rounds.length === 1 ? 'one round' : `${rounds.length} rounds`;
+  return `- \`${name}\`: ${date.slice(0, 10)}, ${count}; ${state} (load average ${load.toFixed(1)} before it began).`;
 }
 
 function setup() {

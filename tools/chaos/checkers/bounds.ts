@@ -11,7 +11,7 @@ export interface Bounds {
   readonly lossMs: number;
   /** How slow an answer of Redis may be though nothing is struck: a call with less time than this may hear nothing. @default 500 */
   readonly slowMs: number;
-  /** For how long a worker waits for an answer, where its lease is not longer. @default {@link ANSWER_MS} */
+  /** For how long a worker waits for an answer at least. @default {@link ANSWER_MS} */
   readonly answerMs: number;
   /** How far the clock of Redis is moved: what it keeps for the dead may last so much longer. @default 60000 */
   readonly clockStepMs: number;
@@ -35,10 +35,13 @@ export const BOUNDS: Bounds = {
   losesMessages: ({ kind }) => /subscriber|message/i.test(kind),
 };
 
+/** A place is kept so often at least, before jitter. */
+const LONGEST_KEEP_MS = 15_000;
+
 /**
- * The longest time until a waiter asks again, or its place is kept, which finds a grant as well: with the jitter of a quarter. Places are
- * kept at a third of a lease; where a waiter asks itself, it does so once a second at least.
+ * The longest time until a waiter asks again, or its place is kept, which finds a grant as well: a third of a lease, with the jitter of a
+ * quarter.
  */
 export function heartbeatMs(leaseMs: number): number {
-  return Math.min(1_000, leaseMs / 3) * 1.25;
+  return Math.min(LONGEST_KEEP_MS, leaseMs / 3) * 1.25;
 }

@@ -4,7 +4,7 @@ import { SCRIPTS } from './mutate.mjs';
  * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
  *
  * @typedef {import('./mutate.mjs').Mutant & {
- *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed',
+ *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'long outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed',
  *   readonly work?: Partial<import('../world/world.js').Work>,
  *   readonly lastsMs?: number,
  *   readonly caughtBy: readonly string[],
@@ -223,6 +223,15 @@ export const LOCK_MUTANTS = [
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',
+    caughtBy: ['outcomes'],
+  },
+  {
+    name: 'long-outage-told-as-busy',
+    what: 'the same, in waits that end before their places would be kept',
+    file: 'core/places/attempts.js',
+    find: 'this.#isConcluded = true;',
+    replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
+    scenario: 'long outage',
     caughtBy: ['outcomes'],
   },
   {

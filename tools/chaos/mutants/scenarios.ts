@@ -115,6 +115,17 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 6_000,
     trouble: answersNobody(2_000),
   },
+  /** The same with leases as users have them. Places are kept so seldom that many waits end before. */
+  'long outage': {
+    settings: {
+      ...PAIR,
+      leaseMs: 12_000,
+      work: { ...QUIET, callers: 16, ways: { impatient: 1 } },
+    },
+    lastsMs: 20_000,
+    enoughMs: 8_000,
+    trouble: answersNobody(6_000),
+  },
   /** Somebody else sends into the inboxes. */
   intruder: {
     settings: {

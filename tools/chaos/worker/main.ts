@@ -8,7 +8,7 @@ import { WitnessClient } from '../witness/witness-client.js';
 import { Bench } from './bench.js';
 import { campaign } from './candidate.js';
 import { observe } from './observer.js';
-import { ANSWER_MS, type Command, type WorkerSettings } from './settings.js';
+import { answerMsOf, type Command, type WorkerSettings } from './settings.js';
 import { tick } from './ticker.js';
 import { adopt, call } from './ways.js';
 
@@ -29,7 +29,7 @@ const options = {
   keyPrefix,
   leaseMs,
   instanceId,
-  attemptTimeoutMs: Math.max(leaseMs, ANSWER_MS),
+  attemptTimeoutMs: answerMsOf(leaseMs),
   shutdown: { drainMs: leaseMs },
 };
 const app = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });

@@ -2,6 +2,14 @@ import type { ServerOptions } from '../world/server.js';
 
 /** For how long a worker waits for an answer of Redis, where its lease is not longer: an answer takes long on a busy machine. */
 export const ANSWER_MS = 600;
+/** Leases that are longer are as users have them, and so is the time for an answer. */
+const LONG_LEASE_MS = 5_000;
+const USUAL_ANSWER_MS = 1_000;
+
+/** For how long a worker with such leases waits for an answer. */
+export function answerMsOf(leaseMs: number, shortestMs = ANSWER_MS): number {
+  return leaseMs > LONG_LEASE_MS ? USUAL_ANSWER_MS : Math.max(leaseMs, shortestMs);
+}
 
 /** The ways to lock that a caller chooses from. */
 export type Way =

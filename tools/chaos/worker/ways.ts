@@ -25,7 +25,9 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
   hasty: (bench) => lock(bench, { kind: 'stock', waitMs: 1 + bench.upTo(30) }),
 
   /** Waits so long that it hears how Redis is, and gives up soon. */
-  impatient: (bench) => lock(bench, { kind: 'stock', waitMs: ANSWER_MS + bench.upTo(2_000) }),
+  // With long leases, many of these waits are over before their place would be kept for the first time.
+  impatient: (bench) =>
+    lock(bench, { kind: 'stock', waitMs: ANSWER_MS + bench.upTo(Math.max(2_000, bench.settings.leaseMs / 3)) }),
 
   /** Calls of several modes give up in the same moment, or a moment later: what one knows the next one has to know. */
   mixed: async (bench) => {

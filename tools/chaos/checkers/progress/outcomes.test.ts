@@ -20,6 +20,13 @@ const outage = (told: Story): Story =>
     // Whose end is long before all this, so that the history has a time to live.
     .hold('b', 'other', { from: 1, to: 2, token: 32 });
 
+/** The same for longer. */
+const lasting = (told: Story): Story =>
+  told
+    .fault('Redis: gone', { ...OUTAGE, to: 9_000 })
+    .unanswered(OUTAGE.from, 9_000, OUTAGE.victims)
+    .hold('b', 'other', { from: 1, to: 2, token: 32 });
+
 describe('outcomes of a call that waits while Redis answers nothing', () => {
   const waits = (at: number, code: string): Refused => ({ asked: 500, at, waitMs: at - 500, code });
 
@@ -59,6 +66,13 @@ describe('outcomes of a call that waits while Redis answers nothing', () => {
     expect(isRight(tried, outage)).toBe(false);
     expect(isRight({ ...tried, asked: 999 }, outage)).toBe(true);
     expect(isRight({ ...tried, code: 'LOCK_UNAVAILABLE' }, outage)).toBe(true);
+  });
+
+  it('is an outage after a probe and an answer, however seldom a place is kept with a long lease', () => {
+    const long = (at: number): Refused => ({ ...waits(at, 'LOCK_TIMEOUT'), leaseMs: 30_000 });
+    // A probe comes after 1,750 ms at most, 1,000 ms later it has no answer, and a timer may ring 300 ms late.
+    expect(isRight(long(4_049), lasting)).toBe(true);
+    expect(isRight(long(4_051), lasting)).toBe(false);
   });
 
   it('says why Redis was unavailable', () => {

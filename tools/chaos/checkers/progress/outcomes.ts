@@ -1,6 +1,7 @@
 import { type Call, type Hold } from '../../history/call.js';
 import type { Unanswered } from '../../history/entries.js';
 import type { History } from '../../history/history.js';
+import { answerMsOf } from '../../worker/settings.js';
 import { BOUNDS, type Bounds, heartbeatMs } from '../bounds.js';
 import { Findings, ms, quote, under } from '../findings.js';
 import { endOf } from './liveness.js';
@@ -12,6 +13,8 @@ import type { Verdict } from '../violation.js';
 const BUSY: readonly (string | null)[] = ['LOCK_TIMEOUT', 'LOCK_BUSY', null];
 /** Timers ring late, by as much as this and a process that stands still. */
 const LATE_MS = 300;
+/** The longest time between two probes of an inbox. One that is not answered shows that Redis is silent. */
+const PROBED_MS = 1_750;
 
 /**
  * What ended the wait decides what the call is told. Where Redis had answered nothing for so long that the last attempt has failed,
@@ -59,7 +62,7 @@ class Waits {
   ) {
     const leaseMs = history.calls.reduce((longest, { invoked }) => Math.max(longest, invoked.leaseMs), 0);
     // The next attempt comes after a pause, and is answered late.
-    const afterMs = Math.max(leaseMs, bounds.answerMs) + leaseMs + bounds.slowMs;
+    const afterMs = answerMsOf(leaseMs, bounds.answerMs) + leaseMs + bounds.slowMs;
     this.#struck = new Struck(history, { afterMs });
     const shortMs = bounds.slowMs / 4;
     this.#silenced = new Struck(history, { afterMs, stallMs: shortMs, lateMs: shortMs });
@@ -78,7 +81,8 @@ class Waits {
     if (invoked.waitMs === 0) return invoked.at >= outage.from ? { from: outage.from, to: outage.at } : undefined;
     const { leaseMs, process, resources } = invoked;
     // Until the next attempt, until that has failed, and until its timer has rung.
-    const patienceMs = heartbeatMs(leaseMs) + Math.max(leaseMs, this.bounds.answerMs) + LATE_MS;
+    const askedMs = Math.min(heartbeatMs(leaseMs), PROBED_MS);
+    const patienceMs = askedMs + answerMsOf(leaseMs, this.bounds.answerMs) + LATE_MS;
     const from = outage.from + this.#stillMs(process, outage.from, at);
     if (at - from < patienceMs || resources.length > 1) return undefined;
     return this.#knewOtherwise(call, at - patienceMs, at) ? undefined : { from, to: outage.at };

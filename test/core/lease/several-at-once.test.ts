@@ -134,12 +134,12 @@ describe('several resources, of a store that acquires them in one command,', () 
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('are asked for in commands of 16 at most', async () => {
-    const names = Array.from({ length: 20 }, (_, index) => `r${10 + index}`);
+  it('are asked for in commands of 64 at most', async () => {
+    const names = Array.from({ length: 70 }, (_, index) => `r${10 + index}`);
     const lease = await a.locks.acquire(names);
     expect(sentBy(a)).toEqual([
-      `acquireSeveral ${names.slice(0, 16).join()}`,
-      `acquireSeveral ${names.slice(16).join()}`,
+      `acquireSeveral ${names.slice(0, 64).join()}`,
+      `acquireSeveral ${names.slice(64).join()}`,
     ]);
     await lease.release();
     expect(world.server.isEmpty).toBe(true);

@@ -69,21 +69,23 @@ const SCALES: Readonly<Record<Form, Scale>> = {
 export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
   const { steady: long, others } = SCALES[form];
   const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK };
+  // So that there is a lease when it is forgotten: most holds last a few milliseconds.
+  const lasting = { ...WORK, longHolds: 10 };
   const chapters = [
     ...Array.from({ length: long.chapters }, (_, index) => ({
       title: `one Redis that keeps its data (${index + 1})`,
       stage: steady,
       plan: { each: long.each, holds: long.holds, together: TOGETHER },
     })),
-    { title: 'one Redis that loses its data', stage: forgetful, plan: { each: others, together: 0 } },
-    { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 } },
+    { title: 'one Redis that loses its data', stage: forgetful, plan: { each: others, together: 0 }, work: lasting },
+    { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 }, work: lasting },
     ...[false, true].map((lagging) => ({
       title: `a sentinel, and a replica that ${lagging ? 'lags behind' : 'is current'}`,
       stage: () => failingOver({ lagging }),
       plan: { each: others, together: 0 },
       // Longer than the fail-over takes: else every lease has ended before anybody could get another one.
       leaseMs: FAIL_OVER_LEASE_MS,
-      work: { ...WORK, longHolds: 10 },
+      work: lasting,
     })),
   ];
   return chapters.map((chapter, index) => ({ ...common, ...chapter, seed: seed + index }));

@@ -137,8 +137,7 @@ export class InboxProbes implements Hearing {
   /** The connection for messages is closed. */
   closed(): void {
     this.#forget();
-    this.#replacing?.cancel();
-    this.#replacing = undefined;
+    this.#stay();
     this.#compare();
   }
 
@@ -176,6 +175,8 @@ export class InboxProbes implements Hearing {
       return;
     }
     this.#forget();
+    // Until then, nothing would be judged: the next waiter would rely on messages that do not come.
+    this.#stay();
     this.#isLosing = false;
     this.#replaced = 0;
     this.#silentSince = undefined;
@@ -271,6 +272,12 @@ export class InboxProbes implements Hearing {
     };
     this.#replacing = this.#clock.setTimer(replace, delayMs, { background: true });
     this.#compare();
+  }
+
+  /** It is not made anew, or was by now. */
+  #stay(): void {
+    this.#replacing?.cancel();
+    this.#replacing = undefined;
   }
 
   #dropLost(server: ServerConnection): void {

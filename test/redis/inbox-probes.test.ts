@@ -309,6 +309,23 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual(['unproven', 'replaced', 'unproven']);
   });
 
+  it('begin again at once for the next waiter, though the connection was to stay for a long while yet', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    // By now the pauses before the connection is made anew are as long as they get.
+    for (let count = 1; count <= 8; count++) while (inbox.log.length <= count) await inbox.pass(25);
+    await inbox.untilSent(3);
+    const before = inbox.log.length;
+    inbox.probes.rely(false);
+    await inbox.pass(2_000);
+    inbox.probes.rely(true);
+    // Two periods, and a pause by chance.
+    await inbox.pass(3_500);
+    expect(inbox.log.slice(before)).toContain('unproven');
+    expect(inbox.probes.quietMs).toBe(0);
+  });
+
   it('never keep the process alive', async () => {
     const inbox = new ProbedInbox();
     const setTimer = inbox.clock.setTimer.bind(inbox.clock);

@@ -33,6 +33,7 @@ interface Probe {
   readonly number: number;
   readonly server: ServerConnection;
   readonly sentAt: number;
+  /** Of one that is lost, when the first one was that was lost in a row with it. */
   answeredAt: number;
   hasArrived: boolean;
   /** The server knows of no connection that listens. So it passes this instance over, also where messages arrive. */
@@ -237,6 +238,9 @@ export class InboxProbes implements Hearing {
     // Where each probe takes the way of another server, some of these may work.
     if (before.some(({ server, number }) => server === probe.server || number > this.#lastArrived))
       return this.#replace();
+    const last = this.#lost.get(probe.server);
+    // Too soon after it. The next one follows both: otherwise a server that answers slowly would never prove anything.
+    if (last && isLost(last)) probe.answeredAt = last.answeredAt;
     this.#dropLost(probe.server);
     this.#lost.set(probe.server, probe);
     this.#doubt(probe);

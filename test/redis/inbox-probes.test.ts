@@ -398,6 +398,21 @@ describe('probes of the inbox', () => {
       expect(inbox.log).toEqual(['unproven']);
     });
 
+    it('for nearly a period each time, and are lost then, are found as well', async () => {
+      const inbox = new ProbedInbox();
+      inbox.chance = 0;
+      inbox.probes.rely(true);
+      for (let count = 1; count <= 6 && inbox.log.length === 0; count++) {
+        inbox.way = 'says nothing';
+        await inbox.untilSent();
+        await inbox.pass(1_200);
+        inbox.way = 'loses';
+        await inbox.answer();
+      }
+      expect(inbox.log).toEqual(['unproven']);
+      expect(inbox.sent.length).toBeLessThanOrEqual(3);
+    });
+
     it('and are lost then, are followed sooner too', async () => {
       const inbox = new ProbedInbox();
       inbox.chance = 0;

@@ -57,9 +57,10 @@ export class LocalQueue implements WaiterListener {
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
+    // First: an observer that is told may end the call.
+    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, [call]);
     this.#tellOfWait(call);
-    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
   }
 
   /** How many calls wait. */

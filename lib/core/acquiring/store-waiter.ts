@@ -168,13 +168,15 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** An attempt timed out, the next one is due, or the call's time is over. */
   override ring(): void {
     const now = this.deps.clock.now();
-    const isOutOfTime = now >= this.call.giveUpAt;
+    const { call } = this;
+    const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
       if (this.isAsking) this.#cutShort(now);
     } else if (this.deps.places.asksFor(this, now) && !this.free?.isDue(now)) {
       this.setAlarm(Infinity); // the answer tells whether it has to ask
     } else if (this.isAsking || !isOutOfTime) super.ring();
-    if (isOutOfTime) this.queue.outOfTime();
+    // An observer that was just told may have ended the call. Then it goes on for another one, or is over.
+    if (isOutOfTime && !this.isOver && call === this.call) this.queue.outOfTime();
   }
 
   protected override begin(sentAt: number): number {

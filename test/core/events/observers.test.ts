@@ -1,7 +1,8 @@
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LockWorld } from '../../support/world/lock-world.js';
-import { failing } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 
 describe('observers', () => {
   let world: LockWorld;
@@ -42,6 +43,47 @@ describe('observers', () => {
     const { signal } = lease;
     await world.clock.advance(100);
     expect(signal.aborted).toBe(true);
+  });
+
+  describe('that end a call as soon as they hear that it waits', () => {
+    /** Aborts the call that is told as the n-th one to wait. */
+    const abortingInstance = (stop: AbortController, nth = 1) => {
+      let told = 0;
+      const observer = ({ type }: LockEvent) => {
+        if (type === 'waiting' && ++told === nth) stop.abort();
+      };
+      return world.instance('a', { observers: [observer] });
+    };
+
+    it('break nothing where its time is over at that moment', async () => {
+      const stop = new AbortController();
+      const { locks, store } = abortingInstance(stop);
+      store.fates.acquire = lostOnTheWay;
+      const call = track(locks.acquire('stock', { waitMs: 1_000, attemptTimeoutMs: 1_000, signal: stop.signal }));
+      await world.clock.advance(1_000);
+      expect(call.error).toMatchObject({ code: 'LOCK_ABORTED' });
+    });
+
+    it('end no other call with it, which has more time', async () => {
+      const stop = new AbortController();
+      const { locks, store } = abortingInstance(stop, 2);
+      store.fates.acquire = lostOnTheWay;
+      const first = track(locks.acquire('stock', { waitMs: 1_000, attemptTimeoutMs: 1_000, signal: stop.signal }));
+      const second = track(locks.acquire('stock', { waitMs: 60_000 }));
+      await world.clock.advance(1_000);
+      expect([first.error, second.state]).toEqual([expect.objectContaining({ code: 'LOCK_ABORTED' }), 'pending']);
+    });
+
+    it('leave no alarm behind for it', async () => {
+      const stop = new AbortController();
+      const { locks } = abortingInstance(stop);
+      const held = await locks.acquire('stock');
+      const call = track(locks.acquire('stock', { waitMs: 60_000, signal: stop.signal }));
+      await settle();
+      expect(call.error).toMatchObject({ code: 'LOCK_ABORTED' });
+      await held.release();
+      expect(locks.stats()).toMatchObject({ resources: 0, alarms: 0 });
+    });
   });
 
   it('hear of an acquisition that fails', async () => {

@@ -46,10 +46,9 @@ export class SeveralParts {
 
   /** Asks for a part, and the first time also for those behind it. @returns the answer to the first one */
   acquire(first: LockOwner, leaseMs: number, sentAt: number, queueing?: Queueing): Promise<AcquireReply> {
-    const { store } = this.deps;
     const owners = this.#asked === first.resource ? [] : this.#ownersBehind(first.resource);
     this.#asked = first.resource;
-    if (owners.length === 0) return store.acquire(first, leaseMs, queueing);
+    if (owners.length === 0) return this.#acquireAlone(first, leaseMs, queueing);
     const attempt = { owners, sentAt };
     this.#attempt = attempt;
     return this.#acquire(first, attempt, leaseMs, queueing);
@@ -73,6 +72,17 @@ export class SeveralParts {
     this.#abandon();
     for (const { owner } of this.#granted.values()) this.#release(owner);
     this.#granted.clear();
+  }
+
+  /** A part alone. What was asked for together with others before may have no answer yet. */
+  #acquireAlone(first: LockOwner, leaseMs: number, queueing: Queueing | undefined): Promise<AcquireReply> {
+    const reply = this.deps.store.acquire(first, leaseMs, queueing);
+    if (this.#attempt === undefined) return reply;
+    return reply.then((answer) => {
+      // The call waits, and holds none behind: on a cluster, one silent node keeps back the answers of all the others.
+      if (answer.status !== 'granted') this.#abandon();
+      return answer;
+    });
   }
 
   async #acquire(

@@ -378,6 +378,21 @@ describe('several resources, of a store that acquires them in one command,', () 
       expect(world.server.isEmpty).toBe(true);
     });
 
+    it('give back what they got behind the one they wait for, though another node does not answer', async () => {
+      const x = await b.locks.acquire('x');
+      a.store.nextFor('z', lostOnTheWay);
+      const acquiring = track(a.locks.acquire(ALL));
+      await world.clock.advance(1_100);
+      expect(world.server.listWaiters('x')).toEqual(['a']);
+      expect(await holdersOf('y')).toEqual([]);
+      await x.release();
+      await settle();
+      expect(acquiring.state).toBe('fulfilled');
+      await acquiring.value.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
     it.each<[string, Fate]>([
       ['does not answer', replyLost],
       ['breaks', brokenAfter],

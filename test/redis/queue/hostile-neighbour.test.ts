@@ -102,4 +102,32 @@ describe('a neighbour that writes hostile texts into Redis', () => {
     await lease.release();
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
+
+  describe('as a lock that no process of ours can have written', () => {
+    const FAR = '9'.repeat(400);
+
+    it.each([
+      ['shared, and has an owner', { mode: 'read', owner: 'neighbour/x/y', token: '32' }],
+      ['a semaphore, and has an owner', { mode: 'semaphore', owner: 'neighbour/x/y', token: '32' }],
+      ['never free', { mode: 'semaphore', used: '1', soonest: FAR, total: '1', resized: '0' }],
+    ])('that is %s: it is refused as that of another program', async (_what, written) => {
+      const { locks } = await start();
+      await admin().hset('lock:{a}', written);
+      const permit = () => locks.semaphore('a', { permits: 1 }).acquire();
+      for (const call of [() => locks.acquire('a'), () => locks.acquire('a', { mode: 'read' }), permit])
+        await expect(call()).rejects.toMatchObject({
+          code: 'LOCK_UNAVAILABLE',
+          cause: { failure: 'refused', message: expect.stringMatching(/^WRONGTYPE/) },
+        });
+      expect(await admin().hgetall('lock:{a}')).toEqual(written);
+    });
+
+    it('whose reader reads for ever: it is no reader, and is not looked at again and again', async () => {
+      const { locks } = await start();
+      await admin().hset('lock:{a}', { mode: 'read', used: '1', soonest: '1', 'neighbour/x/y': `1 32 ${FAR}` });
+      const lease = await locks.acquire('a', { waitMs: 500 });
+      await lease.release();
+      expect(await admin().exists('lock:{a}')).toBe(0);
+    });
+  });
 });

@@ -23,11 +23,11 @@ local function readHolder(lockKey, text)
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
   -- What is counted with is a number: other programs can write here.
-  if fields[6] then
+  if fields[6] and fields[1] ~= 'read' and fields[1] ~= 'semaphore' then
     return fields[6], string.find(fields[7] or '', '^%d+$') and fields[7] or false, fields[1] or 'reentrant', fields[8] or nil
   end
   local isShared = fields[1] == 'read' or (fields[1] == 'semaphore' and string.find(fields[4] or '', '^%d+$'))
-  if isShared and string.find(fields[2] or '', '^-?%d+$') and string.find(fields[3] or '', '^%d+$') then
+  if isShared and string.find(fields[2] or '', '^-?%d+$') and string.find(fields[3] or '', '^%d+$') and #fields[3] <= 16 then
     return '', nil, fields[1], fields
   end
   return false

@@ -35,6 +35,8 @@ local function readMembers(lockKey, fields)
   seen = tonumber(seen)
   for index = 1, #entries, 2 do
     local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)')
+    -- No time, so another program's: as findMember sees it.
+    if permits and #expiry > 15 then permits = nil end
     if permits and tonumber(expiry) <= now then
       gone[#gone + 1] = entries[index]
       freed = freed + permits

@@ -221,12 +221,12 @@ export class LockClient {
   }
 
   /**
-   * Records where the running call comes from, for a lease that the user has to release.
+   * Begins a call for a lease that the user has to release, and records where it comes from.
    *
    * @param below the function that the user has called
    */
-  origin(below: (...args: never[]) => unknown): Origin {
-    return this.#deps.leaks.origin(below);
+  withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
+    return this.#deps.leaks.withOrigin(below, begin);
   }
 
   acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
@@ -352,7 +352,7 @@ export class LockClient {
     checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
     return new Semaphore(name, permits, {
       acquire: (each, resolved, origin) => this.#leases.acquire([each], resolved, origin),
-      origin: (below) => this.origin(below),
+      withOrigin: (below, begin) => this.withOrigin(below, begin),
       fill: (lock, request) => fillLockOptions(lock, this.#deps.defaults, request),
       runUnder: (lease, work) => this.#leases.runUnder(lease, work),
       transaction: (given) => this.#leases.transactions?.current(given),

@@ -81,7 +81,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or a name is invalid
    */
   acquire(resource: ResourceNames, options?: LockOptions): Promise<Lease> {
-    return this.#client.acquire(resource, options, this.#client.origin(this.acquire));
+    return this.#client.withOrigin(this.acquire, (origin) => this.#client.acquire(resource, options, origin));
   }
 
   /**
@@ -92,7 +92,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
   tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<Lease | null> {
-    return this.#client.tryAcquire(resource, options, this.#client.origin(this.tryAcquire));
+    return this.#client.withOrigin(this.tryAcquire, (origin) => this.#client.tryAcquire(resource, options, origin));
   }
 
   /**
@@ -282,7 +282,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when `transfer()` did not return this text
    */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
-    return this.#client.adopt(text, options, this.#client.origin(this.adopt));
+    return this.#client.withOrigin(this.adopt, (origin) => this.#client.adopt(text, options, origin));
   }
 
   /**

@@ -14,7 +14,7 @@ const NOT_RECORDED: Origin = {};
 
 /** A lease that lives this long is watched. Most do not live this long, and must cost nothing. */
 const LOOK_MS = 500;
-/** How many stacks are recorded between two looks. One costs as much as a hand-over inside the process. */
+/** How many stacks are recorded between two looks. */
 const ORIGINS_PER_LOOK = 100;
 
 /** A lease of one resource, with its hold; or of several. */
@@ -46,12 +46,20 @@ export class Leaks {
     private readonly followed: FollowedLocks,
   ) {}
 
-  /** Where the running call comes from. @param below the function that the user has called */
-  origin(below: (...args: never[]) => unknown): Origin {
-    this.#lookLater();
-    if (this.#originsLeft === 0) return NOT_RECORDED;
+  /**
+   * Begins a call, and then records where it comes from: while the store is at work, that costs the call nothing.
+   *
+   * @param below the function that the user has called
+   * @returns what `begin` returns
+   */
+  withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
+    if (this.#originsLeft === 0) return begin(NOT_RECORDED);
     this.#originsLeft--;
-    return recordOrigin(below);
+    const origin: Origin = {};
+    const begun = begin(origin);
+    recordOrigin(below, origin);
+    this.#lookLater();
+    return begun;
   }
 
   /** Watches a lease that the user has to release. A fixed lease ends by itself, so it is not watched. */

@@ -198,8 +198,10 @@ export abstract class Asker<Reply> implements Alarm {
 
   /** @param now the time, if the caller knows it: reading the clock costs */
   ask(now = this.deps.clock.now()): void {
+    // Sent first: the store is at work while the rest is done.
+    const answer = this.send(now);
     const attempt = this.begin(now);
-    this.send(now).then(
+    answer.then(
       (reply) => this.onReply(attempt, reply, now),
       (error: unknown) => this.onError(attempt, asStoreError(error)),
     );

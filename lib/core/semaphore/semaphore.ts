@@ -16,8 +16,8 @@ function rethrow(error: unknown): never {
 /** What a semaphore needs of the locks of this process. */
 export interface SemaphoreDeps {
   acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease | CompositeLease>;
-  /** See `LockClient.origin`. */
-  origin(below: (...args: never[]) => unknown): Origin;
+  /** See `LockClient.withOrigin`. */
+  withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T;
   /** What checked options leave out is the default of the module. */
   fill(options: LockOptions | undefined, permits: PermitRequest): ResolvedLockOptions;
   runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
@@ -65,7 +65,7 @@ export class Semaphore {
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
-    return this.#acquire(options, this.deps.origin(this.acquire));
+    return this.deps.withOrigin(this.acquire, (origin) => this.#acquire(options, origin));
   }
 
   /**
@@ -75,7 +75,7 @@ export class Semaphore {
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
   tryAcquire(options?: PermitOptions): Promise<Lease | null> {
-    return this.#tryAcquire(options, this.deps.origin(this.tryAcquire));
+    return this.deps.withOrigin(this.tryAcquire, (origin) => this.#tryAcquire(options, origin));
   }
 
   /**

@@ -23,6 +23,19 @@ describe('acquiring', () => {
     expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
   });
 
+  it('sends the command before it sets an alarm for it, because the store is at work by then', async () => {
+    const send = a.store.acquire.bind(a.store);
+    const alarms: number[] = [];
+    a.store.acquire = (...request) => {
+      alarms.push(a.locks.stats().alarms);
+      return send(...request);
+    };
+    const acquiring = a.locks.acquire('stock');
+    alarms.push(a.locks.stats().alarms);
+    expect(alarms).toEqual([0, 1]);
+    await (await acquiring).release();
+  });
+
   it('gives every lease a larger fencing token', async () => {
     const tokens: number[] = [];
     for (const { locks } of [a, b, a, a, b]) {

@@ -207,7 +207,7 @@ describe('the contention profile', () => {
   it('says where a call of acquire came from, for one wait in so many', async () => {
     const c = world.instance('c', { observers: [], contention: { fromStart: true, callSiteEvery: 2 } });
     function acquire(): Promise<unknown> {
-      return c.locks.acquire('stock', of('C'), c.locks.origin(acquire));
+      return c.locks.withOrigin(acquire, (origin) => c.locks.acquire('stock', of('C'), origin));
     }
     const lease = await b.locks.acquire('stock');
     const waiting = [1, 2, 3, 4, 5].map(async () => {
@@ -225,13 +225,13 @@ describe('the contention profile', () => {
   it('shows no call site where none is wanted, and none of another call', async () => {
     for (const callSiteEvery of [0, 1]) {
       const c = world.instance(`c${callSiteEvery}`, { observers: [], contention: { fromStart: true, callSiteEvery } });
-      const lease = await c.locks.acquire('stock', of('C'), c.locks.origin(contention));
+      const lease = await c.locks.withOrigin(contention, (origin) => c.locks.acquire('stock', of('C'), origin));
       // Its work is under using, which records none.
       const using = c.locks.using('stock', of('C'), async () => {});
       await settle();
       await lease.release();
       await using;
-      const free = await c.locks.acquire('free', of('C'), c.locks.origin(contention));
+      const free = await c.locks.withOrigin(contention, (origin) => c.locks.acquire('free', of('C'), origin));
       await free.release();
       expect(contention(c).blockers.map(({ callSites }) => callSites)).toEqual([[]]);
     }

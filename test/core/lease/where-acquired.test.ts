@@ -1,5 +1,6 @@
 import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
 import { LockObservers } from '../../../lib/core/events/observers.js';
+import { callSiteOf } from '../../../lib/core/util/call-site.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';
 import { FollowedLocks } from '../../../lib/core/tracing/followed-locks.js';
 import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
@@ -9,7 +10,7 @@ describe('where a lease was acquired', () => {
   it('is recorded for so many calls in half a second, because a stack is dear', async () => {
     const clock = new FakeClock();
     const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn', new FollowedLocks());
-    const acquire = () => leaks.origin(acquire).stack;
+    const acquire = () => leaks.withOrigin(acquire, (origin) => origin).stack;
     const caller = (): boolean => acquire() !== undefined;
     const recorded = () => Array.from({ length: 250 }, caller).filter(Boolean).length;
     expect(recorded()).toBe(100);
@@ -19,5 +20,21 @@ describe('where a lease was acquired', () => {
     expect(recorded()).toBe(100);
     leaks.stop();
     expect(clock.timers).toBe(0);
+  });
+
+  it('is recorded behind the command, because the store is at work by then', () => {
+    const clock = new FakeClock();
+    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn', new FollowedLocks());
+    let stackAtCommand: string | undefined = 'no command was sent';
+    const acquire = () =>
+      leaks.withOrigin(acquire, (origin) => {
+        stackAtCommand = origin.stack;
+        expect(clock.timers).toBe(0);
+        return origin;
+      });
+    const origin = acquire();
+    expect(stackAtCommand).toBeUndefined();
+    expect(callSiteOf(origin)).toMatch(/where-acquired\.test\.ts:\d+:\d+\)$/);
+    leaks.stop();
   });
 });

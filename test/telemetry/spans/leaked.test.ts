@@ -26,10 +26,9 @@ describe('the span of a lease that has leaked', () => {
     const world = new LockWorld();
     const traces = new TracedWorld();
     const { locks } = world.instance('shop-1', { telemetry: [traces.telemetry] });
-    const lease = await locks.acquire(
-      'order:7',
-      {},
-      locks.origin(() => {}),
+    const lease = await locks.withOrigin(
+      () => {},
+      (origin) => locks.acquire('order:7', {}, origin),
     );
     await world.clock.advance(700);
     expect(traces.names).toEqual(['acquire order']);

@@ -12,21 +12,19 @@ import type {
   SeveralReply,
   Transfer,
 } from '../core/store/lock-store.js';
-import { closedStore, asStoreError, type LockStoreError } from '../core/store/store-error.js';
+import { closedStore, type LockStoreError } from '../core/store/store-error.js';
 import { type GrantListener, type Hearing, onlyListener } from '../core/store/hearing.js';
 import type { LockState } from '../core/store/lock-state.js';
 import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
-import { problemOf } from './health/health-problems.js';
-import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { Inbox } from './inbox.js';
+import { StoreHealth } from './store-health.js';
 import { keepPlaces } from './keep-places.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import { acquireBySlot } from './several-slots.js';
-import type { Connection, LockServer } from './connection/connection.js';
-import type { ServerConnection } from './connection/server-connection.js';
+import type { Connection } from './connection/connection.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
-import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
+import type { MissingRights } from './script/missing-rights.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -87,8 +85,7 @@ export class RedisLockStore implements LockStore {
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
-  readonly #probes = new ServerProbes();
-  readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
+  readonly #health: StoreHealth;
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
   readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
@@ -97,7 +94,6 @@ export class RedisLockStore implements LockStore {
   #latchListener: LatchListener | undefined;
   #freedListener: FreedListener | undefined;
   #isClosed = false;
-  #probed = 0;
 
   constructor(options: RedisLockStoreOptions) {
     this.instanceId = options.instanceId;
@@ -107,7 +103,13 @@ export class RedisLockStore implements LockStore {
     const prefix = outerKeyPrefix + options.keyPrefix;
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
-    this.#demands = { isDurable, isQuarantined: options.restartQuarantineMs !== undefined };
+    this.#health = new StoreHealth({
+      connection: this.#connection,
+      keys: this.#keys,
+      clientId: this.clientId,
+      demands: { isDurable, isQuarantined: options.restartQuarantineMs !== undefined },
+      tryWrite: (keys) => this.run(TRY_WRITE, keys, []),
+    });
     const probeKey = (slot?: number): string => this.#keys.health(this.clientId, slot);
     this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), probeKey, {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
@@ -158,15 +160,7 @@ export class RedisLockStore implements LockStore {
    * @returns one answer for each server; none while there is no connection. Never rejects
    */
   missingRights(): Promise<MissingRights[]> {
-    const servers = this.#connection.isConnected ? this.#connection.servers() : [];
-    return Promise.all(servers.map((server) => this.#missingRightsAt(server)));
-  }
-
-  #missingRightsAt({ client }: ServerConnection): Promise<MissingRights> {
-    const probeKey = this.#keys.probe();
-    const { prefix } = this.#keys;
-    const names = { probeKey, fence: this.#keys.fence(probeKey), channel: this.#keys.inbox(this.clientId), prefix };
-    return findMissingRights(client, { ...names, ...this.#demands });
+    return this.#health.missingRights();
   }
 
   get keys(): Keys {
@@ -334,25 +328,7 @@ export class RedisLockStore implements LockStore {
   }
 
   probe(): StoreProbe {
-    const { topology } = this.#connection;
-    if (this.#isClosed) return closedProbe(topology);
-    try {
-      const needed = this.#connection.neededServers(this.#probed++);
-      const servers = needed.map((each) => this.#probes.of(each.server, this.#questionsTo(each)));
-      return { topology, needed: needed.length, servers, problems: this.#inbox.problems() };
-    } catch (error) {
-      return { topology, needed: 0, servers: [], problems: [problemOf(asStoreError(error))] };
-    }
-  }
-
-  #questionsTo({ server, slot }: LockServer): ServerQuestions {
-    const key = this.#keys.health(this.clientId, slot);
-    const fence = this.#keys.fence(key);
-    return {
-      fence,
-      write: () => this.run(TRY_WRITE, [key, waitersOf(key), fence], []),
-      rights: async () => (server.isConnected ? this.#missingRightsAt(server) : undefined),
-    };
+    return this.#isClosed ? closedProbe(this.#connection.topology) : this.#health.probe(this.#inbox.problems());
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {

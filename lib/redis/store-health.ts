@@ -1,0 +1,70 @@
+import { asStoreError } from '../core/store/store-error.js';
+import type { StoreProbe, StoreProblem } from '../core/store/store-probe.js';
+import type { Connection, LockServer } from './connection/connection.js';
+import type { ServerConnection } from './connection/server-connection.js';
+import { problemOf } from './health/health-problems.js';
+import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
+import { type Keys, waitersOf } from './keys.js';
+import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
+
+/** What the health of a store is found out with. */
+interface StoreHealthDeps {
+  readonly connection: Connection;
+  readonly keys: Keys;
+  readonly clientId: string;
+  /** Which features need further rights. */
+  readonly demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
+  /** Runs the script `try-write` on the server that has the keys. @throws LockStoreError */
+  readonly tryWrite: (keys: readonly string[]) => Promise<unknown>;
+}
+
+/** Whether the servers of a store grant locks, and what their users may not do. */
+export class StoreHealth {
+  readonly #probes = new ServerProbes();
+  #probed = 0;
+
+  constructor(private readonly deps: StoreHealthDeps) {}
+
+  /**
+   * Asks each server which rights its user lacks, in one round trip.
+   *
+   * @returns one answer for each server; none while there is no connection. Never rejects
+   */
+  missingRights(): Promise<MissingRights[]> {
+    const { connection } = this.deps;
+    const servers = connection.isConnected ? connection.servers() : [];
+    return Promise.all(servers.map((server) => this.#missingRightsAt(server)));
+  }
+
+  /** Asks each server that locks need to write, and which rights its user lacks. @param problems what is known already */
+  probe(problems: readonly StoreProblem[]): StoreProbe {
+    const { connection } = this.deps;
+    const { topology } = connection;
+    try {
+      const needed = connection.neededServers(this.#probed++);
+      const servers = needed.map((each) => this.#probes.of(each.server, this.#questionsTo(each)));
+      return { topology, needed: needed.length, servers, problems };
+    } catch (error) {
+      return { topology, needed: 0, servers: [], problems: [problemOf(asStoreError(error))] };
+    }
+  }
+
+  #questionsTo({ server, slot }: LockServer): ServerQuestions {
+    const { keys, clientId, tryWrite } = this.deps;
+    const key = keys.health(clientId, slot);
+    const fence = keys.fence(key);
+    return {
+      fence,
+      write: () => tryWrite([key, waitersOf(key), fence]),
+      rights: async () => (server.isConnected ? this.#missingRightsAt(server) : undefined),
+    };
+  }
+
+  #missingRightsAt({ client }: ServerConnection): Promise<MissingRights> {
+    const { keys, clientId, demands } = this.deps;
+    const { prefix } = keys;
+    const probeKey = keys.probe();
+    const names = { probeKey, fence: keys.fence(probeKey), channel: keys.inbox(clientId), prefix };
+    return findMissingRights(client, { ...names, ...demands });
+  }
+}

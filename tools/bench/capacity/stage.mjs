@@ -57,7 +57,10 @@ export async function measureLoad({ urls, connection }, load, { forMs, settleMs 
     await ask('start', (index) => ({ instances: probes ? 0 : each[index], ...begun, prefix: `waited-${index}` }));
     if (probes) await ask('openInboxes', (index) => ({ inboxes: each[index], prefix: `used-${index}` }));
     if (locks) await ask('hold', (index) => ({ locks, prefix: `held-${index}`, withinMs: leaseMs / 3 }));
-    if (permits) await ask('permits', () => ({ permits, total: permits * load.instances, prefix: 'pool' }));
+    if (permits) {
+      const total = permits * load.instances;
+      await ask('permits', () => ({ permits, total, prefix: 'pool', withinMs: leaseMs / 3 }));
+    }
     await sleep(settleMs);
     const from = Date.now() + 200;
     const work = { forMs, from, jobs, everyMs, pairs, probes };

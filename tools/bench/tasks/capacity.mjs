@@ -64,13 +64,14 @@ async function hold({ kept }, { locks, prefix, withinMs }) {
   );
 }
 
-/** Each instance holds this many permits of one semaphore, each with a lease of its own. */
-async function permits({ kept }, { permits: count, total, prefix }) {
-  for (const service of kept.get('capacity').services) {
-    const semaphore = service.semaphore(prefix, { permits: total });
-    for (let index = 0; index < count; index++) await semaphore.acquire();
-    await sleep(5);
-  }
+/** Each instance holds this many permits of one semaphore, each with a lease of its own, acquired at some time within that. */
+async function permits({ kept }, { permits: count, total, prefix, withinMs }) {
+  const acquire = async (semaphore) => {
+    await sleep(Math.random() * withinMs);
+    return semaphore.acquire();
+  };
+  const semaphores = kept.get('capacity').services.map((service) => service.semaphore(prefix, { permits: total }));
+  await Promise.all(semaphores.flatMap((semaphore) => Array.from({ length: count }, () => acquire(semaphore))));
 }
 
 /** The first instance registers these jobs, and claims and runs this many ticks of each. */

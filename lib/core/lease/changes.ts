@@ -80,7 +80,8 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
 
 /**
  * Tells the store how many leases are open on a hold, which renews the lease. The lock of this hold is lost where the
- * store says that it is not the holder.
+ * store says that it is not the holder; but a reader has no depth. Where it reads by now, a downgrade that another reader
+ * of the same store lease needed may have been executed first. The answer to that one tells.
  */
 export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Settled<boolean>> {
   const { storeLease, owner } = hold;
@@ -92,7 +93,7 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
   return hold.inOrder(async () => {
     const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
     if (answer.outcome !== 'answered') storeLease.toldDepth = undefined;
-    else if (!answer.value) hold.lose('takenOver');
+    else if (!answer.value && hold.mode !== 'read') hold.lose('takenOver');
     return answer;
   });
 }

@@ -163,6 +163,32 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
+  it('is not lost where its depth is told late, to a Redis that has it as a reader by then', async () => {
+    const [begin, end] = [gate(), gate()];
+    const work = track(
+      a.locks.using('stock', WRITE, async (outer) => {
+        await begin.opened;
+        a.store.next('setDepth', failing('notExecuted')); // sent again, a moment later
+        await a.locks.using('stock', READ, async () => {});
+        void outer.downgrade(); // after the depth
+        await end.opened;
+        return outer.isHeld();
+      }),
+    );
+    const other = track(a.locks.acquire('stock', READ));
+    await settle();
+    begin.open();
+    await settle();
+    const transferring = track(other.value.transfer()); // needs the downgrade too, and does not know of the depth
+    await world.clock.advance(1_000);
+    expect(a.store.sent('setDepth').length).toBeGreaterThan(1);
+    await (await b.locks.adopt(transferring.value)).release();
+    end.open();
+    await settle();
+    expect([work.value, eventsOf(a, 'lost')]).toEqual([true, []]);
+    expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
+  });
+
   describe('without an answer', () => {
     it('never writes on: it only reads as soon as it was asked', async () => {
       const lease = await a.locks.acquire('stock', WRITE);

@@ -283,6 +283,25 @@ describe('transferring a lease to another process', () => {
       },
     );
 
+    it.each(['before', 'after'])(
+      'leaves nothing behind where a shutdown ends both, and the other one is released %s the answer',
+      async (when) => {
+        const [one, other] = await readers(2);
+        const reply = gate();
+        a.store.next('transfer', repliedWhen(reply.opened));
+        track(one!.transfer());
+        track(a.locks.shutdown(100));
+        await world.clock.advance(100);
+        expect([one!.isHeld(), other!.isHeld()]).toEqual([false, false]);
+        if (when === 'before') await other!.release();
+        reply.open();
+        await settle();
+        if (when === 'after') await other!.release();
+        await settle();
+        expect(await holders()).toHaveLength(1); // whoever is to adopt it
+      },
+    );
+
     it('happens once for a lease that is transferred twice', async () => {
       const [one, other] = await readers(2);
       const twice = [track(one!.transfer()), track(one!.transfer())];

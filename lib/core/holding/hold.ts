@@ -196,6 +196,11 @@ export class Hold implements Holder {
     this.#endsAt = this.deadline;
   }
 
+  /** Whether it is renewed no more, because nobody can release it. */
+  get isLeaked(): boolean {
+    return this.#isRenewedNoMore;
+  }
+
   /** Calls back when it ends, for whatever reason. */
   onOver(callback: () => void): void {
     if (this.#state === 'held') (this.#onOver ??= []).push(callback);

@@ -1,7 +1,9 @@
+import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { executedWhen, failing, type Fate, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const READ: LockOptions = { mode: 'read', waitMs: Infinity };
@@ -179,6 +181,39 @@ describe('readers of one process', () => {
       await world.clock.advance(1);
       expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
       expect(a.store.sent('release')).toHaveLength(1);
+    });
+  });
+
+  describe('go on when one of them is leaked, and ends alone (onLeak)', () => {
+    /** `attempted` may be answered late. */
+    async function leak(attempted?: Fate): Promise<Lease> {
+      if (attempted) a.store.next('acquire', attempted);
+      const readers = [1, 2].map(() => track(read({ attemptTimeoutMs: 100 })));
+      await world.clock.advance(150);
+      const leaked: Lease = readers[0]!.value;
+      const other: Lease = readers[1]!.value;
+      (leaked as SingleLease).hold.renewNoMore();
+      await world.clock.advance(60_000);
+      expect([leaked.isHeld(), other.isHeld()]).toEqual([false, true]);
+      expect(eventsOf(a, 'lost')).toHaveLength(1);
+      return other;
+    }
+
+    it('and release it in Redis', async () => {
+      const other = await leak();
+      await other.release();
+      expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
+      await expectNothingLeft();
+    });
+
+    it('and keep it when an attempt to acquire it is answered late', async () => {
+      const late = gate();
+      const other = await leak(repliedWhen(late.opened));
+      late.open();
+      await settle();
+      expect(await other.verify()).toBe(true); // or a writer would be granted beside it
+      await other.release();
+      await expectNothingLeft();
     });
   });
 

@@ -181,12 +181,21 @@ function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationP
           // One that shortens a lease could be executed after a renewal that it is answered before.
           extendMs: one.extendMs && 10 * LONGEST_LEASE_MS,
           transfer: one.transfer && { ...one.transfer, waitMs: Infinity, leaseMs: 10 * LONGEST_LEASE_MS },
-          options: { ...one.options, leaseMs: 10 * LONGEST_LEASE_MS },
+          options: { ...(isInOneText(one) ? withoutLimit(one.options) : one.options), leaseMs: 10 * LONGEST_LEASE_MS },
         })),
-        // So would the other parts of a text of which an operator has ended one.
+        // So would the other parts of a text of which an operator has ended one, or whose limit has.
         incidents: incidents.filter(({ kind }) => kind !== 'kill' && kind !== 'vanish' && kind !== 'forceRelease'),
       };
   }
+}
+
+function isInOneText({ transfer, resources }: CallPlan): boolean {
+  return transfer !== undefined && resources.length > 1;
+}
+
+function withoutLimit(options: CallPlan['options']): CallPlan['options'] {
+  const { maxHoldMs: _, ...unlimited } = options;
+  return unlimited;
 }
 
 const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>

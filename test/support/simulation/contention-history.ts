@@ -194,7 +194,7 @@ export class ContentionHistory {
   }
 
   #hear(instance: SimulatedInstance, event: LockEvent): void {
-    if (event.type === 'released') this.#released(event.fencingToken);
+    if (event.type === 'released') this.#released(instance, event.fencingToken);
     if (event.type !== 'acquired') return;
     const { resource, mode, fencingToken } = event;
     const tick = fencingTickOf(fencingToken);
@@ -210,13 +210,15 @@ export class ContentionHistory {
     this.#tokens.granted(resource, mode, fencingToken);
   }
 
-  #released(fencingToken: number): void {
+  #released({ clock }: SimulatedInstance, fencingToken: number): void {
     if (this.#forced.has(fencingTickOf(fencingToken))) return;
     for (const { plan, leases } of this.calls) {
       const { minHoldMs = 0 } = plan.options;
       const lease = minHoldMs > 0 ? leases.find((each) => each.fencingToken === fencingToken) : undefined;
       // Of several shares of a semaphore, any number may be free.
       if (!lease || lease.mode === 'semaphore') continue;
+      // The store may have ended it, and granted its owner another one, before the release was executed.
+      if (clock.now() >= lease.hold.deadline) return;
       return this.#minimums.released({ resource: lease.resource, mode: lease.hold.mode, fencingToken }, minHoldMs);
     }
   }

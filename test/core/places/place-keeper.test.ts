@@ -6,6 +6,8 @@ import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, grantLost, lostOnTheWay, repliedWhen, type Verb } from '../../support/world/scripted-store.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
 describe('the places of a process in the queues of the store', () => {
@@ -198,6 +200,37 @@ describe('the places of a process in the queues of the store', () => {
       await world.clock.advance(3_100);
       expect(waiting.state).toBe('fulfilled');
     });
+  });
+
+  it('are over where the process stands still twice, each time for less than a third of a lease', async () => {
+    const leaseMs = 600;
+    const clock = new ProcessClock(world.clock, 0, 1);
+    const random = new SeededRandom(1);
+    random.fraction = () => 0.99; // a third of a lease, and a quarter more
+    b = world.instance('late', { clock, random });
+    const holder = await a.locks.acquire('stock');
+    const first = wait('stock', { leaseMs });
+    await settle();
+    const second = wait('stock', { leaseMs }, world.instance('in time'));
+    await settle();
+    const standStill = (ms: number) => {
+      clock.stop();
+      world.clock.setTimer(() => clock.continue(), ms);
+    };
+    // The answer that the place is kept is read late, so the next command comes late; and it is late itself.
+    b.store.next('keep', async (execute) => {
+      const replies = await execute();
+      standStill(190);
+      await new Promise<void>((resolve) => clock.whenAwake(resolve));
+      return replies;
+    });
+    await world.clock.advance(249 + 190 + 245);
+    expect(sent('keep')).toHaveLength(1);
+    standStill(190);
+    await world.clock.advance(180);
+    await holder.release();
+    await settle();
+    expect([first.state, second.state]).toEqual(['pending', 'fulfilled']);
   });
 
   describe('where a message was lost', () => {

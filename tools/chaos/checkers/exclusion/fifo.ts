@@ -123,12 +123,14 @@ class Disturbances {
   readonly #lives = new Map<string, Span[]>();
   readonly #byPlace = new Map<string, Map<string, Spans>>();
   readonly #leaseMs: number;
+  readonly #shortestMs: number;
 
   constructor(private readonly history: History) {
     const leaseMs = history.calls.reduce((longest, { invoked }) => Math.max(longest, invoked.leaseMs), 0);
     const shortest = history.calls.reduce((least, { invoked }) => Math.min(least, invoked.leaseMs), Infinity);
     this.#leaseMs = leaseMs;
-    // A place lasts for a lease, and was renewed less than half a lease before: a shorter standstill does not cost it.
+    this.#shortestMs = shortest;
+    // A place lasts for a lease, and was renewed less than half a lease before: a shorter standstill does not cost it alone.
     this.#struck = new Struck(history, { afterMs: leaseMs, stallMs: shortest / 3 });
     for (const { type, process, victim, at } of history.of('started', 'closing', 'died')) {
       const name = victim ?? process;
@@ -146,13 +148,40 @@ class Disturbances {
     return ofProcess.get(process)?.firstFrom(from)?.from ?? Infinity;
   }
 
+  /**
+   * Shorter standstills of the process, and of the harness, which is its network, that add up to a third of a lease within a
+   * lease. The answer that a place is kept is read late, so the next command comes late, and may be late itself: then the
+   * place is over before.
+   */
+  #addedUp(process: string): Span[] {
+    const stalls = this.history.of('stall').filter((stall) => stall.process === process || stall.process === 'chaos');
+    stalls.sort((a, b) => a.from - b.from);
+    const found: Span[] = [];
+    for (const [index, { from }] of stalls.entries()) {
+      let sumMs = 0;
+      for (let next = index; next < stalls.length && stalls[next]!.from < from + this.#shortestMs; next++) {
+        const stall = stalls[next]!;
+        sumMs += stall.at - stall.from;
+        if (sumMs < this.#shortestMs / 3) continue;
+        // Not before the last of them does a place end.
+        found.push({ from: stall.from, to: stall.at });
+        break;
+      }
+    }
+    return found;
+  }
+
   #collect(resource: string): Map<string, Spans> {
     const spans = new Map<string, Span[]>();
     for (const { invoked, granted, refused } of this.history.callsByResource.get(resource) ?? []) {
       const { process, queues, at } = invoked;
       let own = spans.get(process);
       if (!own) {
-        own = [...this.#struck.spansOf(process).list, ...(this.#lives.get(process) ?? [])];
+        own = [
+          ...this.#struck.spansOf(process).list,
+          ...(this.#lives.get(process) ?? []),
+          ...this.#addedUp(process).map(({ from, to }) => ({ from, to: to + this.#leaseMs })),
+        ];
         spans.set(process, own);
       }
       if (queues && !granted) own.push({ from: at, to: (refused?.at ?? Infinity) + this.#leaseMs });

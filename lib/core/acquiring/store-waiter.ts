@@ -227,7 +227,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   #waitOn(reply: QueuedPlace, isQueued: boolean, sentAt: number, now: number): void {
     const { places, random } = this.deps;
     if (reply.place !== undefined) this.place = reply.place;
-    const isKept = isQueued && places.keep(this, now);
+    const isKept = isQueued && places.keep(this, sentAt, now);
     const restMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
     // Only an attempt changes the label of a place.
     const pauseMs = this.isLabelOld ? 0 : restMs;

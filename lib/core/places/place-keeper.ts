@@ -37,14 +37,17 @@ export class PlaceKeeper {
   /**
    * The store has said that the waiter is in the queue. Its place is kept from now on, until the waiter asks by itself.
    *
+   * @param sentAt when the command was sent that was answered: the place lasts from then. This process may have stood
+   * still before it read the answer
    * @returns false if the store does not keep places: the waiter then has to ask every second
    */
-  keep(waiter: QueuedWaiter, now: number): boolean {
+  keep(waiter: QueuedWaiter, sentAt: number, now: number): boolean {
     const { keepPlaces, hearing } = this.deps.store;
     if (keepPlaces === undefined || hearing === undefined) return false;
     const place = (waiter.kept ??= this.#enter(waiter, hearing));
     const isCalmed = waiter.lossesBefore === this.losses;
-    this.#put(place, isCalmed ? Math.min(now + this.#periodOf(waiter, hearing), waiter.newsDueAt(now)) : now, now);
+    const dueAt = isCalmed ? Math.min(sentAt + this.#periodOf(waiter, hearing), waiter.newsDueAt(now)) : now;
+    this.#put(place, Math.max(dueAt, now), now);
     return true;
   }
 

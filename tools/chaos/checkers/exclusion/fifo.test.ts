@@ -75,8 +75,8 @@ describe('fifo', () => {
       (told) => told.fault('kill-connection', { from: -50, to: -40, victims: ['b'] }),
     ],
     ['stood still', (told) => told.stall('b', -100, 15)],
-    ['stood still for a short time, twice', (told) => told.stall('b', -100, -40).stall('b', 12, 72)],
-    ['stood still for a short time, as its network did', (told) => told.stall('b', -100, -40).stall('chaos', 12, 72)],
+    ['stood still for a short time, twice', (told) => told.stall('b', -100, -20).stall('b', 12, 92)],
+    ['stood still for a short time, as its network did', (told) => told.stall('b', -100, -20).stall('chaos', 12, 92)],
     ['gave up', (told) => told.refused('b', 'stock', { asked: 1, at: 12, code: 'LOCK_TIMEOUT', waitMs: 11 })],
     [
       'had given up, and may have left a place',
@@ -114,11 +114,13 @@ describe('fifo', () => {
 
   it('a short standstill costs nobody a place', () => {
     expect(fifo(queued(96, 64).stall('b', 9, 60).history).violations).toHaveLength(1);
-    const farApart = queued(96, 64).stall('b', -400, -340).stall('b', 9, 60);
+    const farApart = queued(96, 64).stall('b', -400, -320).stall('b', 9, 89);
     expect(fifo(farApart.history).violations).toHaveLength(1);
-    const tooLate = queued(96, 64).stall('b', -100, -40).stall('b', 26, 86);
+    const tooLate = queued(96, 64).stall('b', -100, -20).stall('b', 26, 106);
     expect(fifo(tooLate.history).violations).toHaveLength(1);
-    const ofAnother = queued(96, 64).stall('c', -100, -40).stall('b', 9, 60);
+    const tooShort = queued(96, 64).stall('b', -100, -40).stall('b', 12, 72);
+    expect(fifo(tooShort.history).violations).toHaveLength(1);
+    const ofAnother = queued(96, 64).stall('c', -100, -20).stall('b', 9, 89);
     expect(fifo(ofAnother.history).violations).toHaveLength(1);
   });
 

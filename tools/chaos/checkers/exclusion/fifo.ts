@@ -149,9 +149,8 @@ class Disturbances {
   }
 
   /**
-   * Shorter standstills of the process, and of the harness, which is its network, that add up to a third of a lease within a
-   * lease. The answer that a place is kept is read late, so the next command comes late, and may be late itself: then the
-   * place is over before.
+   * Shorter standstills of the process, and of the harness, which is its network, that add up to half of a lease within a
+   * lease. A place is kept after a third of a lease and a quarter more of that, so together they may cost it.
    */
   #addedUp(process: string): Span[] {
     const stalls = this.history.of('stall').filter((stall) => stall.process === process || stall.process === 'chaos');
@@ -162,7 +161,7 @@ class Disturbances {
       for (let next = index; next < stalls.length && stalls[next]!.from < from + this.#shortestMs; next++) {
         const stall = stalls[next]!;
         sumMs += stall.at - stall.from;
-        if (sumMs < this.#shortestMs / 3) continue;
+        if (sumMs < this.#shortestMs / 2) continue;
         // Not before the last of them does a place end.
         found.push({ from: stall.from, to: stall.at });
         break;

@@ -87,8 +87,9 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const { owner, deps } = this;
     const { leaseMs, maxWaiters } = this.call.options;
     const sentAt = deps.clock.now();
-    const answer = deps.store.rotate(held, owner, leaseMs, { sentAt, maxWaiters });
     const attempt = this.begin(sentAt);
+    const answer = deps.store.rotate(held, owner, leaseMs, { sentAt, maxWaiters });
+    this.awaitAnswer(sentAt);
     return answer.then(
       ({ released, next }) => {
         this.#toRelease = undefined;

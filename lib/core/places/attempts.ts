@@ -198,9 +198,9 @@ export abstract class Asker<Reply> implements Alarm {
 
   /** @param now the time, if the caller knows it: reading the clock costs */
   ask(now = this.deps.clock.now()): void {
-    // Sent first: the store is at work while the rest is done.
-    const answer = this.send(now);
     const attempt = this.begin(now);
+    const answer = this.send(now);
+    this.awaitAnswer(now);
     answer.then(
       (reply) => this.onReply(attempt, reply, now),
       (error: unknown) => this.onError(attempt, asStoreError(error)),
@@ -213,12 +213,16 @@ export abstract class Asker<Reply> implements Alarm {
     this.unanswered(new LockStoreError('unknown', `no answer within ${this.attemptTimeoutMs} ms`));
   }
 
-  /** @returns the number of the attempt */
+  /** Call this before an attempt is sent: what observes the command may end the wait. @returns the number of the attempt */
   protected begin(sentAt: number): number {
     this.log.sent(sentAt);
     this.#isAsking = true;
-    this.setAlarm(sentAt + this.attemptTimeoutMs);
     return ++this.#latest;
+  }
+
+  /** Call this after an attempt was sent. Its alarm costs the most, and the store is at work by now. */
+  protected awaitAnswer(sentAt: number): void {
+    if (!this.#isOver) this.setAlarm(sentAt + this.attemptTimeoutMs);
   }
 
   protected onError(attempt: number, error: LockStoreError): void {

@@ -36,6 +36,23 @@ describe('acquiring', () => {
     await (await acquiring).release();
   });
 
+  it('takes back what is sent where an observer of the command ends the call', async () => {
+    const send = a.store.acquire.bind(a.store);
+    const stop = new AbortController();
+    a.store.acquire = (...request) => {
+      const answer = send(...request);
+      stop.abort();
+      return answer;
+    };
+    const acquiring = track(a.locks.acquire('stock', { signal: stop.signal }));
+    await settle();
+    expect(acquiring.error).toBeInstanceOf(LockAbortedError);
+    // Once more when the answer says that it was granted: the release may have been executed before.
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release', 'release']);
+    expect(a.locks.stats()).toMatchObject({ resources: 0, orphanReleases: 0, alarms: 0 });
+    expect(world.server.isEmpty).toBe(true);
+  });
+
   it('gives every lease a larger fencing token', async () => {
     const tokens: number[] = [];
     for (const { locks } of [a, b, a, a, b]) {

@@ -196,7 +196,7 @@ export class Hold implements Holder {
     this.#endsAt = this.deadline;
   }
 
-  /** Whether it is renewed no more, because nobody can release it. */
+  /** Whether it is renewed no more, because no caller can release it. */
   get isLeaked(): boolean {
     return this.#isRenewedNoMore;
   }

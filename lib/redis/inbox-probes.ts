@@ -33,7 +33,7 @@ interface Probe {
   readonly number: number;
   readonly server: ServerConnection;
   readonly sentAt: number;
-  /** Of one that is lost, when the first one was that was lost in a row with it. */
+  /** When the server answered it; of a probe in a row of lost ones, when it answered the first of the row. */
   answeredAt: number;
   hasArrived: boolean;
   /** The server knows of no connection that listens. So it passes this instance over, also where messages arrive. */
@@ -62,8 +62,8 @@ export interface InboxProbesDeps {
  * proxy or a firewall that hangs, or on a server that is a replica now. Every 1.4 to 1.75 s while any waiter relies on
  * messages, it has Redis send one to the own inbox. A grant would take the same way.
  *
- * Messages are lost where two probes were answered, half a second apart, and neither of them has arrived. A server that
- * does not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived
+ * Messages are lost where probes in a row were answered and have not arrived, the last one sent half a second or more
+ * after the first was answered. A server that does not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived
  * in the meantime is read first.
  */
 export class InboxProbes implements Hearing {
@@ -155,7 +155,7 @@ export class InboxProbes implements Hearing {
     this.#isStopped = true;
     this.#timer?.cancel();
     this.#doubting?.cancel();
-    this.#replacing?.cancel();
+    this.#stay();
   }
 
   #period(): number {
@@ -176,7 +176,7 @@ export class InboxProbes implements Hearing {
       return;
     }
     this.#forget();
-    // Until then, nothing would be judged: the next waiter would rely on messages that do not come.
+    // While it is to be made anew, nothing is judged: the next waiter would rely on messages that do not come.
     this.#stay();
     this.#isLosing = false;
     this.#replaced = 0;
@@ -278,7 +278,7 @@ export class InboxProbes implements Hearing {
     this.#compare();
   }
 
-  /** It is not made anew, or was by now. */
+  /** The connection is not to be made anew any more. */
   #stay(): void {
     this.#replacing?.cancel();
     this.#replacing = undefined;

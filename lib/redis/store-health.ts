@@ -7,7 +7,7 @@ import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
 import { type Keys, waitersOf } from './keys.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
 
-/** What the health of a store is found out with. */
+/** What {@link StoreHealth} needs. */
 interface StoreHealthDeps {
   readonly connection: Connection;
   readonly keys: Keys;
@@ -25,18 +25,18 @@ export class StoreHealth {
 
   constructor(private readonly deps: StoreHealthDeps) {}
 
-  /**
-   * Asks each server which rights its user lacks, in one round trip.
-   *
-   * @returns one answer for each server; none while there is no connection. Never rejects
-   */
+  /** See `RedisLockStore.missingRights`. */
   missingRights(): Promise<MissingRights[]> {
     const { connection } = this.deps;
     const servers = connection.isConnected ? connection.servers() : [];
     return Promise.all(servers.map((server) => this.#missingRightsAt(server)));
   }
 
-  /** Asks each server that locks need to write, and which rights its user lacks. @param problems what is known already */
+  /**
+   * Has each server that locks need try a write, and asks it which rights its user lacks.
+   *
+   * @param problems what is known already
+   */
   probe(problems: readonly StoreProblem[]): StoreProbe {
     const { connection } = this.deps;
     const { topology } = connection;

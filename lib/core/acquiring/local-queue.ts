@@ -152,7 +152,7 @@ export class LocalQueue implements WaiterListener {
   lost(hold: Hold): void {
     const { storeLease } = hold;
     // It ends alone, and no caller releases it. Those that share the store lease go on.
-    if (hold.isLeaked && storeLease.removeHolder(hold)) return;
+    if (hold.isLeftToEnd && storeLease.removeHolder(hold)) return;
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
       this.log.unanswered(new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time'));
     }

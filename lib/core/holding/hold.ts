@@ -197,7 +197,7 @@ export class Hold implements Holder {
   }
 
   /** Whether it is renewed no more, because no caller can release it. */
-  get isLeaked(): boolean {
+  get isLeftToEnd(): boolean {
     return this.#isRenewedNoMore;
   }
 

@@ -80,8 +80,8 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
 
 /**
  * Tells the store how many leases are open on a hold, which renews the lease. The lock of this hold is lost where the
- * store says that it is not the holder; but a reader has no depth. Where it reads by now, a downgrade that another reader
- * of the same store lease needed may have been executed first. The answer to that one tells.
+ * store says that it is not the holder. That is not so for a reader, which has no depth: the downgrade that another reader
+ * of the same store lease needed may have been executed before. The answer to that one tells of a loss.
  */
 export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Settled<boolean>> {
   const { storeLease, owner } = hold;

@@ -7,7 +7,7 @@ export interface Origin {
  * Records where the running call comes from. That costs as much as a hand-over inside the process.
  *
  * @param below the function that was called there
- * @returns the origin
+ * @param origin where it is recorded
  */
 export function recordOrigin(below: (...args: never[]) => unknown, origin: Origin = {}): Origin {
   Error.captureStackTrace(origin, below);

@@ -53,10 +53,11 @@ export class Leaks {
    * @returns what `begin` returns
    */
   withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
-    if (this.#originsLeft === 0) return begin(NOT_RECORDED);
-    this.#originsLeft--;
+    if (this.#originsLeft <= 0) return begin(NOT_RECORDED);
     const origin: Origin = {};
     const begun = begin(origin);
+    // Not counted before: a call that throws records none, and sets no timer that would allow others.
+    this.#originsLeft--;
     recordOrigin(below, origin);
     this.#lookLater();
     return begun;

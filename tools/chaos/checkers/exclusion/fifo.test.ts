@@ -120,6 +120,8 @@ describe('fifo', () => {
     expect(fifo(tooLate.history).violations).toHaveLength(1);
     const tooShort = queued(96, 64).stall('b', -100, -40).stall('b', 12, 72);
     expect(fifo(tooShort.history).violations).toHaveLength(1);
+    const saidTwice = queued(96, 64).stall('b', -100, -40).stall('chaos', -100, -40).stall('b', 9, 60);
+    expect(fifo(saidTwice.history).violations).toHaveLength(1);
     const ofAnother = queued(96, 64).stall('c', -100, -20).stall('b', 9, 89);
     expect(fifo(ofAnother.history).violations).toHaveLength(1);
   });

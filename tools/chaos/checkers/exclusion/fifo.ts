@@ -158,9 +158,12 @@ class Disturbances {
     const found: Span[] = [];
     for (const [index, { from }] of stalls.entries()) {
       let sumMs = 0;
+      let until = -Infinity;
       for (let next = index; next < stalls.length && stalls[next]!.from < from + this.#shortestMs; next++) {
         const stall = stalls[next]!;
-        sumMs += stall.at - stall.from;
+        // Where the whole machine stood still, both say so.
+        sumMs += Math.max(0, stall.at - Math.max(stall.from, until));
+        until = Math.max(until, stall.at);
         if (sumMs < this.#shortestMs / 2) continue;
         // Not before the last of them does a place end.
         found.push({ from: stall.from, to: stall.at });

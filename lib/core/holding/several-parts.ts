@@ -77,10 +77,11 @@ export class SeveralParts {
   /** A part alone. What was asked for together with others before may have no answer yet. */
   #acquireAlone(first: LockOwner, leaseMs: number, queueing: Queueing | undefined): Promise<AcquireReply> {
     const reply = this.deps.store.acquire(first, leaseMs, queueing);
-    if (this.#attempt === undefined) return reply;
+    const attempt = this.#attempt;
+    if (attempt === undefined) return reply;
     return reply.then((answer) => {
       // The call waits, and holds none behind: on a cluster, one silent node keeps back the answers of all the others.
-      if (answer.status !== 'granted') this.#abandon();
+      if (answer.status !== 'granted' && this.#attempt === attempt) this.#abandon();
       return answer;
     });
   }

@@ -2,6 +2,7 @@ import { track } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import {
+  answered,
   brokenAfter,
   executedWhen,
   failing,
@@ -388,6 +389,29 @@ describe('several resources, of a store that acquires them in one command,', () 
       await x.release();
       await settle();
       expect(acquiring.state).toBe('fulfilled');
+      await acquiring.value.release();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('are kept where an answer that the call waits is overtaken by its grant, and by what it asks for next', async () => {
+      const [overtaken, slow] = [gate(), gate()];
+      const x = await b.locks.acquire('x');
+      a.store.nextFor('z', lostOnTheWay);
+      const acquiring = track(a.locks.acquire(ALL));
+      await world.clock.advance(900);
+      a.store.nextFor('x', repliedWhen(overtaken.promise));
+      await world.clock.advance(200);
+      expect(world.server.listWaiters('x')).toEqual(['a']);
+      a.store.next('acquire', answered, repliedWhen(slow.promise)); // y, z
+      await x.release(); // by a message, so the call goes on with y and z
+      await settle();
+      overtaken.open();
+      await settle();
+      slow.open();
+      await settle();
+      expect(acquiring.state).toBe('fulfilled');
+      expect(a.store.sent('acquire').filter(({ resource }) => resource === 'z')).toHaveLength(2);
       await acquiring.value.release();
       await settle();
       expect(world.server.isEmpty).toBe(true);

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import type { Replaced } from '../../../test/support/process/program.js';
 import { startRedis } from '../../../test/support/redis/redis-server.js';
 import { SeededRandom } from '../../../test/support/world/seeded-random.js';
+import type { Omission } from '../checkers/ticks/missed-ticks.js';
 import { longestOf, type LongestScripts, type SlowScript } from '../world/longest-script.js';
 import { ScriptWatch } from '../world/script-watch.js';
 import { CronFleet, type CronWorker } from './cron-fleet.js';
@@ -35,9 +36,27 @@ const SKEWS_MS = [
 /** The longest time between two faults. */
 const CALM_MS = 500;
 const LONGEST_PAUSE_MS = 2.5 * LEASE_MS;
+/** For how long a tick has to look wrong. */
+const CERTAIN_AFTER_MS = 1_000;
 
 export interface CronRunResult extends CronResult {
   readonly longestScripts: LongestScripts;
+}
+
+/**
+ * What looks wrong while the fleet is at work. The records of its processes are read one after another, and that one was
+ * killed is known a moment later. So only what still looks wrong after a while is wrong.
+ */
+class Suspicions {
+  #since = new Map<string, number>();
+
+  /** Whether one of these was there a while ago, and ever since. */
+  last(suspicions: readonly Omission[]): boolean {
+    const now = performance.now();
+    const names = suspicions.map(({ rule, what }) => `${rule} ${what}`);
+    this.#since = new Map(names.map((name) => [name, this.#since.get(name) ?? now]));
+    return names.some((name) => now - this.#since.get(name)! >= CERTAIN_AFTER_MS);
+  }
 }
 
 /** What happens to a fleet from outside. */
@@ -123,7 +142,8 @@ export async function runCron({
       (longest) => scripts.push(longest),
     );
     const faults = new Faults(fleet, redis, random);
-    const isFoundOut = (): boolean => untilFoundOut && judgeTicks(fleet.history().calls, REAL_JOBS).length > 0;
+    const suspicions = new Suspicions();
+    const isFoundOut = (): boolean => untilFoundOut && suspicions.last(judgeTicks(fleet.history().calls, REAL_JOBS));
     await faults.happenFor(seconds * 1_000, isFoundOut);
     await fleet.end();
     watch.end();

@@ -180,8 +180,10 @@ export const LOCK_MUTANTS = [
     name: 'lock-without-expiry',
     what: 'the lock of a waiter that is granted has no expiry before its first renewal',
     file: SCRIPTS,
-    find: "redis.call('SET', lockKey, owner .. ' ' .. (label and text .. ' ' .. label or text), 'PX', leaseMs)",
-    replace: "redis.call('SET', lockKey, owner .. ' ' .. text)",
+    // Each way to be granted: by the release of a process in which no other call waits, and by all else. And a transfer.
+    find: ", 'PX', leaseMs)",
+    times: 3,
+    replace: ')',
     scenario: 'killed',
     caughtBy: ['liveness'],
   },

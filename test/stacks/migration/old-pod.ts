@@ -63,7 +63,12 @@ const under: Record<Library, (work: () => Promise<void>) => Promise<unknown>> = 
     await workAndThen(work, () => lock.release());
   },
   async redisSemaphore(work) {
-    const mutex = new Mutex(client, 'redisSemaphore', { lockTimeout: LEASE_MS, retryInterval: RETRY_MS });
+    const mutex = new Mutex(client, 'redisSemaphore', {
+      lockTimeout: LEASE_MS,
+      retryInterval: RETRY_MS,
+      // By default this error ends the process. `checkHeld` stops the work in its place.
+      onLockLost: () => undefined,
+    });
     await mutex.acquire();
     await workAndThen(work, () => mutex.release());
   },

@@ -1,5 +1,6 @@
 import { CRON_MUTANTS } from '../mutants/cron-mutants.mjs';
 import { replacedBy } from '../mutants/replaced-by.js';
+import { scriptsText } from '../report/longest-script-row.js';
 import { runCron } from './run-cron.js';
 import { repeatWith, report, SEED } from './seed.js';
 
@@ -10,8 +11,8 @@ const PATIENCE_MS = 120_000;
 
 describe(`processes that fire jobs on Redis, with wrong clocks, suspended, killed and cut off (${repeatWith})`, () => {
   it('start each tick once, and miss none', async () => {
-    const { violations, ...counts } = await runCron({ seconds: SECONDS, seed: SEED });
-    report('cron on Redis', counts);
+    const { violations, longestScripts, ...counts } = await runCron({ seconds: SECONDS, seed: SEED });
+    report('cron on Redis', { ...counts, longestScripts: scriptsText(longestScripts) });
     expect({ repeatWith, violations: violations.slice(0, 10) }).toEqual({ repeatWith, violations: [] });
     expect(counts.starts).toBeGreaterThan(20 * SECONDS);
     expect(counts.kills + counts.pauses + counts.connectionKills!).toBeGreaterThan(SECONDS);

@@ -12,7 +12,7 @@ describe('with three of five nodes down', () => {
 
   it('users are told why, node by node; leases are lost by their deadline; and all goes on when one is back', async () => {
     const events: LockEvent[] = [];
-    const locks = await start({ leaseMs: LEASE_MS, observers: [(event) => events.push(event)], nodeTimeoutMs: 60 });
+    const locks = await start({ leaseMs: LEASE_MS, observers: [(event) => events.push(event)], nodeTimeoutMs: 300 });
     const lease = await locks.acquire('stock');
     const [a, b, c] = servers();
     await Promise.all([a!.kill(), b!.pause(), c!.kill()]);
@@ -23,12 +23,12 @@ describe('with three of five nodes down', () => {
       expect(lease.isHeld()).toBe(false);
       expect(events).toContainEqual(expect.objectContaining({ type: 'lost', reason: 'notRenewed' }));
 
-      const error = await rejection<LockUnavailableError>(locks.acquire('bonds', { waitMs: 500 }));
+      const error = await rejection<LockUnavailableError>(locks.acquire('bonds', { waitMs: 2_000 }));
       expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error.message).toMatch(/^Redis could not acquire "bonds": 3 of 5 needed, got \d: /);
+      expect(error.message).toMatch(/^Redis could not acquire "bonds": 3 of 5 needed, (got \d|2 can be asked): /);
       expect(error.message).toMatch(new RegExp(`127\\.0\\.0\\.1:${a!.port} not connected`));
       expect(error.message).toMatch(
-        new RegExp(`127\\.0\\.0\\.1:${b!.port} (timed out after 60 ms|has not answered|not connected)`),
+        new RegExp(`127\\.0\\.0\\.1:${b!.port} (timed out after 300 ms|has not answered|not connected)`),
       );
       // It may be named behind those, as one that had not answered yet.
       const [blamed] = error.message.split(';');

@@ -113,7 +113,7 @@ describe('Redis that is down', () => {
     const [a, b] = [await start(), await start()];
     await a.locks.acquire('x');
     for (let round = 0; round < 3; round++) {
-      const calls = [{ waitMs: 40 }, { waitMs: 60, mode: 'read' as const }, { waitMs: 40 }];
+      const calls = [{ waitMs: 800 }, { waitMs: 820, mode: 'read' as const }, { waitMs: 800 }];
       const errors = await Promise.all(calls.map((options) => rejection(b.locks.acquire('x', options))));
       for (const error of errors) expect(error).toBeInstanceOf(LockTimeoutError);
     }

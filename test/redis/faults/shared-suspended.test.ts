@@ -90,7 +90,7 @@ describe('sharers that stand still for longer than their lease', () => {
   it('one that waits for permits and is granted meanwhile: it finds an old message, and waits anew', async () => {
     const [first, stopped, next] = await Promise.all([
       startProcess(LONG_MS),
-      startProcess(1_000),
+      startProcess(2_000),
       startProcess(LONG_MS),
     ]);
     await first.ask('acquire', 'x', { permits: 3, count: 3 });

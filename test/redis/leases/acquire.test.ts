@@ -23,7 +23,10 @@ describe('acquire in one atomic script', () => {
     await (await locks.acquire('warm-up')).release();
     await resetCounts(admin());
     const lease = await locks.acquire('order:1', { leaseMs: 5_000 });
-    expect(await commandCounts(admin())).toMatchObject({ evalsha: 1, set: 2 });
+    const { evalsha, set } = await commandCounts(admin());
+    // One SET for the lock, and one for the fence, unless that was set in the same millisecond.
+    expect(evalsha).toBe(1);
+    expect([1, 2]).toContain(set);
 
     const [owner, token] = (await admin().get('lock:{order:1}'))!.split(' ');
     expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{8}/[\\w-]{22}$`));

@@ -76,7 +76,7 @@ describe('the watchdog', () => {
 
   it('an error of Redis during the renewal is told, and renewing goes on', async () => {
     const { locks, events } = await start();
-    const lease = await locks.acquire('a', { leaseMs: 900 });
+    const lease = await locks.acquire('a', { leaseMs: 2_000 });
     await admin().config('SET', 'min-replicas-to-write', '1'); // NOREPLICAS for every write
     await eventually(() => expect(events.at(-1)).toMatchObject({ type: 'renewalFailed' }));
     await admin().config('SET', 'min-replicas-to-write', '0');

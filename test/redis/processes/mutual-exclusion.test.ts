@@ -86,11 +86,11 @@ describe('only one at a time', () => {
   });
 
   it('the default lease outlives work that takes longer than it', async () => {
-    const [a, b] = [await start({ defaults: { leaseMs: 700 } }), await start()];
+    const [a, b] = [await start({ defaults: { leaseMs: 2_000 } }), await start()];
     let inside = 0;
     const work = async (): Promise<void> => {
       expect(++inside).toBe(1);
-      expect(await rejection(b.locks.acquire('x', { waitMs: 1_500 }))).toBeInstanceOf(LockTimeoutError);
+      expect(await rejection(b.locks.acquire('x', { waitMs: 4_500 }))).toBeInstanceOf(LockTimeoutError);
       inside--;
     };
     await a.locks.using('x', undefined, work);

@@ -109,7 +109,7 @@ describe('holders of permits that are killed', () => {
       permits: { count, total: 3, isResized: false },
     });
     const queueing = { sentAt: 0, maxWaiters: 10 };
-    await store.acquire(dead('holder', 3), 100);
+    await store.acquire(dead('holder', 3), 1_000);
     await store.acquire(dead('waiter', 1), LONG_MS, queueing);
     await eventually(async () => expect((await watch.locks.inspect('x')).mode).toBeNull());
     const lease = await watch.locks.semaphore('x', { permits: 5 }).acquire({ count: 5 });

@@ -47,12 +47,11 @@ describe('processes that stand still for longer than their lease', () => {
   };
 
   it('the holder: it sees its loss, its writes are refused, and its release takes nothing from the next', async () => {
-    const { processes, reports } = await scene(700, LONG_MS);
+    const { processes, reports } = await scene(2_000, LONG_MS);
     const [stopped, next] = processes as [LockProcess, LockProcess];
     stopped.suspend();
     await untilWriting(next);
     stopped.resume();
-    await new Promise((resolve) => setTimeout(resolve, 150));
     await stopped.ask('letGo', 'x');
     const lost = await reports[0]!;
     expect(lost).toMatchObject({ reason: 'notRenewed', afterLoss: { accepted: 0 } });
@@ -65,7 +64,7 @@ describe('processes that stand still for longer than their lease', () => {
   });
 
   it('one that waits: it loses its place, and waits again when it goes on', async () => {
-    const { processes, reports, queue } = await scene(LONG_MS, 700, LONG_MS);
+    const { processes, reports, queue } = await scene(LONG_MS, 2_000, LONG_MS);
     const [first, stopped, next] = processes as [LockProcess, LockProcess, LockProcess];
     stopped.suspend();
     await eventually(async () => expect(await queue()).toEqual([next.instanceId]));
@@ -82,7 +81,7 @@ describe('processes that stand still for longer than their lease', () => {
   });
 
   it('one that is granted meanwhile: its lease passes unused, and the message it finds is no grant any more', async () => {
-    const { processes, reports, queue } = await scene(LONG_MS, 1_000, LONG_MS);
+    const { processes, reports, queue } = await scene(LONG_MS, 2_000, LONG_MS);
     const [first, stopped, next] = processes as [LockProcess, LockProcess, LockProcess];
     stopped.suspend();
     await first.ask('letGo', 'x');
@@ -100,7 +99,7 @@ describe('processes that stand still for longer than their lease', () => {
   });
 
   it('one that is granted meanwhile, while nobody else waits: it has the lock anew when it goes on', async () => {
-    const { processes, reports } = await scene(LONG_MS, 700);
+    const { processes, reports } = await scene(LONG_MS, 2_000);
     const [first, stopped] = processes as [LockProcess, LockProcess];
     stopped.suspend();
     await first.ask('letGo', 'x');

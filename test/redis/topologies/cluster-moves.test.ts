@@ -49,7 +49,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
   });
 
   it('leaves a holder its lease, which is renewed on either side, and those who wait their places', async () => {
-    const leaseMs = 900;
+    const leaseMs = 2_000;
     const a = await start({ defaults: { leaseMs } });
     const [b, c] = [await start({ defaults: { leaseMs: 10_000 } }), await start({ defaults: { leaseMs: 10_000 } })];
     const lease = await a.locks.acquire('x');

@@ -42,7 +42,7 @@ describe('durability after a fail-over, with two replicas', () => {
     const dead = await failOver();
     await untilAborted(held.signal);
     expect(held.signal.reason).toMatchObject({ reason: 'notRenewed' });
-    const refused = await rejection(locks.acquire('a', { waitMs: 1_000 }));
+    const refused = await rejection(locks.acquire('a', { waitMs: 5_000 }));
     expect(refused.message).toMatch(/only 1 of 2 replicas have the changes/);
 
     await dead.restartFollowing(primary);

@@ -131,14 +131,16 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('the commands of one lock keep their order, on whatever connections they leave', async () => {
-    const { locks } = await start({ ...DURABLY, defaults: { backgroundRelease: true } });
+    const durability = { replicas: 1, timeoutMs: 5_000 };
+    const defaults = { backgroundRelease: true, attemptTimeoutMs: 10_000 };
+    const { locks } = await start({ durability, defaults });
     for (let i = 0; i < 50; i++) {
       const lease = await locks.tryAcquire('a');
       expect(lease).not.toBeNull();
       await lease!.release();
     }
     const lease = await locks.acquire('a', { leaseMs: 20_000 });
-    await Promise.all([lease.extend(20_000), lease.extend(300), lease.extend(10_000)]);
+    await Promise.all([lease.extend(20_000), lease.extend(3_000), lease.extend(10_000)]);
     expect(Math.abs((await pair.admin.pttl('lock:{a}')) - lease.remainingMs())).toBeLessThan(1_000);
   });
 
@@ -177,7 +179,7 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('a tick is not claimed, or noted as run, where no replica has it', async () => {
-    const { store } = await start(DURABLY);
+    const { store } = await start({ durability: { replicas: 1, timeoutMs: 500 } });
     const tickStore = new RedisTickStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const owner = { resource: tick.resource, id: `${store.clientId}/1`, mode: 'exclusive' as const };
@@ -224,7 +226,7 @@ describe('when a replica that lags is made the primary', () => {
   async function countOverlaps(terms: Partial<typeof DURABLY>): Promise<{ overlaps: number; held: number }> {
     await using pair = await ReplicaPair.start();
     const { connection } = pair;
-    const first = await start({ ...terms, connection });
+    const first = await start({ ...terms, defaults: { leaseMs: 60_000 }, connection });
     const early = await Promise.all(RESOURCES.slice(0, 5).map((name) => first.locks.acquire(name)));
     if (!terms.durability) await pair.catchUp();
     pair.stall();

@@ -46,7 +46,7 @@ describe('scripts run by their hash', () => {
     const flushing = flush();
     const work = async (name: string): Promise<void> => {
       for (let i = 0; i < 25; i++) {
-        await locks.using(name, { mode: 'reentrant', leaseMs: 3_000 }, async (lease) => {
+        await locks.using(name, { mode: 'reentrant', leaseMs: 2_000 }, async (lease) => {
           await locks.using(name, { mode: 'reentrant' }, async () => expect(await lease.verify()).toBe(true));
           await lease.extend();
           expect(await locks.inspect(name)).toMatchObject({ mode: 'reentrant' });
@@ -77,7 +77,7 @@ describe('scripts run by their hash', () => {
 
   it('a flush under a held lease does not end it', async () => {
     const { locks } = await start();
-    const lease = await locks.acquire('a', { leaseMs: 900 });
+    const lease = await locks.acquire('a', { leaseMs: 3_000 });
     await admin().script('FLUSH');
     await resetCounts(admin());
     for (let renewed = 0; renewed < 4; renewed = (await commandCounts(admin())).pexpire ?? 0) await lease.verify();

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 
 /** One command on a connection of its own. Gives up soon, and never twice. */
 export async function askRedis(url: string, command: string, ...args: string[]): Promise<unknown> {
-  const client = new Redis(url, { commandTimeout: 500, retryStrategy: null, maxRetriesPerRequest: 0 });
+  const client = new Redis(url, { commandTimeout: 2_000, retryStrategy: null, maxRetriesPerRequest: 0 });
   client.on('error', () => undefined);
   try {
     return await client.call(command, ...args);

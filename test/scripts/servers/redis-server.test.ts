@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '../../support/expect/eventually.js';
 import { askRedis } from './ask-redis.js';
 import { startRedis, useRedis, type RedisServer } from '../../support/redis/redis-server.js';
 
@@ -102,7 +103,7 @@ describe('a private Redis server is gone after its owner', () => {
     await Promise.all([40, 80, 120, 160, 200, 240].map(endAfter));
     await sleep(1_000); // whatever they had begun
     // A keeper removes its folder last.
-    expect(await readdir(temporary)).toEqual([]);
+    await eventually(async () => expect(await readdir(temporary)).toEqual([]));
     await rm(temporary, { recursive: true });
   });
 });

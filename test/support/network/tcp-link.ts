@@ -151,7 +151,14 @@ export class Link {
 
   #drainSoon(direction: Direction): void {
     const { delayMs } = this.#network;
-    if (delayMs > 0) setTimeout(() => this.#drain(direction), delayMs + 1);
+    if (delayMs > 0) this.#drainAt(direction, performance.now() + delayMs);
+    else this.#drain(direction);
+  }
+
+  /** A timer counts from when its turn of the event loop began, so it may ring too early. */
+  #drainAt(direction: Direction, at: number): void {
+    const leftMs = at - performance.now();
+    if (leftMs > 0) setTimeout(() => this.#drainAt(direction, at), Math.ceil(leftMs));
     else this.#drain(direction);
   }
 

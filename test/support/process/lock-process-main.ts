@@ -245,7 +245,7 @@ const verbs = {
 
   /**
    * Holds the lock until it is told to let go, and writes to the witness all the time, carelessly: also when it has lost
-   * the lock. Answers when it is told to let go.
+   * the lock, then at least once. Answers when it is told to let go.
    */
   async hold(resource: string, options?: TakeOptions): Promise<HoldReport> {
     const redis = new Redis(redisUrl);
@@ -256,7 +256,8 @@ const verbs = {
     const { fencingToken } = lease;
     const from = machineNow();
     const report = { fencingToken, from, to: from, whileHeld: noWrites(), afterLoss: noWrites() };
-    for (; !isOver; await sleep(3)) {
+    const hasWrittenLate = (): boolean => report.afterLoss.accepted + report.afterLoss.refused > 0;
+    for (; !isOver || !(lease.isHeld() || hasWrittenLate()); await sleep(3)) {
       const at = machineNow();
       const wasHeld = lease.isHeld();
       if (wasHeld) report.to = at;

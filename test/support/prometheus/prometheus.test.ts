@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { lockMetrics } from 'nestjs-redis-lock/prom-client';
+import { eventually } from '../expect/eventually.js';
 import { fitting, HOSTILE_TEXTS } from '../expect/hostile-texts.js';
 import { LockWorld } from '../world/lock-world.js';
 import { settle } from '../world/fake-clock.js';
@@ -21,11 +22,11 @@ it('scrapes a target on the loopback only, answers queries, and leaves nothing b
   await new Promise<void>((resolve) => void target.listen(0, '127.0.0.1', resolve));
   const { port } = target.address() as AddressInfo;
 
-  const prometheus = await Prometheus.start({ targets: [`http://127.0.0.1:${port}`], scrapeMs: 100 });
+  const prometheus = await Prometheus.start({ targets: [`http://127.0.0.1:${port}`] });
   let folder: string;
   try {
     await prometheus.scraped();
-    expect(await prometheus.value('seen_total{group="a"}')).toBeGreaterThan(0);
+    await eventually(async () => expect(await prometheus.value('seen_total{group="a"}')).toBeGreaterThan(0));
     expect(await prometheus.query('seen_total{group="b"}')).toEqual([]);
     const leaderships = await prometheus.query('nestjs_redis_lock_leader_state');
     expect(leaderships).toHaveLength(Object.keys(HOSTILE_TEXTS).length);

@@ -82,6 +82,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     // All of them have looked. The eleventh is the one before.
     await eventually(async () => expect(await client.zcard(`${keyPrefix}:{cron:job}:instances`)).toBe(11));
     client.disconnect();
+    await eventually(() => expect(missed()).toHaveLength(1));
     await Promise.all(apps.map(({ app }) => app.close()));
     expect(missed()).toMatchObject([{ job: 'job', count: 3, catchUp: true }]);
     expect(missed()[0]!.ticks).toHaveLength(3);

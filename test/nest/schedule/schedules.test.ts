@@ -13,7 +13,7 @@ const SECOND = 1_000;
 type TickEvent = Extract<LockEvent, { tick: string }>;
 
 /** The next full second that is at least this far away. */
-function inAWhile(ms = 1_200): Date {
+function inAWhile(ms = 4_000): Date {
   return new Date(Math.ceil((Date.now() + ms) / SECOND) * SECOND);
 }
 

@@ -24,7 +24,12 @@ const LONGEST_WAIT_MS = 12;
 export async function countChurn({ waiters }: { waiters: number }): Promise<ChurnCount> {
   await using server = await startRedisServer();
   const admin = connectAdmin(server.port);
-  const options = RedisLockModule.forRoot({ connection: server.url, leaseMs: 10_000, shutdown: { drainMs: 0 } });
+  const options = RedisLockModule.forRoot({
+    connection: server.url,
+    leaseMs: 10_000,
+    attemptTimeoutMs: 10_000,
+    shutdown: { drainMs: 0 },
+  });
   const apps = await Promise.all(
     Array.from({ length: 1 + HASTY + PATIENT }, () =>
       NestFactory.createApplicationContext(options, { logger: ['error'] }),

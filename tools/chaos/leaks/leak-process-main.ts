@@ -23,7 +23,14 @@ const admin = new Redis(url);
 
 async function startApp() {
   @Module({
-    imports: [RedisLockModule.forRoot({ connection: url, leaseMs: 10_000, shutdown: { drainMs: 0 } })],
+    imports: [
+      RedisLockModule.forRoot({
+        connection: url,
+        leaseMs: 10_000,
+        attemptTimeoutMs: 10_000,
+        shutdown: { drainMs: 0 },
+      }),
+    ],
     providers: [Jobs],
   })
   class AppModule {}

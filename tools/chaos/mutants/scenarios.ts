@@ -56,13 +56,13 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
         },
       },
     },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 2_500,
   },
   /** Processes stand still for longer than their leases last. */
   standstill: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 1 } } },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 4_000,
     trouble: stops,
   },
@@ -74,7 +74,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
       work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 1 } },
       ...(SteppedClock.isSupported && { newClock: () => SteppedClock.create() }),
     },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 4_000,
     trouble: suspends,
     needsClock: true,
@@ -82,14 +82,14 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
   /** Commands arrive when nobody expects them any more. */
   'cut off': {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 90, ways: { exclusive: 1 } } },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 4_000,
     trouble: sendsLate,
   },
   /** Nobody hears that he is granted. */
   deaf: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 1, ways: { exclusive: 1 } } },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 4_000,
     trouble: hearsNothing(2_500),
   },
@@ -100,7 +100,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
       leaseMs: 4_000,
       work: { ...QUIET, callers: 1, ways: { exclusive: 1, aborted: 1, permits: 2 } },
     },
-    lastsMs: 15_000,
+    lastsMs: 60_000,
     enoughMs: 5_000,
     trouble: hearsNothing(4_000),
   },
@@ -111,7 +111,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
       leaseMs: 250,
       work: { ...QUIET, callers: 4, ways: { impatient: 4, polled: 1, tried: 1 } },
     },
-    lastsMs: 15_000,
+    lastsMs: 60_000,
     enoughMs: 6_000,
     trouble: answersNobody(2_000),
   },
@@ -122,7 +122,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
       leaseMs: 12_000,
       work: { ...QUIET, callers: 16, ways: { impatient: 1 } },
     },
-    lastsMs: 20_000,
+    lastsMs: 60_000,
     enoughMs: 8_000,
     trouble: answersNobody(6_000),
   },
@@ -133,7 +133,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
       leaseMs: 600,
       work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 4, read: 2, write: 2 } },
     },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 4_000,
     trouble: intrudes,
   },
@@ -153,13 +153,13 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
   /** Those who wait are looked at. */
   queue: {
     settings: { workers: 3, leaseMs: 400, work: { ...QUIET, callers: 1, longHolds: 30, ways: { exclusive: 1 } } },
-    lastsMs: 12_000,
+    lastsMs: 60_000,
     enoughMs: 2_500,
   },
   /** Who was just granted dies of it. */
   killed: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, ways: { exclusive: 1 } } },
-    lastsMs: 15_000,
+    lastsMs: 60_000,
     enoughMs: 3_000,
     trouble: diesOfGrant,
   },

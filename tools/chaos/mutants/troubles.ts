@@ -127,11 +127,20 @@ export const diesOfGrant: Trouble = (world, signal) => {
 /** All die at the same time: one holds the lock, and another one waits for it. */
 export const killsAll: Trouble = async (world, signal) => {
   const isWanted = ({ holders, waiters }: Seen): boolean => holders.length > 0 && waiters.length > 0;
-  if (!(await stopWhen(world, world.slots, isWanted, signal))) return;
+  for (;;) {
+    if (!(await stopWhen(world, world.slots, isWanted, signal))) return;
+    // What they had sent is still under way to Redis: a release may leave none that waits.
+    await sleep(20);
+    await world.redis.admins[0]!.ping();
+    if (isWanted(await world.look(RESOURCE))) break;
+    for (const { worker } of world.slots) worker.resume();
+  }
   for (const slot of world.slots) await world.kill(slot);
 };
 
-/** Stops workers in a moment in which it is so: nothing changes for them while they stand still. Gives whether it came to that. */
+/**
+ * Stops workers in a moment in which it is so: they send nothing while they stand still. Returns whether it came to that.
+ */
 async function stopWhen(
   world: World,
   slots: readonly Slot[],

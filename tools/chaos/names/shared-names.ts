@@ -89,7 +89,12 @@ class SharedWorld {
   async #start(): Promise<RedisLockService> {
     const { hostname: host, port } = new URL(this.url);
     const connection = { host, port: Number(port), keyPrefix: this.outer };
-    const module = RedisLockModule.forRoot({ connection, keyPrefix: this.prefix, shutdown: { drainMs: 0 } });
+    const module = RedisLockModule.forRoot({
+      connection,
+      keyPrefix: this.prefix,
+      attemptTimeoutMs: 10_000,
+      shutdown: { drainMs: 0 },
+    });
     const app = await NestFactory.createApplicationContext(module, { logger: false });
     this.#apps.push(app);
     return app.get(RedisLockService);

@@ -129,8 +129,8 @@ export function recoveries(chapters: readonly Chapter[], targets: FaultTargets, 
         what,
         target,
         seen: `median ${ms(medianMs)}, longest ${ms(maxMs)} of ${grouped(count)}${lateness}`,
-        // A test does not fail because the machine was busy for a moment.
-        met: targets.longest ? late === 0 : 2 * late < count,
+        // A test does not fail because the machine was busy for a moment, though there are few.
+        met: targets.longest ? late === 0 : late <= 1 || 2 * late < count,
       },
     ];
   });

@@ -57,17 +57,19 @@ export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
 interface Scale {
   /** How many chapters, how often each of its faults comes in each, and how many grants there are at least: a few more than holds. */
   readonly steady: { readonly chapters: number; readonly each: number; readonly holds: number };
+  /** How often each fault comes in the chapter in which data are lost: often enough to show that they are. */
+  readonly losses: number;
   readonly others: number;
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 2, each: 1, holds: 11_500 }, others: 1 },
-  long: { steady: { chapters: 8, each: 5, holds: 40_000 }, others: 40 },
+  short: { steady: { chapters: 2, each: 1, holds: 11_500 }, losses: 3, others: 1 },
+  long: { steady: { chapters: 8, each: 5, holds: 40_000 }, losses: 40, others: 40 },
 };
 
 /** Chapters of all kinds, the long ones first. */
 export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
-  const { steady: long, others } = SCALES[form];
+  const { steady: long, losses, others } = SCALES[form];
   const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK };
   // So that there is a lease when it is forgotten: most holds last a few milliseconds.
   const lasting = { ...WORK, longHolds: 10 };
@@ -77,7 +79,7 @@ export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
       stage: steady,
       plan: { each: long.each, holds: long.holds, together: TOGETHER },
     })),
-    { title: 'one Redis that loses its data', stage: forgetful, plan: { each: others, together: 0 }, work: lasting },
+    { title: 'one Redis that loses its data', stage: forgetful, plan: { each: losses, together: 0 }, work: lasting },
     { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 }, work: lasting },
     ...[false, true].map((lagging) => ({
       title: `a sentinel, and a replica that ${lagging ? 'lags behind' : 'is current'}`,

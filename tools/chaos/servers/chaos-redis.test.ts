@@ -98,11 +98,15 @@ describe('a Redis to mistreat', () => {
   });
 
   it('is silent while it is paused, and answers afterwards', async () => {
-    const from = performance.now();
-    const paused = aof.pause(150);
-    await sleep(20);
-    await aof.admin.ping();
-    expect(performance.now() - from).toBeGreaterThan(145);
+    let isOver = false;
+    const paused = aof.pause(150).finally(() => (isOver = true));
+    let longestMs = 0;
+    while (!isOver) {
+      const from = performance.now();
+      await aof.admin.ping();
+      longestMs = Math.max(longestMs, performance.now() - from);
+    }
+    expect(longestMs).toBeGreaterThan(145);
     await paused;
   });
 
@@ -122,7 +126,7 @@ describe('a Redis to mistreat', () => {
     const sha = (await aof.admin.script('LOAD', 'return 1')) as string;
     await using bystander = new Bystander(aof, 'EVALSHA', sha, '0');
     await eventually(() => expect(bystander.replies).toEqual(['1']));
-    expect(await aof.flushScripts(50)).toBeGreaterThan(1);
+    expect(await aof.flushScripts(500)).toBeGreaterThan(1);
     expect(bystander.replies).toEqual(['1', 'NOSCRIPT']);
     await aof.admin.script('LOAD', 'return 1');
     await sleep(20);
@@ -179,7 +183,7 @@ describe('a Redis to mistreat', () => {
     const before = await settings(aof);
     await using bystander = new Bystander(aof, 'SET', 'key', '1');
     await eventually(() => expect(bystander.replies).toEqual(['OK']));
-    await aof.refuseMemory(50);
+    await aof.refuseMemory(500);
     expect(bystander.replies).toEqual(['OK', 'OOM']);
     const refused = aof.refuseMemory(100);
     await aof.kill();

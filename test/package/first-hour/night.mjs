@@ -4,6 +4,8 @@ import { startRedisServer } from '../../../scripts/redis-server.mjs';
 import { Running } from './running.mjs';
 
 const STEP_MS = 40_000;
+/** What a busy machine adds: no lease is lost by it. */
+const STOOD_STILL = /\bThis process stood still for at least/;
 
 /** The program has been compiled with the application. @returns {Promise<string>} all that was printed */
 export async function checkNight(application) {
@@ -18,10 +20,10 @@ async function afterKill(application) {
   holder.kill();
   const waiter = startScene(application, 'waits');
   await waiter.prints(
-    /"order:7" is held by api-3 for [\d.]+ s; waited 6 s \((?:\d+\w\w in line, )?asked \d+ times?\)\. Raise waitMs/,
+    /"order:7" is held by api-3 for [\d.]+ s; waited [67](?:\.\d)? s \((?:\d+\w\w in line, )?asked \d+ times?\)\. Raise waitMs/,
     STEP_MS,
   );
-  assert.match(waiter.output, /WARN.*Waiting for "order:7": held by api-3, 5\d s left\. See docs\//, waiter.output);
+  assert.match(waiter.output, /WARN.*Waiting for "order:7": held by api-3, [345]\d s left\. See docs\//, waiter.output);
   assert.match(waiter.output, /LOG.*Campaigns for 2 leaderships, and leads all of them: "nightly", "mail"/);
   await waiter.ends(STEP_MS);
   return waiter.output;
@@ -37,10 +39,12 @@ async function duringOutage(application) {
     await holder.prints(/^lost$/m, STEP_MS);
     await redis.start();
     await holder.ends(STEP_MS);
-    const warnings = holder.output.split('\n').filter((line) => /WARN|ERROR/.test(line));
-    assert.equal(warnings.length, 3, holder.output);
-    const [began, lost, over] = warnings;
-    assert.match(began, /Redis could not renew "job:\d+": .*It is tried again until the lease ends\. See docs\//);
+    const warnings = holder.output.split('\n').filter((line) => /WARN|ERROR/.test(line) && !STOOD_STILL.test(line));
+    // A line for each reason: the connection breaks once, and is refused from then on.
+    const renewals = warnings.filter((line) => line.includes('Redis could not renew'));
+    const [lost, over, ...more] = warnings.filter((line) => !renewals.includes(line));
+    assert.ok(renewals.length >= 1 && renewals.length <= 4 && more.length === 0, holder.output);
+    assert.match(renewals[0], /Redis could not renew "job:\d+": .*It is tried again until the lease ends\. See docs\//);
     assert.match(lost, /The lease of "job:\d+" is no longer held: Redis confirmed no renewal for .*leaseMs \(2000\)/);
     assert.match(over, /Redis answers again after .* Meanwhile \d+ renewals failed, and 20 leases were lost\./);
     return holder.output;

@@ -115,7 +115,7 @@ describe('two workers, in two processes', () => {
     await eventually(() => expect(granted).toHaveLength(1));
     const { token } = said.at(-1) as { token: number };
     expect(granted[0]!.token).toBeGreaterThan(token);
-    // It stalls 500 ms after the kill, and the lease has 2 s left then at least.
+    // It stalls 2 s after the kill, and the lease has 2 s left then at least.
     expect(granted[0]!.afterMs).toBeGreaterThan(100);
     await eventually(async () => expect(await job.getState()).toBe('completed'));
     expect((await queueOf(app, 'killed').getJob(job.id!))!.attemptsStarted).toBe(2);

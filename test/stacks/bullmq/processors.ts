@@ -10,7 +10,7 @@ import { gate } from '../../support/expect/tracked.js';
 export type Seen = readonly [id: unknown, lease: string | undefined, ...more: unknown[]];
 
 /** Waits for the lock longer than BullMQ lets a job be without a sign of life. */
-@Processor('patient', { lockDuration: 200, stalledInterval: 100 })
+@Processor('patient', { lockDuration: 1_500, stalledInterval: 300 })
 export class Patient extends WorkerHost {
   readonly seen: Seen[] = [];
 

@@ -3,10 +3,10 @@ import type { DynamicModule, INestApplication } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { RedisLockModule } from 'nestjs-redis-lock';
 
-export const LEASE_MS = 3_000;
+export const LEASE_MS = 6_000;
 
 /** A worker that soon takes the jobs of another worker that has died. */
-export const STALLING = { lockDuration: 500, stalledInterval: 200 };
+export const STALLING = { lockDuration: 2_000, stalledInterval: 200 };
 
 export function connectionTo(url: string): { connection: { host: string; port: number; maxRetriesPerRequest: null } } {
   const { hostname, port } = new URL(url);

@@ -5,7 +5,7 @@ import { ALONE, crowd, sleep, TOGETHER } from './stories.js';
 /** Both pods are to be asked for the same tick. */
 async function farFromTheNextTick(): Promise<void> {
   const untilNext = 600_000 - (Date.now() % 600_000);
-  if (untilNext < 5_000) await sleep(untilNext + 100);
+  if (untilNext < 20_000) await sleep(untilNext + 100);
 }
 
 describe('from a hand-written SET NX', () => {
@@ -65,7 +65,7 @@ describe('from a hand-written SET NX', () => {
           second = two.pay('7', async () => {
             isHeld = true;
             begun();
-            await sleep(500);
+            await sleep(1_500);
             isHeld = false;
           });
         });

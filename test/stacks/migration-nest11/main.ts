@@ -142,7 +142,7 @@ async function mixed() {
     (await start(RedisLockModule.forRoot({ connection: url, ...options }))).get(RedisLockService);
   const [alone, together] = [await startOurs({}), await startOurs({ alsoLock: redlock({ client: url }) })];
   return {
-    without: await crowd(300, [
+    without: await crowd(1_500, [
       (work) => theirs.withLock('m', 9_000, () => work()),
       (work) => alone.using('m', () => work()),
     ]),

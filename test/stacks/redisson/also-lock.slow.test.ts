@@ -78,10 +78,10 @@ describe('alsoLock with redisson(), beside the actor that behaves as RedissonLoc
   });
 
   it('is renewed by the watchdog: a thread is kept out for longer than the lease', async () => {
-    const lease = await locks.acquire('stock', { leaseMs: 900 });
+    const lease = await locks.acquire('stock', { leaseMs: 3_000 });
     for (let renewals = 0; renewals < 4; renewals++) {
-      await eventually(async () => expect(await admin.pttl('stock')).toBeLessThan(690));
-      await eventually(async () => expect(await admin.pttl('stock')).toBeGreaterThan(690));
+      await eventually(async () => expect(await admin.pttl('stock')).toBeLessThan(2_300));
+      await eventually(async () => expect(await admin.pttl('stock')).toBeGreaterThan(2_300));
       expect(await thread.tryLock('stock')).toBe(false);
     }
     await lease.release();
@@ -89,7 +89,7 @@ describe('alsoLock with redisson(), beside the actor that behaves as RedissonLoc
   });
 
   it('a forced unlock of Java ends our lease at the next renewal, and our release leaves the new holder alone', async () => {
-    const lease = await locks.acquire('stock', { leaseMs: 900 });
+    const lease = await locks.acquire('stock', { leaseMs: 3_000 });
     expect(await thread.forceUnlock('stock')).toBe(true);
     await thread.lock('stock');
     await untilAborted(lease.signal);
@@ -125,7 +125,7 @@ describe('alsoLock with redisson(), beside the actor that behaves as RedissonLoc
   });
 
   it('no error and no event has the password, or the field by which a lease is known', async () => {
-    const lease = await locks.acquire('stock', { leaseMs: 300 });
+    const lease = await locks.acquire('stock', { leaseMs: 1_500 });
     const [field] = (await admin.hkeys('stock')) as [string];
     await admin.acl('SETUSER', 'java', 'off');
     await admin.call('CLIENT', 'KILL', 'USER', 'java');

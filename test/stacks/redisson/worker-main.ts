@@ -73,6 +73,11 @@ const verbs = {
     await caller.unlock(name);
   },
 
+  /** What has arrived by now is read. */
+  async readAll(): Promise<void> {
+    for (let turns = 0; turns < 2; turns++) await new Promise(setImmediate);
+  },
+
   forceUnlock(name: string): Promise<boolean> {
     return caller.forceUnlock(name);
   },

@@ -115,6 +115,8 @@ function packagesOf(tools) {
   return [...new Set(tools.flatMap(({ packages }) => packages))];
 }
 
+// Other tests of this run may install as well.
+const PATIENT = ['-o', 'DPkg::Lock::Timeout=300'];
 // What keeps a package from starting its service: sysvinit looks at RUNLEVEL, systemd at SYSTEMD_OFFLINE.
 const APT_ENV = ['DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'SYSTEMD_OFFLINE=1'];
 
@@ -127,7 +129,7 @@ function install(tools, asRoot, env) {
   };
   const services = [...new Set(tools.flatMap(({ service }) => service ?? []))];
   const args = services.length > 0 ? ['--no-install-recommends'] : [];
-  const installPackages = () => run('env', ...APT_ENV, 'apt-get', 'install', '-y', ...args, ...packages);
+  const installPackages = () => run('env', ...APT_ENV, 'apt-get', 'install', '-y', ...PATIENT, ...args, ...packages);
   // The package lists may be missing or out of date.
   if (!installPackages() && run('env', ...APT_ENV, 'apt-get', 'update')) installPackages();
   // Not now, and not after the next start of the machine.

@@ -41,7 +41,7 @@ describe('what a test needs to be built', () => {
       const env = { PATH: [bin, '/usr/bin', '/bin'].join(delimiter), BIN: bin };
       expect(findTools(made, env)).toEqual(['made-prometheus', 'made-promtool']);
       expect(readFileSync(join(bin, 'calls'), 'utf8')).toBe(
-        'RUNLEVEL=1 SYSTEMD_OFFLINE=1 install -y --no-install-recommends prometheus\n',
+        'RUNLEVEL=1 SYSTEMD_OFFLINE=1 install -y -o DPkg::Lock::Timeout=300 --no-install-recommends prometheus\n',
       );
     } finally {
       rmSync(bin, { recursive: true });

@@ -3,7 +3,8 @@ import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
 
 const redis = new Redis(process.env.REDIS_URL);
-const mutex = new Mutex(redis, 'a', { lockTimeout: 500, onLockLost: () => console.log('lost') });
+const options = { lockTimeout: 10_000, refreshInterval: 400 };
+const mutex = new Mutex(redis, 'a', { ...options, onLockLost: () => console.log('lost') });
 await mutex.acquire();
 await redis.replicaof('127.0.0.1', 1);
 setTimeout(() => {

@@ -54,7 +54,7 @@ describe('RedisLockService (e2e)', () => {
   });
 
   it('minHoldMs keeps a resource taken after its release', async () => {
-    const lease = await locks.acquire('partner-api', { minHoldMs: 300 });
+    const lease = await locks.acquire('partner-api', { minHoldMs: 2_000 });
     await lease.release();
     expect(await locks.tryAcquire('partner-api')).toBe(null);
     const next = await locks.acquire('partner-api', { waitMs: 5_000 });
@@ -101,7 +101,7 @@ describe('RedisLockService (e2e)', () => {
 
   it('waitUntilFree waits for the release, and takes nothing', async () => {
     const lease = await locks.acquire('report');
-    await expect(locks.waitUntilFree('report', { waitMs: 100 })).rejects.toBeInstanceOf(LockTimeoutError);
+    await expect(locks.waitUntilFree('report', { waitMs: 1_500 })).rejects.toBeInstanceOf(LockTimeoutError);
     const free = locks.waitUntilFree('report', { waitMs: 5_000 });
     await lease.release();
     await free;

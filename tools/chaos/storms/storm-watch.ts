@@ -7,15 +7,40 @@ import { ScriptWatch } from '../world/script-watch.js';
 /** The time of which it is told how many connections were made in it, and how often they are counted. */
 const WINDOW_MS = 100;
 const LOOK_MS = 20;
+/** How soon it is tried again to reach a server that is away. */
+const RETRY_MS = 20;
 /** The first member of a place in the queue: mode and expiry. See inspect.lua. */
 const PLACE = /^ \d+ \S+ (\d+) \d+/;
+
+/** How many came in the busiest window, where they were counted from time to time. */
+export class BusiestWindow {
+  #recent: { readonly from: number; readonly to: number; readonly count: number }[] = [];
+  #most = 0;
+
+  constructor(private readonly windowMs: number) {}
+
+  /** So many came between two moments, at any time in between. */
+  add(from: number, to: number, count: number): void {
+    const start = to - this.windowMs;
+    this.#recent = [...this.#recent, { from, to, count }].filter((one) => one.to > start);
+    const within = this.#recent.map((one) => {
+      const ms = one.to - one.from;
+      return ms > 0 ? (one.count * (one.to - Math.max(one.from, start))) / ms : one.count;
+    });
+    this.#most = Math.max(this.#most, Math.round(within.reduce((sum, each) => sum + each, 0)));
+  }
+
+  get most(): number {
+    return this.#most;
+  }
+}
 
 /** What Redis knows of a fleet. */
 export class StormWatch {
   readonly #scripts: ScriptWatch;
   readonly #admin: Redis;
   #slow: SlowScript[] = [];
-  #busiest = 0;
+  #busiest = new BusiestWindow(WINDOW_MS);
   #connected = 0;
   #isOver = false;
 
@@ -38,7 +63,7 @@ export class StormWatch {
   /** From now on. */
   reset(): void {
     this.#slow = [];
-    this.#busiest = 0;
+    this.#busiest = new BusiestWindow(WINDOW_MS);
     this.#connected = 0;
   }
 
@@ -48,7 +73,7 @@ export class StormWatch {
 
   /** How many connections were made: in all, and in the tenth of a second with most of them. */
   get connections(): { readonly all: number; readonly busiest: number } {
-    return { all: this.#connected, busiest: this.#busiest };
+    return { all: this.#connected, busiest: this.#busiest.most };
   }
 
   /** How many clients hold a resource, or stand in its queue with a place that lasts until then. In a call it is its holder's. */
@@ -87,27 +112,22 @@ export class StormWatch {
 
   async #countConnections(): Promise<void> {
     // It reaches Redis as soon as the others do, also while that loads its data.
-    const admin = connectAdmin(this.port, { enableReadyCheck: false });
-    let [last, lastRun, lastAt] = [0, '', performance.now()];
-    let recent: { at: number; made: number }[] = [];
+    const admin = connectAdmin(this.port, { enableReadyCheck: false, retryStrategy: () => RETRY_MS });
+    let connectedAt = performance.now();
+    admin.on('connect', () => (connectedAt = performance.now()));
+    let [last, lastRun, lastAt] = [0, '', connectedAt];
     while (!this.#isOver) {
       const info = await admin.info().catch(() => '');
       const now = performance.now();
       const all = Number(/^total_connections_received:(\d+)/m.exec(info)?.[1] ?? NaN);
       if (!Number.isNaN(all)) {
         const run = /^run_id:(\w+)/m.exec(info)![1]!;
-        // A server that was started anew counts from the beginning: since a moment ago.
+        // A server that was started anew counts from the beginning. One try earlier, it could not be reached.
         const isNew = run !== lastRun;
         const made = isNew ? all : all - last;
         if (lastRun !== '') {
           this.#connected += made;
-          // Where Redis was late, they may have come at any time since.
-          recent.push({ at: now, made: isNew ? made : made * Math.min(1, WINDOW_MS / (now - lastAt)) });
-          recent = recent.filter(({ at }) => at > now - WINDOW_MS);
-          this.#busiest = Math.max(
-            this.#busiest,
-            recent.reduce((sum, one) => sum + Math.round(one.made), 0),
-          );
+          this.#busiest.add(isNew ? connectedAt - RETRY_MS : lastAt, now, made);
         }
         [last, lastRun, lastAt] = [all, run, now];
       }

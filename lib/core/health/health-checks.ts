@@ -1,3 +1,4 @@
+import { LATE_MS } from '../util/alarms.js';
 import type { LocalQueues } from '../acquiring/local-queues.js';
 import type { Watchdog } from '../holding/watchdog.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -15,9 +16,6 @@ export interface HealthDeps extends Runtime {
   readonly watchdog: Watchdog;
   readonly leaderships: () => readonly LeadershipHealth[];
 }
-
-/** When the timer is later than this, the process stood still, and answers may be waiting to be read. */
-const LATE_MS = 5;
 
 const SHUTTING_DOWN: StoreProblem = {
   code: 'SHUTDOWN',

@@ -1,4 +1,8 @@
 import type { Clock, Timer } from './clock.js';
+import { settle } from './promises.js';
+
+/** When a timer is later than this, the process stood still, and answers may be waiting to be read. */
+export const LATE_MS = 5;
 
 /** An entry of a {@link DueQueue}. */
 export interface Due {
@@ -92,6 +96,9 @@ export function alarmThat(ring: () => void): Alarm {
 /**
  * Any number of alarms on one timer. Setting and cancelling an alarm for each command costs a fraction of a timer. The
  * timer is left alone while it fires early enough.
+ *
+ * Alarms are for calls that wait, not for the ends of leases: where the process stood still, what has arrived is read
+ * before they ring. Otherwise an answer that came in time would count as none.
  */
 export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
@@ -149,13 +156,23 @@ export class Alarms {
   #arm(at: number): void {
     this.#timer?.cancel();
     this.#wakesAt = at;
-    this.#timer = this.clock.setTimer(() => this.#ring(), at - this.clock.now(), { background: this.#inBackground });
+    this.#timer = this.clock.setTimer(() => this.#wake(), at - this.clock.now(), { background: this.#inBackground });
   }
 
-  #ring(): void {
-    this.#wakesAt = Infinity;
+  #wake(): void {
     const now = this.clock.now();
-    for (let alarm = this.#queue.first(); alarm && alarm.dueAt <= now; alarm = this.#queue.first()) {
+    const first = this.#queue.first();
+    if (!first || now <= first.dueAt + LATE_MS) return this.#ring(now);
+    // Timers run before what has arrived is read, which is done in the next turn of the event loop. Until then no alarm
+    // sets the timer again, because `#wakesAt` stays. Where the process stands still in that turn, too, what falls due
+    // in it has to wait for another turn.
+    void settle().then(() => this.#ring(now));
+  }
+
+  /** Rings those that were due by then. */
+  #ring(dueBy: number): void {
+    this.#wakesAt = Infinity;
+    for (let alarm = this.#queue.first(); alarm && alarm.dueAt <= dueBy; alarm = this.#queue.first()) {
       this.#queue.remove(alarm);
       alarm.ring();
     }

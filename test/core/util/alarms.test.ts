@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { type Alarm, Alarms, alarmThat } from '../../../lib/core/util/alarms.js';
-import { FakeClock } from '../../support/world/fake-clock.js';
+import { SYSTEM_CLOCK } from '../../../lib/core/util/clock.js';
+import { FakeClock, settle } from '../../support/world/fake-clock.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
 
 describe('alarms', () => {
@@ -157,6 +160,39 @@ describe('alarms', () => {
       ['20', 1_000],
       ['30', 1_000],
     ]);
+  });
+
+  it('that are late, because the process stood still, ring after what has arrived, also where it does so twice', async () => {
+    const happened: string[] = [];
+    const real = new Alarms(SYSTEM_CLOCK);
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const connect = async () => {
+      const here = createConnection((server.address() as AddressInfo).port, '127.0.0.1');
+      const [[there]] = (await Promise.all([once(server, 'connection'), once(here, 'connect')])) as [[Socket], unknown];
+      return { here, there };
+    };
+    const [one, two] = [await connect(), await connect()];
+    /** The answer comes in time, and the process is not there to read it. */
+    const standStill = (name: string, { here, there }: typeof one, then: () => void): void => {
+      const alarm = alarmThat(() => happened.push(`${name} rang`));
+      real.setIn(alarm, 20);
+      here.once('data', () => {
+        happened.push(`${name} was answered`);
+        real.cancel(alarm);
+        then();
+      });
+      there.write('the answer');
+      for (const from = SYSTEM_CLOCK.now(); SYSTEM_CLOCK.now() < from + 60;);
+    };
+    // From a phase of the event loop that its timers follow. The second time it is the phase that reads.
+    await settle();
+    await new Promise<void>((resolve) => {
+      standStill('one', one, () => standStill('two', two, () => real.setIn(alarmThat(resolve), 20)));
+    });
+    for (const { here } of [one, two]) here.destroy();
+    server.close();
+    expect(happened).toEqual(['one was answered', 'two was answered']);
   });
 
   it('ring at stop(), each once, so that nobody waits for what will not come; one that is set after it rings in its time', async () => {

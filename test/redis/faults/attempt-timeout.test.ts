@@ -1,9 +1,17 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { Lease } from '../../../lib/core/api/lease.js';
 import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { commandCounts, resetCounts, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
+
+const ATTEMPT_MS = 300;
+
+/** What synchronous work does to a process, or a container with too little CPU. */
+function standStill(ms = 2 * ATTEMPT_MS): void {
+  for (const from = performance.now(); performance.now() < from + ms;);
+}
 
 describe('an attempt that times out leaves no orphan lock', () => {
   const redis = useRedis();
@@ -102,5 +110,54 @@ describe('an attempt that times out leaves no orphan lock', () => {
     expect(lease.remainingMs()).toBeLessThan(1_400 + 1);
     proxy.delayMs = 0;
     await lease.release();
+  });
+});
+
+describe('a process that stands still for longer than attemptTimeoutMs, while Redis answers', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const patient = { leaseMs: 60_000, attemptTimeoutMs: ATTEMPT_MS };
+
+  it('has its answers, and does not say that Redis gave none', async () => {
+    const { locks, events } = await start({ defaults: patient });
+    const callAll = async (round: string, meanwhile: () => void) => {
+      const acquire = (number: number): Promise<Lease> => locks.acquire(`${round} ${number}`);
+      const four = await Promise.all([acquire(1), acquire(2), acquire(3), acquire(4)]);
+      const [released, extended, verified, transferred] = four;
+      const calls = [
+        released.release(),
+        extended.extend(30_000),
+        verified.verify(),
+        transferred.transfer(),
+        locks.inspect(`${round} 1`),
+        locks.tryAcquire(`${round} tried`),
+        locks.acquire(`${round} at once`, { waitMs: 0 }),
+        locks.acquire(`${round} soon`, { waitMs: ATTEMPT_MS }),
+        locks.acquire([`${round} several`, `${round} of them`], { waitMs: 0 }),
+      ];
+      meanwhile();
+      return Promise.allSettled(calls);
+    };
+    // A script that Redis does not know is sent a second time, and its answer comes later.
+    await callAll('before', () => undefined);
+    events.length = 0;
+    const outcomes = await callAll('then', standStill);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
+    expect(outcomes[5]).toMatchObject({ value: { resource: 'then tried' } });
+    const told = new Set(events.map(({ type }) => type));
+    expect([...told].sort()).toEqual(['acquired', 'released', 'transferred']);
+    expect(await admin().exists('lock:{then 1}')).toBe(0);
+  });
+
+  it('is granted what it waited for, though its time was over when it went on', async () => {
+    const [holder, waiter] = [await start({ defaults: patient }), await start({ defaults: patient })];
+    const lease = await holder.locks.acquire('stock');
+    const waiting = waiter.locks.acquire('stock', { waitMs: 2 * ATTEMPT_MS });
+    await untilQueued(holder, 'stock', waiter);
+    const released = lease.release();
+    standStill(4 * ATTEMPT_MS);
+    expect((await waiting).isHeld()).toBe(true);
+    await released;
   });
 });

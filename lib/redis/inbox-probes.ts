@@ -63,8 +63,8 @@ export interface InboxProbesDeps {
  * messages, it has Redis send one to the own inbox. A grant would take the same way.
  *
  * Messages are lost where probes in a row were answered and have not arrived, the last one sent half a second or more
- * after the first was answered. A server that does not answer, or answers with an error, proves nothing. Neither does a process that stood still: what has arrived
- * in the meantime is read first.
+ * after the first was answered. A server that does not answer, or answers with an error, proves nothing. Neither does a
+ * process that stood still: what has arrived in the meantime is read first.
  */
 export class InboxProbes implements Hearing {
   readonly #deps: InboxProbesDeps;

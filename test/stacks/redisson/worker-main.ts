@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { Redisson } from 'node-redisson';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
+import { settle } from '../../../lib/core/util/promises.js';
 import { redisson } from '../../../lib/migration/redisson.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedissonService } from '../../support/redisson/redisson-service.js';
@@ -75,7 +76,8 @@ const verbs = {
 
   /** What has arrived by now is read. */
   async readAll(): Promise<void> {
-    for (let turns = 0; turns < 2; turns++) await new Promise(setImmediate);
+    await settle();
+    await settle();
   },
 
   forceUnlock(name: string): Promise<boolean> {

@@ -17,7 +17,10 @@ import { track } from '../../support/expect/tracked.js';
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 const PASSWORD = 'of-a-stranger';
 
-/** A user of the same Redis who may use its channels: no key, no script. He writes down what he hears. */
+/**
+ * A user of the same Redis who may use its channels: no key, no script. He writes down what he hears, but for the probes
+ * of those who wait: how many there are depends on the time only.
+ */
 class Stranger {
   readonly heard: { readonly channel: string; readonly message: string }[] = [];
   readonly #ears: Redis;
@@ -28,7 +31,9 @@ class Stranger {
     const user = { host, port: Number(port), username: 'stranger', password: PASSWORD, enableReadyCheck: false };
     this.#ears = new Redis(user);
     this.#mouth = new Redis(user);
-    this.#ears.on('message', (channel: string, message: string) => this.heard.push({ channel, message }));
+    this.#ears.on('message', (channel: string, message: string) => {
+      if (!message.startsWith('probe ')) this.heard.push({ channel, message });
+    });
   }
 
   async listen(...instances: LockInstance[]): Promise<void> {

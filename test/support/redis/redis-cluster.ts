@@ -91,6 +91,7 @@ export class RedisCluster implements AsyncDisposable {
    * ends it: afterwards all nodes that run know the new owner.
    */
   async beginMove(slot: number, from: ClusterNode, to: ClusterNode): Promise<() => Promise<void>> {
+    await this.#untilOwned(slot, from);
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     return async () => {
@@ -100,18 +101,26 @@ export class RedisCluster implements AsyncDisposable {
       await from.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
       for (const { admin } of this.nodes)
         await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id).catch(() => undefined);
-      // Another node may still read what the old owner said before, and believe it until it hears from the new one.
-      await eventually(() => this.#checkOwner(slot, to), PATIENCE_MS);
+      await this.#untilOwned(slot, to);
     };
   }
 
-  /** Throws if a node that runs sees the slot elsewhere. */
-  async #checkOwner(slot: number, owner: ClusterNode): Promise<void> {
-    for (const { admin } of this.nodes) {
-      const ranges = await admin.cluster('SLOTS').catch(() => undefined);
-      const [, , node] = ranges?.find(([first, last]) => first <= slot && slot <= last) ?? [];
-      if (ranges && node?.[1] !== owner.server.port) throw new Error(`Slot ${slot} is at ${node?.[1]} for one node`);
-    }
+  /**
+   * Waits until every node that runs sees the slot at the same one, and knows the config epochs of the others. The
+   * greatest one decides: a node that takes a slot, and has not heard of an epoch that is greater than its own, loses
+   * the slot to the old owner again, and deletes the keys.
+   */
+  async #untilOwned(slot: number, owner: ClusterNode): Promise<void> {
+    await eventually(async () => {
+      const views = (await Promise.all(this.nodes.map(viewOf))).filter((view) => view !== undefined);
+      for (const { id, epochs, ownerOf } of views) {
+        if (ownerOf(slot) !== owner.id) throw new Error(`Slot ${slot} is at ${ownerOf(slot)} for ${id}`);
+        for (const other of views) {
+          const [known, own] = [epochs.get(other.id), other.epochs.get(other.id)];
+          if (known !== own) throw new Error(`${id} knows epoch ${known} of ${other.id}, which is at ${own}`);
+        }
+      }
+    }, PATIENCE_MS);
   }
 
   /** Empty again: keys, and nothing else. */
@@ -163,6 +172,27 @@ export class RedisCluster implements AsyncDisposable {
     for (const { admin } of this.nodes) admin.disconnect();
     await Promise.all(this.nodes.map(({ server }) => server.stop()));
   }
+}
+
+/** What a node says about all of them; nothing if it does not run. */
+async function viewOf({ admin, id }: ClusterNode) {
+  const text = (await admin.call('CLUSTER', 'NODES').catch(() => '')) as string;
+  if (text === '') return undefined;
+  // id, address, flags, primary, ping, pong, config epoch, state of the link, and ranges of slots
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '));
+  const epochs = new Map(lines.map(([of, , , , , , epoch]) => [of!, Number(epoch)]));
+  const ownerOf = (slot: number): string | undefined => {
+    const has = ([, , , , , , , , ...ranges]: string[]) =>
+      ranges.some((range) => {
+        const [first, last = first] = range.split('-').map(Number) as [number, number?];
+        return first <= slot && slot <= last;
+      });
+    return lines.find(has)?.[0];
+  };
+  return { id, epochs, ownerOf };
 }
 
 async function startNode({ nodeTimeoutMs = NODE_TIMEOUT_MS, args = [] }: RedisClusterOptions): Promise<ClusterNode> {

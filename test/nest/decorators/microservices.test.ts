@@ -8,10 +8,9 @@ import {
   RpcException,
   Transport,
 } from '@nestjs/microservices';
-import { type AddressInfo, createServer } from 'node:net';
-import { once } from 'node:events';
 import { EmptyError, firstValueFrom, type Observable, of } from 'rxjs';
 import { DistributedLock, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { inMemory, type LogBook, useApps } from '../nest-apps.js';
 
@@ -94,7 +93,7 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
 
   beforeEach(async () => {
     heard.length = 0;
-    const port = await freePort();
+    const port = await findFreePort();
     const running = await start({
       imports: [inMemory()],
       controllers: [StockController],
@@ -167,11 +166,3 @@ describe('@DistributedLock on the handlers of a microservice over TCP', () => {
     expect(await rejection(ask('busy'))).toEqual(told);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -7,6 +7,8 @@ import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
 import { type ClusterNode, useRedisCluster } from '../../support/redis/redis-cluster.js';
 
 const SLOT = slotOf('lock:{x}');
+/** A command may have to wait until the slot has moved, which takes longer on a busy machine. */
+const PATIENT = { defaults: { attemptTimeoutMs: 8_000 } };
 
 describeOnMachine('a slot of a cluster that moves', () => {
   const cluster = useRedisCluster();
@@ -27,7 +29,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
     instances.flatMap(({ events }) => events.filter(({ type }) => /Failed$|^lost$/.test(type)));
 
   it('again and again, while many take the lock in it: each gets it, one at a time, and nobody hears of it', async () => {
-    const instances = [await start(), await start(), await start()];
+    const instances = [await start(PATIENT), await start(PATIENT), await start(PATIENT)];
     const sections = new CriticalSections();
     let isMoving = true;
     const work = instances.flatMap((instance) => {
@@ -76,7 +78,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
   });
 
   it('lets the holder release while it is on its way', async () => {
-    const a = await start();
+    const a = await start(PATIENT);
     const lease = await a.locks.acquire('x');
     const finish = await cluster().beginMove(SLOT, ...(await places()));
     const released = lease.release();

@@ -1,4 +1,4 @@
-import type { Alarm } from '../core/util/alarms.js';
+import { type Alarm, LATE_MS } from '../core/util/alarms.js';
 import { LockStoreError } from '../core/store/store-error.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 
@@ -12,9 +12,6 @@ export interface BroadcastListener<T> {
   /** Called after each `answered` and each `failed`. */
   counted(): void;
 }
-
-/** When the timer is later than this, the process stood still, and answers may be waiting to be read. */
-const LATE_MS = 5;
 
 /**
  * One command to all nodes at once. Each node has the same short time to answer; a later answer is still passed to the

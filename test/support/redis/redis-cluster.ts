@@ -77,10 +77,9 @@ export class RedisCluster implements AsyncDisposable {
   /** The primary that has the slot of a key, as the nodes see it. */
   async primaryOf(key: string): Promise<ClusterNode> {
     const slot = slotOf(key);
-    for (const { admin } of this.nodes) {
-      const ranges = await admin.cluster('SLOTS').catch(() => []);
-      const [, , node] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [];
-      const found = this.nodes.find(({ server }) => server.port === node?.[1]);
+    for (const node of this.nodes) {
+      const owner = (await viewOf(node))?.ownerOf(slot);
+      const found = this.nodes.find(({ id }) => id === owner);
       if (found) return found;
     }
     throw new Error(`Nobody has slot ${slot}`);

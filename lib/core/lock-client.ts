@@ -47,7 +47,14 @@ import type { TickStore } from './store/tick-store.js';
 import type { LatchStore } from './store/latch-store.js';
 import { Latches } from './latch/latches.js';
 import { type Random, SystemRandom } from './util/random.js';
-import { checkIsKept, checkOwnResource, checkResource, checkResources, type ResourceNames } from './api/resource.js';
+import {
+  checkClearResource,
+  checkIsKept,
+  checkOwnResource,
+  checkResource,
+  checkResources,
+  type ResourceNames,
+} from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
 import { checkMayAdopt } from './lease/foreign-checks.js';
@@ -77,6 +84,8 @@ export interface LockClientOptions {
   readonly group?: GroupFunction | undefined;
   /** Whether every call has its group in its label. @default false */
   readonly labelGroups?: boolean;
+  /** Whether a resource may be called `order:undefined`. @default 'refuse' */
+  readonly unclearNames?: 'refuse' | 'allow';
   readonly telemetry?: readonly LockTelemetry[];
   /** @default counts from the first look */
   readonly contention?: ContentionSettings | undefined;
@@ -111,6 +120,8 @@ export class LockClient {
   readonly #tryDefaults: LockDefaults;
   readonly #telemetries: Telemetries;
   readonly #warn: (line: string) => void;
+  /** Checks the name of a resource to lock. */
+  readonly #checkName: typeof checkOwnResource;
   #shutdown: Promise<void> | undefined;
 
   constructor(options: LockClientOptions) {
@@ -171,6 +182,7 @@ export class LockClient {
     );
     this.#telemetries.start(options.telemetry ?? []);
     this.#warn = warn;
+    this.#checkName = options.unclearNames === 'allow' ? checkOwnResource : checkClearResource;
   }
 
   /** Aborts when the shutdown begins. */
@@ -232,11 +244,17 @@ export class LockClient {
   acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
     // Not async, because every promise on the way to Redis costs.
     try {
-      const names = checkResources(resource, 'acquire');
+      const names = this.#namesOf(resource, 'acquire', options);
       return this.#leases.acquire(names, options ? this.#resolve(options) : this.#plainOptions, origin);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** @param call what the names were passed to; a decorated method is named instead */
+  #namesOf(resource: ResourceNames, call: string, options: LockOptions | undefined): readonly string[] {
+    const isDecorated = options !== undefined && isFixed(options);
+    return checkResources(resource, (isDecorated && options.group) || call, this.#checkName);
   }
 
   #resolve(options: LockOptions): ResolvedLockOptions {
@@ -252,7 +270,7 @@ export class LockClient {
     options?: LockOptions,
     origin?: Origin,
   ): Promise<SingleLease | CompositeLease | null> {
-    const names = checkResources(resource, 'tryAcquire');
+    const names = this.#namesOf(resource, 'tryAcquire', options);
     try {
       return await this.#leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);
     } catch (error) {
@@ -285,7 +303,7 @@ export class LockClient {
     options: LockOptions | undefined,
     work: LockedWork<T>,
   ): Promise<T> {
-    const names = checkResources(resource, 'using');
+    const names = this.#namesOf(resource, 'using', options);
     const resolved = resolveLockOptions(options ?? undefined, this.#deps.defaults);
     const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved);
     // It is never refused without an error.
@@ -298,7 +316,7 @@ export class LockClient {
     options: LockOptions | undefined,
     work: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
-    const names = checkResources(resource, 'tryUsing');
+    const names = this.#namesOf(resource, 'tryUsing', options);
     const resolved = resolveLockOptions(options ?? undefined, this.#tryDefaults);
     const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved).catch(nullIfBusy);
     const ran = await transaction.using(names, resolved, acquire, work);
@@ -347,7 +365,7 @@ export class LockClient {
 
   /** @throws InvalidLockOptionsError */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
-    const name = checkOwnResource(resource, 'semaphore');
+    const name = this.#checkName(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
     return new Semaphore(name, permits, {

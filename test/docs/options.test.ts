@@ -174,10 +174,10 @@ describe('the options of the reference', () => {
   });
 
   it('are used when an option is left out', () => {
-    const { defaults, drainMs, keyPrefix, observers, onLeak, labelGroups } = resolveModuleOptions({
+    const { defaults, drainMs, keyPrefix, observers, onLeak, labelGroups, unclearNames } = resolveModuleOptions({
       connection: 'memory:',
     });
-    const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups };
+    const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups, unclearNames };
     expect(defaults).toEqual(LOCK_DEFAULTS);
     expect(used).toEqual(without(MODULE_OPTIONS.defaults, 'fencing'));
     expect(drainMs).toBe(0);

@@ -88,6 +88,29 @@ export function checkOwnResource(name: unknown, source: string, allowed = ONE): 
   );
 }
 
+/** What a template string makes of a value that is missing, or that has no text. */
+const UNCLEAR = /(?:^|[:/|#])(undefined|null|NaN)(?=$|[:/|#])|\[object [^\]]*\]/;
+
+/**
+ * Checks the name of a resource to lock, and refuses one that an ordinary template string made of a missing value:
+ * `order:undefined` would be one lock for all calls without the value.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkClearResource(name: unknown, source: string, allowed = ONE): string {
+  const resource = checkOwnResource(name, source, allowed);
+  const [part, word = part] = UNCLEAR.exec(resource) ?? [];
+  if (word === undefined) return resource;
+  throw invalid(
+    source,
+    `${quote(word, 60)} in ${quote(resource, 100)} is what a template string makes of a missing value, and different ` +
+      `calls would share one lock`,
+    `${allowed}. The tag "key" names the value that is missing: key\`order:\${id}\`. If the name is right, set ` +
+      `unclearNames: 'allow' in the options of the module`,
+    InvalidResourceError,
+  );
+}
+
 /**
  * The resource of a leadership.
  *

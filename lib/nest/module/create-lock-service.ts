@@ -85,7 +85,7 @@ export async function createLockService(
   const log = new StartLog(name);
   if (place && process.env['NODE_ENV'] === 'production') log.testLocks();
   const stores = await (place ? withRefusals(place.stores) : createStores(options, name, log));
-  const { group, labelGroups, telemetry, contention } = options;
+  const { group, labelGroups, unclearNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { store, clock, random } = stores;
@@ -99,6 +99,7 @@ export async function createLockService(
     service: name,
     group,
     labelGroups,
+    unclearNames,
     telemetry: place ? [...telemetry, place.telemetry] : telemetry,
     contention,
     warn,

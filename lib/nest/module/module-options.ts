@@ -136,6 +136,14 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    */
   labelGroups?: boolean;
   /**
+   * What happens to a resource such as `order:undefined`: a template string makes such a name of a missing value, and
+   * different calls would share one lock. `'refuse'`: the call throws `InvalidResourceError` where a part between `:`, `/`, `|`
+   * and `#` is `undefined`, `null` or `NaN`, or the name contains `[object Object]`. `'allow'`: it is a name like others.
+   *
+   * @default 'refuse'
+   */
+  unclearNames?: 'refuse' | 'allow';
+  /**
    * Follows the locks, for metrics or traces. What it throws never breaks a lock.
    *
    * @allowed a `LockTelemetry`, an array of them
@@ -223,6 +231,7 @@ export interface ResolvedModuleOptions {
   readonly transactions: TransactionHooks | undefined;
   readonly group: GroupFunction | undefined;
   readonly labelGroups: boolean;
+  readonly unclearNames: 'refuse' | 'allow';
   readonly telemetry: readonly LockTelemetry[];
   readonly contention: ContentionSettings | undefined;
   readonly drainMs: number;
@@ -265,6 +274,7 @@ export const MODULE_OPTIONS = new OptionTable({
   transactions: checked<TransactionHooks>(checkTransactions),
   group: checked<GroupFunction>(checkFunction),
   labelGroups: flag().default(false),
+  unclearNames: oneOf<'refuse' | 'allow'>(['refuse', 'allow']).default('refuse'),
   telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
   contention: checked<ContentionSettings>((option, value) =>
     CONTENTION_SETTINGS.check(option, value as object, `${option}.`),
@@ -371,6 +381,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     transactions: options.transactions,
     group: options.group,
     labelGroups: options.labelGroups ?? MODULE_OPTIONS.defaults.labelGroups,
+    unclearNames: options.unclearNames ?? MODULE_OPTIONS.defaults.unclearNames,
     telemetry: [options.telemetry ?? []].flat(),
     contention: options.contention,
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),

@@ -38,6 +38,7 @@ export interface PassThroughOptions
       | 'transactions'
       | 'group'
       | 'labelGroups'
+      | 'unclearNames'
     > {}
 
 /** What operators see as the holder. */
@@ -61,6 +62,7 @@ export const PASS_THROUGH_OPTIONS = new OptionTable({
   transactions: options.transactions,
   group: options.group,
   labelGroups: options.labelGroups,
+  unclearNames: options.unclearNames,
 } satisfies OptionsOf<PassThroughOptions>);
 
 /**
@@ -95,6 +97,7 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     service: name,
     group: given.group,
     labelGroups: given.labelGroups ?? PASS_THROUGH_OPTIONS.defaults.labelGroups,
+    unclearNames: given.unclearNames ?? PASS_THROUGH_OPTIONS.defaults.unclearNames,
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
   });
   const service = new PassThroughService(

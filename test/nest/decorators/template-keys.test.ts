@@ -2,6 +2,7 @@ import {
   DistributedLock,
   DistributedSemaphore,
   InvalidLockOptionsError,
+  InvalidResourceError,
   key,
   LeaderOnly,
   LockHandler,
@@ -10,6 +11,7 @@ import {
   WriteLock,
 } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 
 /** A forgotten backtick. */
@@ -83,5 +85,31 @@ describe('a template string in plain quotes', () => {
     const { app } = await start({ imports: [inMemory()], providers: [Shop] });
     expect(await app.get(Shop).pay('${id}')).toBe(PLAIN);
     expect(await app.get(RedisLockService).using(PLAIN, ({ resource }) => resource)).toBe(PLAIN);
+  });
+});
+
+describe('a template string without the tag, and a missing value', () => {
+  const start = useApps();
+
+  class Shop {
+    @DistributedLock((id?: string) => `order:${id}`)
+    async pay(_id?: string): Promise<string> {
+      return 'paid';
+    }
+  }
+
+  it('is refused at the call, which names the method', async () => {
+    const { app } = await start({ imports: [inMemory()], providers: [Shop] });
+    await expect(app.get(Shop).pay('7')).resolves.toBe('paid');
+    const error = await rejection(app.get(Shop).pay());
+    expect(error).toBeInstanceOf(InvalidResourceError);
+    expect(error.message).toMatch(
+      /^The resource given to Shop\.pay cannot be used: "undefined" in "order:undefined" is/,
+    );
+  });
+
+  it('is a name where the module allows it', async () => {
+    const { app } = await start({ imports: [inMemory({ unclearNames: 'allow' })], providers: [Shop] });
+    await expect(app.get(Shop).pay()).resolves.toBe('paid');
   });
 });

@@ -45,7 +45,8 @@ const HOSTILE = [
 describe('hostile resource names', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
-  const start = useInstances(() => redis().url);
+  const instances = useInstances(() => redis().url);
+  const start = () => instances({ unclearNames: 'allow' });
 
   it('are different locks, each with a key and a waiters key of its own', async () => {
     const { locks, store } = await start();

@@ -30,6 +30,7 @@ export interface LockInstanceOptions {
   clock?: Clock;
   durability?: Durability;
   restartQuarantineMs?: number;
+  unclearNames?: 'refuse' | 'allow';
   /** How long to wait for the connections; 0 for a Redis that is down. */
   patienceMs?: number;
 }
@@ -56,9 +57,15 @@ export function useInstances(
       restartQuarantineMs,
     });
     listenTogether(store);
-    const { clock } = options;
+    const { clock, unclearNames } = options;
     const observers = [(event: LockEvent) => events.push(event)];
-    const locks = new LockClient({ store, defaults, observers, ...(clock && { clock }) });
+    const locks = new LockClient({
+      store,
+      defaults,
+      observers,
+      ...(clock && { clock }),
+      ...(unclearNames && { unclearNames }),
+    });
     const latches = locks.latches(new RedisLatchStore(store));
     const instance = { instanceId, locks, latches, store, events };
     running.push(instance);

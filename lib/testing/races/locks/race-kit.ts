@@ -62,8 +62,11 @@ export class RaceKit implements SteppedTime {
    */
   use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
     const [service, options] = found(app, name);
-    const { defaults, group, labelGroups, transactions } = options;
-    const before = exchangeParts(service, this.#parts(name, { defaults, group, labelGroups, transactions }));
+    const { defaults, group, labelGroups, unclearNames, transactions } = options;
+    const before = exchangeParts(
+      service,
+      this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }),
+    );
     this.#undo.push(() => void exchangeParts(service, before));
     return service;
   }

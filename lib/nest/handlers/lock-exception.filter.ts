@@ -30,6 +30,7 @@ interface Client {
  * - 423 Locked, with Retry-After, when the resource is not free
  * - 503 Service Unavailable, with Retry-After, when no lock can be acquired safely, for example because Redis is down
  * - 400 Bad Request when a value of the request makes no valid name of a resource
+ * - 404 Not Found, with the text of the error, when an operator names a job that does not exist
  * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
  *   `LockModeMismatchError` is one: a retry does not help while two versions of the application disagree.
  *
@@ -39,7 +40,7 @@ interface Client {
  * logged, because the sender of an event gets no answer.
  *
  * A gRPC call gets the message as `details`, and the code as `lock-error-code` in its metadata, with the status ABORTED
- * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, INTERNAL instead of 500. Work that has
+ * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, NOT_FOUND instead of 404, INTERNAL instead of 500. Work that has
  * begun and cannot be finished safely is ABORTED too. `grpc-retry-pushback-ms` is its Retry-After.
  *
  * In GraphQL the error of a field gets that message, and `extensions` with `code`, `status` and `retryAfterMs`. The

@@ -8,6 +8,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../../core/api/errors.js';
+import { JobNotFoundError } from '../../core/jobs/job-errors.js';
 import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
@@ -17,12 +18,15 @@ const LOCKED = 423;
  * The status codes of gRPC, which this package does not depend on. ABORTED, "typically due to a concurrency issue", is
  * for what another attempt of the whole work may achieve. UNAVAILABLE is for work that has not begun.
  */
-const GRPC = { INVALID_ARGUMENT: 3, ABORTED: 10, INTERNAL: 13, UNAVAILABLE: 14 } as const;
+const GRPC = { INVALID_ARGUMENT: 3, NOT_FOUND: 5, ABORTED: 10, INTERNAL: 13, UNAVAILABLE: 14 } as const;
 
 /** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
 const LONGEST_RETRY_AFTER_MS = 5_000;
 
-/** The answer to the client. It shows nothing internal, such as host names or resources. */
+/**
+ * The answer to the client. It shows nothing internal, such as host names or resources, but to operators: a job is asked
+ * for by its name, and the error says which names and instances there are.
+ */
 export interface Answer {
   readonly status: number;
   readonly grpcStatus: number;
@@ -65,6 +69,10 @@ export function answerTo(exception: LockError): Answer {
     const message =
       'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
     return { status: HttpStatus.BAD_REQUEST, grpcStatus: GRPC.INVALID_ARGUMENT, error: 'Bad Request', message };
+  }
+  if (exception instanceof JobNotFoundError) {
+    const { message } = exception;
+    return { status: HttpStatus.NOT_FOUND, grpcStatus: GRPC.NOT_FOUND, error: 'Not Found', message };
   }
   return {
     status: HttpStatus.INTERNAL_SERVER_ERROR,

@@ -24,7 +24,7 @@ const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satis
  * @param object of a class with decorated methods; a later call binds it to other locks
  * @param locks the lock service, or several by name: `{ default: locks, billing: otherLocks }`
  * @returns the object
- * @throws InvalidLockOptionsError when the object has no decorated methods, a lock service is missing or not used, or
+ * @throws InvalidLockOptionsError when the object has no decorated methods or is frozen, a lock service is missing or not used, or
  *   a value is no lock service; then nothing was bound
  */
 export function bindLocks<T extends object>(
@@ -52,11 +52,18 @@ export function bindLocks<T extends object>(
         (near === undefined ? `They use: ${quoteSome([...properties.keys()])}.` : `Did you mean ${quote(near)}?`),
     );
   }
+  if (![...properties.values()].every((property) => isDefinable(object, property))) {
+    throw invalid('object', `${name} is frozen or sealed, so no locks can be bound to it. Bind them before that.`);
+  }
   for (const [used, property] of properties) {
     // Not enumerable, so that a test can compare the object with another one.
     Object.defineProperty(object, property, { value: named[used], configurable: true, writable: true });
   }
   return object;
+}
+
+function isDefinable(object: object, property: symbol): boolean {
+  return Object.getOwnPropertyDescriptor(object, property)?.configurable ?? Object.isExtensible(object);
 }
 
 /** The properties in which the decorated methods look for their lock services, by name. */

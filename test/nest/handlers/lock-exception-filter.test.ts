@@ -6,6 +6,7 @@ import {
   DistributedLock,
   InvalidLockOptionsError,
   InvalidResourceError,
+  JobNotFoundError,
   LeaseLostError,
   LockAbortedError,
   LockBusyError,
@@ -205,6 +206,36 @@ describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapte
     const { url, log } = await startOrders();
     expect((await fetch(`${url}/mistake?id=7`)).status).toBe(500);
     expect(log.at('error')).toEqual([expect.stringContaining('undefined is not a string')]);
+  });
+});
+
+describe.each(PLATFORMS)('a job that an operator names wrongly, on %s', (_, adapter) => {
+  @Controller()
+  class JobsController {
+    @Get()
+    run(): void {
+      throw JobNotFoundError.unknown('nigthly', 'This instance', ['nightly', 'hourly']);
+    }
+  }
+  const start = useApps();
+
+  it('is 404 with the names that exist, and no error in the log', async () => {
+    const { url, log } = await start({
+      controllers: [JobsController],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
+    });
+    const response = await fetch(url);
+    expect([response.status, (await response.json()) as object]).toEqual([
+      404,
+      {
+        statusCode: 404,
+        error: 'Not Found',
+        message: 'This instance has no job called "nigthly". Did you mean "nightly"?',
+        code: 'JOB_NOT_FOUND',
+      },
+    ]);
+    expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
   });
 });
 

@@ -187,6 +187,20 @@ describe('bindLocks', () => {
     expect(bind).toThrow(expect.objectContaining({ name: 'InvalidLockOptionsError' }));
   });
 
+  it.each([
+    ['frozen', Object.freeze],
+    ['sealed', Object.seal],
+  ])('refuses an object that is %s', (_, close) => {
+    expect(() => bindLocks(close(new Shop()), locks)).toThrow(
+      expect.objectContaining({
+        name: 'InvalidLockOptionsError',
+        message: 'Shop is frozen or sealed, so no locks can be bound to it. Bind them before that.',
+      }),
+    );
+    const bound = close(bindLocks(new Shop(), locks));
+    expect(() => bindLocks(bound, locks)).toThrow('Shop is frozen or sealed');
+  });
+
   it('binds nothing where it refuses', async () => {
     const ledger = new Ledger();
     expect(() => bindLocks(ledger, locks)).toThrow('billing');

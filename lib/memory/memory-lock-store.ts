@@ -107,9 +107,9 @@ export class MemoryLockStore implements LockStore {
     return true;
   }
 
-  /** Tells the first waiter of an end that is sooner: it has planned its next question by the lease as it was. */
+  /** Tells the first waiters of an end that is sooner: they have planned their next question by the lease as it was. */
   #tellOfEnd({ resource, id }: LockOwner, lock: MemoryLock, leaseMs: number): void {
-    if (leaseMs < lock.ttlMs(id)) this.#server.tellRetained(resource, leaseMs);
+    if (leaseMs < lock.ttlMs(id)) this.#server.tellFirstWaiters(resource, leaseMs);
   }
 
   async release(owner: LockOwner): Promise<boolean> {
@@ -128,7 +128,7 @@ export class MemoryLockStore implements LockStore {
     if (left <= 0) return this.#release(owner);
     lock.remove(owner.id);
     lock.put({ ...member, owner: kept, depth: 1 }, left);
-    server.tellRetained(resource, left);
+    server.tellFirstWaiters(resource, left);
     return true;
   }
 
@@ -324,10 +324,15 @@ export class MemoryLockStore implements LockStore {
 
   #release({ resource, id: owner }: LockOwner, isPassedOn?: boolean): boolean {
     const server = this.connected();
-    server.queues.leave(resource, owner);
-    const left = server.locks.remove(resource, owner);
-    const lock = server.locks.get(resource);
+    const { queues, locks } = server;
+    const before = queues.has(resource, owner) ? queues.place(resource, owner) - 1 : undefined;
+    queues.leave(resource, owner);
+    const left = locks.remove(resource, owner);
+    const lock = locks.get(resource);
     if (!lock || lock.isShared) server.grantWaiting(resource, undefined, left, isPassedOn);
+    // It may be one that was told of an end that has moved nearer: those who are now among the first are told.
+    if (before !== undefined && !left && lock && !lock.isFree)
+      server.tellFirstWaiters(resource, lock.firstEndMs, before);
     return left !== undefined;
   }
 

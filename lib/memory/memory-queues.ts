@@ -70,7 +70,17 @@ export class MemoryQueues {
 
   /** How many waiters stand there up to this one, alive or not. */
   place(resource: string, owner: string): number {
-    return [...(this.#queues.get(resource)?.waiters.keys() ?? [])].indexOf(owner) + 1;
+    let place = 0;
+    for (const each of this.#queues.get(resource)?.waiters.keys() ?? []) {
+      place++;
+      if (each === owner) return place;
+    }
+    return 0;
+  }
+
+  /** The living waiters, in order, one after another. */
+  *living(resource: string): Iterable<MemoryWaiter> {
+    for (const waiter of this.#queues.get(resource)?.waiters.values() ?? []) if (this.#isAlive(waiter)) yield waiter;
   }
 
   /** The number of living waiters. */
@@ -80,8 +90,7 @@ export class MemoryQueues {
 
   /** The living waiters, in order. */
   alive(resource: string): MemoryWaiter[] {
-    const waiters = [...(this.#queues.get(resource)?.waiters.values() ?? [])];
-    return waiters.filter((waiter) => this.#isAlive(waiter));
+    return [...this.living(resource)];
   }
 
   /** The resources that have a living waiter. */

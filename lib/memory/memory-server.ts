@@ -141,13 +141,23 @@ export class MemoryServer {
     else this.watchers.delete(resource);
   }
 
-  /** Tells the first waiter when the resource will be free, though its holder has released it already. */
-  tellRetained(resource: string, leftMs: number): void {
-    const first = this.queues.first(resource);
-    if (!first) return;
-    const { owner, sentAt } = first;
-    const notice = { resource, leftMs, sentAt, isFor: (other: string): boolean => other === owner };
-    void later(() => this.#inboxes.get(clientOf(owner))?.retained(notice));
+  /**
+   * Tells the first waiters when the resource may be free, in place of the end that they were told of. Each one behind
+   * another looks a second later, in case those before it have died; see the fragment tell-first-waiters of the scripts.
+   *
+   * @param knowing how many of the first waiters know it
+   */
+  tellFirstWaiters(resource: string, endsMs: number, knowing = 0): void {
+    let [heard, unheard] = [0, 0];
+    for (const { owner, sentAt } of this.queues.living(resource)) {
+      if (heard >= TOLD_OF_END || heard + unheard >= TRIED_TO_TELL) return;
+      const inbox = this.#inboxes.get(clientOf(owner));
+      const leftMs = endsMs + heard * 1_000 + unheard * 250;
+      const notice = { resource, leftMs, sentAt, isFor: (other: string): boolean => other === owner };
+      if (inbox !== undefined && heard + unheard >= knowing) void later(() => inbox.retained(notice));
+      if (inbox !== undefined || heard + unheard < knowing) heard++;
+      else unheard++;
+    }
   }
 
   /** The instances that wait for the resource, in order, once for each waiter. */
@@ -192,6 +202,10 @@ export class MemoryServer {
     return this.#lastTick * TOKENS_PER_FENCING_TICK;
   }
 }
+
+/** How many of the first waiters hear of an end that has moved nearer, and how many are tried. */
+const TOLD_OF_END = 4;
+const TRIED_TO_TELL = 8;
 
 /** How many locks each addition checks. More than one, so that the sweep is faster than the additions. */
 const SWEPT_AT_ONCE = 2;

@@ -83,10 +83,10 @@ describe('a lease with minHoldMs, on a quorum', () => {
     track(two.locks.acquire('stock', { waitMs: Infinity }));
     await world.clock.advance(50);
     const { sent } = two.links[0]!;
-    world.servers[0]!.tellRetained('stock', 0);
+    world.servers[0]!.tellFirstWaiters('stock', 0);
     await world.clock.advance(50);
     expect(two.links[0]!.sent).toBe(sent);
-    world.servers[1]!.tellRetained('stock', 0);
+    world.servers[1]!.tellFirstWaiters('stock', 0);
     await world.clock.advance(50);
     expect(two.links[0]!.sent).toBe(sent + 1);
   });
@@ -96,7 +96,7 @@ describe('a lease with minHoldMs, on a quorum', () => {
     track(two.locks.acquire('stock', { waitMs: Infinity }));
     await world.clock.advance(50);
     for (const distance of world.distances) distance.latencyMs = () => 2_500;
-    for (const server of world.servers) server.tellRetained('stock', 0);
+    for (const server of world.servers) server.tellFirstWaiters('stock', 0);
     await settle();
     for (const distance of world.distances) distance.latencyMs = () => 1;
     await world.clock.advance(2_495);

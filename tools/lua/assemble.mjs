@@ -64,11 +64,17 @@ function assemble(folder, script) {
 }
 
 /** @returns {Line[]} */
-function inline(folder, file, rest, indent, from) {
+function inline(folder, file, rest, indent, from, open = []) {
+  if (open.includes(file)) throw mistake(from, `a circle: ${[...open, file].join(' inlines ')}`);
   const words = rest.split(/\s+/).filter(Boolean);
-  let lines = codeOf(folder, file).filter(({ text }) => text.trim() !== '');
-  const nested = lines.find(({ text }) => DIRECTIVE.test(text));
-  if (nested) throw mistake(nested, 'an inline fragment contains only code');
+  let lines = codeOf(folder, file)
+    .filter(({ text }) => text.trim() !== '')
+    .flatMap((line) => {
+      const [directive, within, verb, name, more] = DIRECTIVE.exec(line.text) ?? [];
+      if (directive === undefined) return [line];
+      if (verb !== 'inline') throw mistake(line, 'an inline fragment contains only code, and other fragments');
+      return inline(folder, find(folder, name, line), more, within, line, [...open, file]);
+    });
   for (const pair of words) {
     const [, word, value] = /^(\w+)=(\S+)$/.exec(pair) ?? [];
     const pattern = new RegExp(`\\b${word}\\b`, 'g');

@@ -33,6 +33,8 @@ export class FreeTime {
    */
   answered(sentAt: number, now: number): number {
     this.#answeredSentAt = sentAt;
+    // The store was told of the stamp after the message was sent: so this answer is newer.
+    if (this.#notice && this.#notice.sentAt < Math.floor(sentAt)) this.#notice = undefined;
     return this.at > sentAt ? Math.max(0, this.at - now) : Infinity;
   }
 }

@@ -15,12 +15,14 @@ export interface PushedGrant {
 }
 
 /**
- * The holder before the first waiter of the queue has released, but the resource stays taken for a time. The waiter
- * should ask when that is over. The message does not name it; see {@link PushedGrant}.
+ * The resource may be free sooner than a waiter was told: the holder has made its lease shorter, or has released it and
+ * it stays taken for a time. The waiter should ask when that is over. The first four waiters are told, each one behind
+ * another a second later: it is there for those before it that have died. The message does not name the waiter; see
+ * {@link PushedGrant}.
  */
 export interface RetentionNotice {
   readonly resource: string;
-  /** When it is over, in milliseconds from now. */
+  /** When the waiter should ask, in milliseconds from now. */
   readonly leftMs: number;
   /** When the waiter's last command was sent, rounded down. */
   readonly sentAt: number;

@@ -186,7 +186,7 @@ export interface LockStore extends WatchStore {
   release(owner: LockOwner, lazily?: boolean): Promise<boolean>;
   /**
    * The same, but a resource that this owner holds stays taken until the retention is over. No owner holds it then, and
-   * no command but `forceRelease` ends it. The first waiter is told when it is over.
+   * no command but `forceRelease` ends it. The first waiters are told when it is over.
    *
    * @returns false if this owner did not hold it; then no lock was changed
    */

@@ -59,12 +59,7 @@ else
   end
 end
 
--- The first waiter knows until when the lease would have run. It is told how much is left instead. Where the message is
--- lost, its next look finds out.
-local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
--- Another program may have written the queue. The lock is kept all the same.
-if isQueue and sentAt and string.find(waiter or '', '/', 1, true) then
-  local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  -- @inline tell-left lockKey=KEYS[1]
-end
+-- The first waiters know until when the lease would have run. They are told how much is left instead.
+local lockKey, queueKey, ends, behind = KEYS[1], KEYS[2], leftMs, 0
+-- @inline tell-first-waiters
 return 1

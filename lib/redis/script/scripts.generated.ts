@@ -975,15 +975,41 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local isQueue, number = pcall(findPlace, queueKey, owner)
   if isQueue and number then leaveQueue(queueKey, number, owner) end
   -- Another owner's, or another program's key.
-  if holder == false or (holder and holder ~= '' and holder ~= owner) then return 0, false end
-  local released, lock = 0, nil
+  local isOthers = holder == false or (holder and holder ~= '' and holder ~= owner)
+  local released, isKnown, lock = 0, not isOthers, nil
   -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
-  if holder then released, lock = giveBack(lockKey, owner, holder == '', fields) end
-  if not isQueue then return released, true, lock end
+  if holder and isKnown then released, lock = giveBack(lockKey, owner, holder == '', fields) end
+  if not isQueue then return released, isKnown, lock end
   -- Where another program's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
   -- heartbeats.
-  local isGranted, after = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
-  return released, isGranted, isGranted and after or nil
+  if isKnown then
+    isKnown, lock = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
+    if not isKnown then lock = nil end
+  end
+  local ends = number and holder and (isOthers and redis.call('PTTL', lockKey) or lock and lock.used and lock.soonest - now) or 0
+  if ends > 0 then
+    local behind = number
+    pcall(firstWaiter, queueKey)
+    -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+    local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
+    for index = 1, #places do
+      local number, _, lasts, sentAt = string.match(places[index], PLACE)
+      local waiter = places[index + 1]
+      if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+        if tonumber(number) <= tonumber(behind) then
+          heard = heard + 1
+        else
+          local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
+          local said = 'kept ' .. left .. ' ' .. sentAt
+          local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+            redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+          if receivers == 0 then unheard = unheard + 1 else heard = heard + 1 end
+        end
+        if heard >= 4 then break end
+      end
+    end
+  end
+  return released, isKnown, lock
 end
 `;
 
@@ -1678,14 +1704,27 @@ if not text then return 0 end
 
 // include/shortened.lua
 const shortened = `
-local function tellOfEnd(lockKey, queueKey, leaseMs)
-  local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, queueKey)
-  -- Another program may have written the queue, or its key is forbidden. The lease is shorter all the same.
-  if not isQueue or not sentAt or not string.find(waiter, '/', 1, true) then return end
-  local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', leaseMs)
-  local said = 'kept ' .. left .. ' ' .. sentAt
-  local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
-    redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+local function tellOfEnd(lockKey, queueKey, ends)
+  local behind = 0
+  pcall(firstWaiter, queueKey)
+  -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+  local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
+  for index = 1, #places do
+    local number, _, lasts, sentAt = string.match(places[index], PLACE)
+    local waiter = places[index + 1]
+    if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+      if tonumber(number) <= tonumber(behind) then
+        heard = heard + 1
+      else
+        local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
+        local said = 'kept ' .. left .. ' ' .. sentAt
+        local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+          redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+        if receivers == 0 then unheard = unheard + 1 else heard = heard + 1 end
+      end
+      if heard >= 4 then break end
+    end
+  end
 end
 `;
 
@@ -1761,15 +1800,26 @@ else
   end
 end
 
--- The first waiter knows until when the lease would have run. It is told how much is left instead. Where the message is
--- lost, its next look finds out.
-local isQueue, waiter, _, _, _, sentAt = pcall(firstWaiter, KEYS[2])
--- Another program may have written the queue. The lock is kept all the same.
-if isQueue and sentAt and string.find(waiter or '', '/', 1, true) then
-  local prefix = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-  local said = 'kept ' .. left .. ' ' .. sentAt
-  local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
-    redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+-- The first waiters know until when the lease would have run. They are told how much is left instead.
+local lockKey, queueKey, ends, behind = KEYS[1], KEYS[2], leftMs, 0
+pcall(firstWaiter, queueKey)
+-- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
+for index = 1, #places do
+  local number, _, lasts, sentAt = string.match(places[index], PLACE)
+  local waiter = places[index + 1]
+  if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+    if tonumber(number) <= tonumber(behind) then
+      heard = heard + 1
+    else
+      local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
+      local said = 'kept ' .. left .. ' ' .. sentAt
+      local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+        redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+      if receivers == 0 then unheard = unheard + 1 else heard = heard + 1 end
+    end
+    if heard >= 4 then break end
+  end
 end
 return 1
 `;

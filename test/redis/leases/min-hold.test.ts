@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -124,6 +125,28 @@ describe('a lease with minHoldMs, on a real Redis', () => {
     await lease.release();
     expect(await admin().pttl('lock:{x}')).toBeGreaterThan(50_000);
   });
+
+  it('is granted in time where the waiters before the next one give up or die, after a wait of over five seconds', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const gone = await startProcess();
+    const stop = new AbortController();
+    const waiting = { leaseMs: 120_000, waitMs: 60_000 };
+    const lease = await a.locks.acquire('x', { minHoldMs: 8_500, leaseMs: 120_000 });
+    gone.ask('acquire', 'x', waiting).catch(() => {}); // it is killed
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
+    b.locks.acquire('x', { ...waiting, signal: stop.signal }).catch(() => {}); // it gives up
+    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(2));
+    const next = c.locks.acquire('x', waiting);
+    await untilQueued(a, 'x', gone, b, c);
+    // By then, each of them has kept its place to tell of its long wait, and it is due again in 15 s.
+    await setTimeout(6_000);
+    await lease.release();
+    stop.abort();
+    await gone.kill();
+    const lateMs = grantedAt(await next) - grantedAt(lease) - 8_500;
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(5_000);
+  }, 60_000);
 
   it('is seen by a caller that only waits until the resource is free', async () => {
     const [a, b] = [await start(), await start()];

@@ -89,7 +89,16 @@ describe('assembling a script', () => {
     [
       'an inline fragment that includes something',
       { a: '-- A.\n\n-- @inline one\n', 'include/one': '-- One.\n\n-- @include two\n' },
-      'include/one.lua:3: an inline fragment contains only code',
+      'include/one.lua:3: an inline fragment contains only code, and other fragments',
+    ],
+    [
+      'an inline fragment inside of itself',
+      {
+        a: '-- A.\n\n-- @inline one\n',
+        'include/one': '-- One.\n\n-- @inline two\n',
+        'include/two': '-- Two.\n\n-- @inline one\n',
+      },
+      'include/two.lua:3: a circle: include/one.lua inlines include/two.lua inlines include/one.lua',
     ],
   ])('refuses %s, and says where', (_, files, message) => {
     write(files);

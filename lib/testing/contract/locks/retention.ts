@@ -126,17 +126,39 @@ export function describeRetention(suite: Suite<Base>, features: AllFeatures): vo
         assert.equal(await subject.isEmpty(), true);
       });
 
-      it('tells the first waiter, and no other, when it is free', async ({ world, a, b }) => {
+      it('tells the first waiters when it is free, each a second later than the one before it', async ({
+        world,
+        a,
+        b,
+      }) => {
         const owner = await world.holding(a, wish);
         const first = await world.queued(b, whole, { sentAt: 70.9 });
-        await world.queued(a, whole);
+        const second = await world.queued(a, whole, { sentAt: 80 });
         await a.store.retain(owner, atLeast(LONG_MS / 2));
-        await eventually(() => assert.notEqual(b.grants.notices.length, 0));
-        const [notice] = b.grants.notices;
+        await eventually(() => assert.ok(a.grants.notices.length > 0 && b.grants.notices.length > 0));
+        const [[notice], [behind]] = [b.grants.notices, a.grants.notices];
         assertEquals(notice, { resource: 'stock', owner: first.id, sentAt: 70, leftMs: ANY_NUMBER });
         assertAtMost(notice!.leftMs, LONG_MS / 2);
         assertAbove(notice!.leftMs, LONG_MS / 4);
-        assertEquals(a.grants.notices, []);
+        assertEquals(behind, { resource: 'stock', owner: second.id, sentAt: 80, leftMs: ANY_NUMBER });
+        assertAtMost(behind!.leftMs, LONG_MS / 2 + 1_000);
+        assertAbove(behind!.leftMs, notice!.leftMs);
+        await world.noOtherIsGranted();
+      });
+
+      it('is told to the next ones when a waiter gives up', async ({ world, a, b }) => {
+        const owner = await world.holding(a, wish);
+        const leaving: LockOwner[] = [];
+        for (let count = 0; count < 4; count++) leaving.push(await world.queued(b, whole));
+        const next = await world.queued(a, whole);
+        await a.store.retain(owner, atLeast(LONG_MS / 2));
+        for (const waiter of leaving) await b.store.release(waiter);
+        await eventually(() => {
+          const notice = a.grants.notices.at(-1);
+          assertMatches(notice, { resource: 'stock', owner: next.id, leftMs: ANY_NUMBER });
+          assertAtMost(notice!.leftMs, LONG_MS / 2);
+          assertAbove(notice!.leftMs, LONG_MS / 4);
+        });
         await world.noOtherIsGranted();
       });
     });

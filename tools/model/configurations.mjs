@@ -90,6 +90,23 @@ const lockConfigurations = [
       CHECK: 'KNOWN+PROGRESS+IN_TURN',
     },
   },
+  {
+    name: 'nearer',
+    set: {
+      ...prompt,
+      ...noLoss,
+      KEEPS: 1,
+      LEASE: 4,
+      MIN: 3,
+      COHORT: 0,
+      CALLERS0: 1,
+      CALLERS1: 1,
+      CRASHES: 1,
+      GIVE_UPS: 1,
+      MAX_IDLE: 9,
+      CHECK: 'KNOWN+PROGRESS+IN_TURN',
+    },
+  },
 ].map(({ name, set }) => ({ name, model: 'lock.pml', set: { ...anything, ...set } }));
 
 const severalConfigurations = [
@@ -132,6 +149,8 @@ export const mutants = [
   { name: 'OLD_ANSWER', in: 'quiet', property: 'waiter_is_served' },
   { name: 'NO_LOOK', in: 'quiet', property: 'free_lock_is_granted' },
   { name: 'NO_SOONEST', in: 'quiet', property: 'free_lock_is_granted' },
+  { name: 'TELL_ONE', in: 'nearer', property: 'free_lock_is_granted' },
+  { name: 'LEAVE_UNTOLD', in: 'nearer', property: 'free_lock_is_granted' },
   { name: 'BARGE', in: 'crash', property: 'first_in_first_out' },
   { name: 'KEEP_BEHIND_GAP', in: 'several', property: 'all_are_served' },
   { name: 'SAME_OWNER', in: 'several', property: 'redis_knows_the_lease' },

@@ -30,7 +30,8 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 /* The mutants: MUTANT is 0 or one of these. */
 mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
   LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL, KEEP_OWNER,
-  KEEP_LEASE, KEEP_JOINS, KEEP_STAMPS_ONLY, NO_KEEP, NO_PROBE, OLD_ANSWER, NO_LOOK, NO_SOONEST };
+  KEEP_LEASE, KEEP_JOINS, KEEP_STAMPS_ONLY, NO_KEEP, NO_PROBE, OLD_ANSWER, NO_LOOK, NO_SOONEST, TELL_ONE,
+  LEAVE_UNTOLD };
 
 mtype = { ACQUIRE, RELEASE, RETAIN, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
 mtype = { KEEP, STAYS, ASK };                 /* to keep a place, and what has become of it */
@@ -68,8 +69,8 @@ byte place[INSTANCES], placed;                /* ghost, IN_TURN: the order in wh
 byte idle, unowned, dead[INSTANCES];          /* ghosts, PROGRESS: ticks */
 #define VALID(i) (state[i] == HOLD && left[i] > 0)
 #define RESTS (KEEPS && PROMPT)                /* a waiter is silent until it has to keep its place, or to ask */
-byte look[INSTANCES];                         /* ticks until it has to ask; 0: with its next command */
-byte rest[INSTANCES];                         /* ticks until its place has to be kept */
+bit calm[INSTANCES];                          /* it has to ask with its next command, unless this is set */
+byte rest[INSTANCES];                         /* ticks until its place has to be kept, to keep it or to look */
 bit missed[INSTANCES];                        /* a message was lost, and no probe has shown it yet */
 #define DUE(i) (FREE(i) && (!PROMPT || !told[i]))
 
@@ -145,8 +146,23 @@ inline acquire(c, k) {
   :: else -> joinQueue(c, wire[k].left); wire[k].reply = QUEUED /* step 5 */
   fi
 }
+inline tellOfEnd(ends) { /* the lock ends sooner than the waiters know: each one behind another looks a tick later */
+  y = 0;
+  do
+  :: RESTS && MIN > 0 && y < waiters && (y == 0 || MUTANT != TELL_ONE) ->
+     z = INSTANCE(queue[y]);
+     rest[z] = (state[z] == WAIT && rest[z] > ends + y -> ends + y : rest[z]);
+     /* an answer that is on its way was sent before */
+     wire[FIRST_WIRE(z)].token = (wire[FIRST_WIRE(z)].contender == queue[y] && (wire[FIRST_WIRE(z)].reply == QUEUED ||
+       wire[FIRST_WIRE(z)].reply == STAYS) && wire[FIRST_WIRE(z)].token > ends + y -> ends + y : wire[FIRST_WIRE(z)].token);
+     y++
+  :: else -> break
+  od
+}
 inline release(c, k) {                        /* withdraw is the same */
+  find(c); head = x < waiters;
   if :: MUTANT != STAY_IN_QUEUE -> leaveQueue(c) :: else fi;
+  if :: head && owner != NOBODY && owner != c && MUTANT != LEAVE_UNTOLD -> tellOfEnd(ttl) :: else fi;
   if
   :: owner == c || MUTANT == RELEASE_ANY && owner != NOBODY -> grantNext(); wire[k].reply = OK
   :: else -> if :: owner == NOBODY -> grantNext() :: else fi; wire[k].reply = LOST /* its holder died */
@@ -156,7 +172,7 @@ inline retain(c, k) {                         /* release, but not before the min
   if
   :: owner == c && minimum > 0 ->
      keptFor = minimum; ttl = (MUTANT == KEEP_LEASE -> LEASE : minimum);
-     owner = (MUTANT == KEEP_OWNER -> c : KEPT); wire[k].reply = OK
+     owner = (MUTANT == KEEP_OWNER -> c : KEPT); wire[k].reply = OK; tellOfEnd(ttl)
   :: else -> release(c, k)
   fi
 }
@@ -223,7 +239,7 @@ inline clear(k) {
 }
 
 /* ============ The client ============ */
-inline stopWaiting(i) { look[i] = 0; rest[i] = 0; missed[i] = 0 }
+inline stopWaiting(i) { calm[i] = 0; rest[i] = 0; missed[i] = 0 }
 inline startLease(i, valid, itsToken) {
   printf("client %d HOLDS: contender %d, token %d, valid for %d\n", i, contender[i], itsToken, valid);
   tokens_grow = itsToken > lastToken; assert(tokens_grow);
@@ -255,10 +271,11 @@ inline onReply(k) {
   :: who == contender[y] && state[y] == WAIT -> /* a grant that is over already: the next heartbeat asks again */
      if :: wire[k].reply == GRANTED && wire[k].left > 0 -> startLease(y, wire[k].left, wire[k].token) :: else fi;
      if
-     :: RESTS && (wire[k].reply == QUEUED || wire[k].reply == STAYS) -> rest[y] = LEASE - 1;
+     :: RESTS && (wire[k].reply == QUEUED || wire[k].reply == STAYS) -> /* to look is to keep the place early */
+        rest[y] = (MUTANT == NO_LOOK || wire[k].token > LEASE - 1 && MUTANT != NO_KEEP -> LEASE - 1 : wire[k].token);
         /* what was sent before a loss was noticed calms nobody: its place may have become the grant that was lost */
-        look[y] = (wire[k].doubted && MUTANT != OLD_ANSWER -> 0 : wire[k].token)
-     :: RESTS && wire[k].reply == ASK -> look[y] = 0; told[y] = 0
+        calm[y] = !wire[k].doubted || MUTANT == OLD_ANSWER
+     :: RESTS && wire[k].reply == ASK -> calm[y] = 0; told[y] = 0
      :: else
      fi;
      clear(k)
@@ -309,15 +326,15 @@ proctype Client(byte i) {
   do
   :: d_step { state[i] == IDLE && DUE(i) ->
        newContender(i); send(i, ACQUIRE, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
-  :: d_step { state[i] == WAIT && DUE(i) && MUTANT != NO_HEARTBEAT && (!RESTS || look[i] == 0) ->
+  :: d_step { state[i] == WAIT && DUE(i) && MUTANT != NO_HEARTBEAT && (!RESTS || !calm[i]) ->
        if
        :: rotated[i] != 0 && MUTANT != ROTATE_ONCE -> send(i, ROTATE, contender[i], rotated[i], LEASE)
        :: else -> send(i, ACQUIRE, contender[i], 0, LEASE)
        fi; told[i] = PROMPT; sortWires() }
-  :: d_step { KEEPS && state[i] == WAIT && DUE(i) && MUTANT != NO_KEEP && (!RESTS || look[i] > 0) && rotated[i] == 0 ->
+  :: d_step { KEEPS && state[i] == WAIT && DUE(i) && (MUTANT != NO_KEEP || rest[i] == 0) && (!RESTS || calm[i]) && rotated[i] == 0 ->
        send(i, KEEP, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
   :: d_step { missed[i] -> missed[i] = 0; /* a probe shows it */
-       printf("client %d notices a loss\n", i); look[i] = 0; wire[FIRST_WIRE(i)].doubted = !FREE(i) }
+       printf("client %d notices a loss\n", i); calm[i] = 0; wire[FIRST_WIRE(i)].doubted = !FREE(i) }
   :: d_step { state[i] == WAIT && giveUps > 0 -> USE(giveUps); /* withdraws */
        if :: MUTANT == WITHDRAW_SILENTLY -> finish(i) :: else -> leave(i) fi }
   :: d_step { state[i] == WAIT && giveUps > 0 && callers[i] > 1 -> USE(giveUps); callers[i]-- } /* or is inherited */
@@ -399,7 +416,7 @@ proctype Monitor() {
 
 /* ============ Time ============ */
 /* PROMPT: whatever is not lost takes less than a tick, and every client does in time what it has to do in each tick. */
-#define MAY_REST(i) (RESTS && state[i] == WAIT && look[i] > 0 && (rest[i] > 0 || MUTANT == NO_KEEP))
+#define MAY_REST(i) (RESTS && state[i] == WAIT && calm[i] && rest[i] > 0)
 #define CALM(i) (inbox[i].contender == 0 && !missed[i] && (state[i] == IDLE || state[i] == DONE || state[i] == CRASHED || \
   MAY_REST(i) || told[i] && (state[i] != HOLD || left[i] > 0) || state[i] == WAIT && MUTANT == NO_HEARTBEAT))
 #define NOT_WAITING(i) (state[i] != WAIT)
@@ -412,8 +429,8 @@ inline checkProgress() {                      /* `idle`, `unowned`: for how many
   idle = (!EVERY(NOT_WAITING) && EVERY(NOT_VALID) -> idle + 1 : 0);
   unowned = (!EVERY(NOT_WAITING) && owner == NOBODY -> unowned + 1 : 0);
   for (x : 0 .. INSTANCES - 1) { dead[x] = (state[x] == CRASHED && dead[x] <= LEASE -> dead[x] + 1 : dead[x]) }
-  waiter_is_served = idle <= (RESTS && crashes == CRASHES -> 1 : MAX_IDLE); assert(waiter_is_served);
-  free_lock_is_granted = unowned <= !RESTS; assert(free_lock_is_granted);
+  waiter_is_served = idle <= (RESTS && MIN == 0 && crashes == CRASHES -> 1 : MAX_IDLE); assert(waiter_is_served);
+  free_lock_is_granted = unowned <= (!RESTS || MIN > 0 && crashes < CRASHES); assert(free_lock_is_granted);
   dead_owner_is_gone = EVERY(NOT_OVERDUE); assert(dead_owner_is_gone)
 }
 proctype Clock() {
@@ -425,7 +442,7 @@ proctype Clock() {
        COUNT_DOWN(heard.left);
        for (x : 1 .. CONTENDERS) { unanswered[x] = unanswered[x] && !FORGOTTEN(x) }
        for (x : 0 .. INSTANCES - 1) { COUNT_DOWN(inbox[x].left); COUNT_DOWN(left[x]); told[x] = 0;
-         COUNT_DOWN(rest[x]); look[x] = (MUTANT == NO_LOOK || look[x] == 0 -> look[x] : look[x] - 1) }
+         COUNT_DOWN(rest[x]) }
        for (x : 1 .. CONTENDERS) { COUNT_DOWN(expiry[x]); COUNT_DOWN(stamp[x]) }
        COUNT_DOWN(ttl); COUNT_DOWN(minimum); COUNT_DOWN(keptFor);
        if :: ttl == 0 -> owner = NOBODY; token = 0; minimum = 0 :: else fi;

@@ -5,6 +5,7 @@ import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { FreeTime } from '../places/free-time.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, isWaitTold } from './waits.js';
+import { jitter } from '../util/backoff.js';
 import type { Place, QueuedWaiter } from '../places/place.js';
 import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
@@ -174,8 +175,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
       if (this.isAsking) this.#cutShort(now);
-    } else if (this.deps.places.asksFor(this, now) && !this.free?.isDue(now)) {
-      this.setAlarm(Infinity); // the answer tells whether it has to ask
     } else if (this.isAsking || !isOutOfTime) super.ring();
     // An observer that was just told may have ended the call. Then it goes on for another one, or is over.
     if (isOutOfTime && !this.isOver && call === this.call) this.queue.outOfTime();
@@ -227,11 +226,12 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   #waitOn(reply: QueuedPlace, isQueued: boolean, sentAt: number, now: number): void {
     const { places, random } = this.deps;
-    if (reply.place !== undefined) this.place = reply.place;
-    const isKept = isQueued && places.keep(this, sentAt, now);
-    const restMs = isKept ? lookPause(reply, random) : heartbeatPause(reply.ttlMs, this.call.options.leaseMs, random);
-    // Only an attempt changes the label of a place.
-    const pauseMs = this.isLabelOld ? 0 : restMs;
+    const { place, ttlMs } = reply;
+    if (place !== undefined) this.place = place;
+    const isKept = isQueued && places.keep(this, sentAt, now, now + lookPause(reply, random));
+    const restMs = isKept ? Infinity : heartbeatPause(ttlMs, this.call.options.leaseMs, random);
+    // Only an attempt changes the label of a place, and only an attempt goes on where the store stopped at its bound.
+    const pauseMs = this.isLabelOld ? 0 : isKept && ttlMs <= 1 ? jitter(random) : restMs;
     const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
     this.askLater(Math.min(pauseMs, freeInMs), now);
     this.queue.waitsOn(now);

@@ -141,9 +141,7 @@ export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Ran
  * because one before them may have been granted by then.
  */
 export function lookPause({ ttlMs, soonestMs = Infinity, place = 1 }: QueuedPlace, random: Random): number {
-  // In a moment there is more to be known: a step of the store that stopped at its bound goes on with the next command.
-  const before = ttlMs > 1 ? Math.max(0, place - 1) : 0;
-  return Math.min(ttlMs, soonestMs) + (1 + before * LOOK_APART_MS) * jitter(random);
+  return Math.min(ttlMs, soonestMs) + (1 + Math.max(0, place - 1) * LOOK_APART_MS) * jitter(random);
 }
 
 /** The pause after one or more attempts that were not answered. */

@@ -20,11 +20,6 @@ export class FreeTime {
     return this.#notice && this.#notice.sentAt <= this.#answeredSentAt ? this.#notice.freeAt : Infinity;
   }
 
-  /** Whether it may be free by now, and no answer is newer than that. */
-  isDue(now: number): boolean {
-    return this.at <= now && this.at > this.#answeredSentAt;
-  }
-
   /**
    * The store has answered that the waiter is in the queue.
    *

@@ -39,14 +39,16 @@ export class PlaceKeeper {
    *
    * @param sentAt when the command was sent that was answered: the place lasts from then. This process may have stood
    * still before it read the answer
+   * @param lookAt when the resource may be free though no message says so: the place is kept by then, which finds out
    * @returns false if the store does not keep places: the waiter then has to ask every second
    */
-  keep(waiter: QueuedWaiter, sentAt: number, now: number): boolean {
+  keep(waiter: QueuedWaiter, sentAt: number, now: number, lookAt: number): boolean {
     const { keepPlaces, hearing } = this.deps.store;
     if (keepPlaces === undefined || hearing === undefined) return false;
     const place = (waiter.kept ??= this.#enter(waiter, hearing));
     const isCalmed = waiter.lossesBefore === this.losses;
-    const dueAt = isCalmed ? Math.min(sentAt + this.#periodOf(waiter, hearing), waiter.newsDueAt(now)) : now;
+    const keepAt = Math.min(sentAt + this.#periodOf(waiter, hearing), waiter.newsDueAt(now), lookAt);
+    const dueAt = isCalmed ? keepAt : now;
     this.#put(place, Math.max(dueAt, now), now);
     return true;
   }
@@ -54,12 +56,6 @@ export class PlaceKeeper {
   /** Whether the place of this waiter is kept, so that it need not ask. */
   keeps({ kept }: QueuedWaiter): boolean {
     return kept !== undefined && (kept.isScheduled || kept.batch !== undefined);
-  }
-
-  /** Whether a command that keeps the place is under way, or is sent as soon as possible. */
-  asksFor(waiter: QueuedWaiter, now: number): boolean {
-    const { kept } = waiter;
-    return kept !== undefined && this.keeps(waiter) && (!kept.isScheduled || kept.isTriedAgain || kept.dueAt <= now);
   }
 
   /** The waiter asks by itself, which keeps the place too. */
@@ -164,7 +160,6 @@ export class PlaceKeeper {
     const batch: Batch = { group, places, sentAt, isCounted: true, alarm };
     for (const place of places) {
       place.batch = batch;
-      place.isTriedAgain = false;
       place.waiter.lossesBefore = this.losses;
       place.waiter.log.asked(sentAt);
     }
@@ -241,10 +236,7 @@ export class PlaceKeeper {
     const failures = Math.max(1, ...places.map(({ waiter }) => waiter.log.failures));
     const now = this.deps.clock.now();
     const tryAt = now + failurePause({ failures }, this.deps.random);
-    for (const place of places) {
-      place.isTriedAgain = true;
-      this.#put(place, tryAt, now);
-    }
+    for (const place of places) this.#put(place, tryAt, now);
   }
 
   #settle(batch: Batch): void {

@@ -37,8 +37,6 @@ export class Place implements Due {
   pauseMs = 0;
   /** The command that keeps it, until that is answered or times out. */
   batch: Batch | undefined;
-  /** Whether the last command failed, and another one follows. */
-  isTriedAgain = false;
 
   constructor(
     readonly waiter: QueuedWaiter,

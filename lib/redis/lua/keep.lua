@@ -18,6 +18,26 @@
 -- @include admission
 -- @include lease
 
+-- How many fields of shared locks the script looks at. With more to see, the owner is told to ask.
+local glances = 500
+
+-- When the first lease of a shared lock ends, as its members say, if all of them can be seen: they have been renewed since the
+-- lock was last looked through. Nothing is dropped and counted here, where a lease is over: that is for a script that grants.
+local function soonestOf(lockKey, known)
+  local page = glances > 0 and redis.call('HSCAN', lockKey, '0', 'COUNT', 100)
+  if not page or page[1] ~= '0' then return known end
+  local entries, soonest = page[2], 9000000000000000
+  glances = glances - #entries / 2
+  for index = 1, #entries, 2 do
+    local lasts = tonumber(string.match(entries[index + 1], '^%d+ %d+ (%d+)'))
+    if entries[index] == 'sweep' or (lasts and lasts <= now) then return known end
+    if lasts then soonest = math.min(soonest, lasts) end
+  end
+  if soonest >= 1000000000000000 then return known end
+  redis.call('HSET', lockKey, 'soonest', string.format('%.0f', soonest))
+  return soonest
+end
+
 local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
   -- only member of the queue: there are no watchers either.
@@ -46,6 +66,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
         mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
         total = tonumber(about[4]), resized = about[5] == '1',
       }
+      if lock.soonest <= now then lock.soonest = soonestOf(lockKey, lock.soonest) end
     end
     local request = parseRequest(mode)
     -- Without a count, another program has written it.
@@ -65,7 +86,8 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     -- @inline soonest-end
   end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
-  local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
+  -- Where a lease is over, it is told to ask in a moment: that looks through the lock, though the first waiter may be dead.
+  local ttl = (held == 'semaphore' or lock.soonest and lock.soonest <= now) and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   -- @inline seen-holders
   return { ttl, seen, before + 1, soonest - now }
 end

@@ -41,18 +41,18 @@ if holder == owner and ARGV[2] ~= '' and token then
 end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
 
-local left = string.format('%.0f', leftMs)
+local forMs = string.format('%.0f', leftMs)
 if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
   local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
-  addMember(KEYS[1], lock, kept, request, token, left)
+  addMember(KEYS[1], lock, kept, request, token, forMs)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
-  redis.call('PEXPIRE', KEYS[1], left)
+  redis.call('PEXPIRE', KEYS[1], forMs)
   if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', left)
+    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', forMs)
   else
     redis.call('HDEL', KEYS[1], owner)
     redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)

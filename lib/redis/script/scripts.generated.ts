@@ -993,10 +993,10 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
     -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
     local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
     for index = 1, #places do
-      local number, _, lasts, sentAt = string.match(places[index], PLACE)
+      local position, _, lasts, sentAt = string.match(places[index], PLACE)
       local waiter = places[index + 1]
-      if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
-        if tonumber(number) <= tonumber(behind) then
+      if position and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+        if tonumber(position) <= tonumber(behind) then
           heard = heard + 1
         else
           local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
@@ -1231,6 +1231,26 @@ return { mode, lastTtl, total, holders, waiters, now }
 
 // keep.lua
 const keepScript = `
+-- How many fields of shared locks the script looks at. With more to see, the owner is told to ask.
+local glances = 500
+
+-- When the first lease of a shared lock ends, as its members say, if all of them can be seen: they have been renewed since the
+-- lock was last looked through. Nothing is dropped and counted here, where a lease is over: that is for a script that grants.
+local function soonestOf(lockKey, known)
+  local page = glances > 0 and redis.call('HSCAN', lockKey, '0', 'COUNT', 100)
+  if not page or page[1] ~= '0' then return known end
+  local entries, soonest = page[2], 9000000000000000
+  glances = glances - #entries / 2
+  for index = 1, #entries, 2 do
+    local lasts = tonumber(string.match(entries[index + 1], '^%d+ %d+ (%d+)'))
+    if entries[index] == 'sweep' or (lasts and lasts <= now) then return known end
+    if lasts then soonest = math.min(soonest, lasts) end
+  end
+  if soonest >= 1000000000000000 then return known end
+  redis.call('HSET', lockKey, 'soonest', string.format('%.0f', soonest))
+  return soonest
+end
+
 local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
   -- only member of the queue: there are no watchers either.
@@ -1260,6 +1280,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
         mode = held, used = tonumber(about[2]), soonest = tonumber(about[3]),
         total = tonumber(about[4]), resized = about[5] == '1',
       }
+      if lock.soonest <= now then lock.soonest = soonestOf(lockKey, lock.soonest) end
     end
     local request = parseRequest(mode)
     -- Without a count, another program has written it.
@@ -1285,7 +1306,8 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     soonest = tonumber(soonest[2] or expiry)
   end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
-  local ttl = held == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
+  -- Where a lease is over, it is told to ask in a moment: that looks through the lock, though the first waiter may be dead.
+  local ttl = (held == 'semaphore' or lock.soonest and lock.soonest <= now) and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   local seen = ''
   if lock and lock.owner then
     local client = string.match(lock.owner, '^(%S+)/')
@@ -1710,10 +1732,10 @@ local function tellOfEnd(lockKey, queueKey, ends)
   -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
   local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
   for index = 1, #places do
-    local number, _, lasts, sentAt = string.match(places[index], PLACE)
+    local position, _, lasts, sentAt = string.match(places[index], PLACE)
     local waiter = places[index + 1]
-    if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
-      if tonumber(number) <= tonumber(behind) then
+    if position and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+      if tonumber(position) <= tonumber(behind) then
         heard = heard + 1
       else
         local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
@@ -1782,18 +1804,18 @@ if holder == owner and ARGV[2] ~= '' and token then
 end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
 
-local left = string.format('%.0f', leftMs)
+local forMs = string.format('%.0f', leftMs)
 if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
   local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
-  addMember(KEYS[1], lock, kept, request, token, left)
+  addMember(KEYS[1], lock, kept, request, token, forMs)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
-  redis.call('PEXPIRE', KEYS[1], left)
+  redis.call('PEXPIRE', KEYS[1], forMs)
   if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', left)
+    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', forMs)
   else
     redis.call('HDEL', KEYS[1], owner)
     redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
@@ -1806,10 +1828,10 @@ pcall(firstWaiter, queueKey)
 -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
 local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
 for index = 1, #places do
-  local number, _, lasts, sentAt = string.match(places[index], PLACE)
+  local position, _, lasts, sentAt = string.match(places[index], PLACE)
   local waiter = places[index + 1]
-  if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
-    if tonumber(number) <= tonumber(behind) then
+  if position and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+    if tonumber(position) <= tonumber(behind) then
       heard = heard + 1
     else
       local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)

@@ -79,6 +79,55 @@ describe('the places of a process in the queues of the store', () => {
       },
     );
 
+    describe('cost at most twice the commands of waits and leases of one length', () => {
+      /** How many commands b sends in a minute, for its waits for 640 resources. */
+      async function commandsOf(prepare: (name: string) => Promise<unknown>, options: LockOptions): Promise<number> {
+        world = new LockWorld();
+        [a, b] = [world.instance('a'), world.instance('b')];
+        await Promise.all(names(640).map(prepare));
+        for (const name of names(640)) wait(name, options);
+        await settle();
+        await world.clock.advance(40_000);
+        b.store.commands.length = 0;
+        await world.clock.advance(60_000);
+        return b.store.commands.length;
+      }
+      const held = (options: LockOptions) => (name: string) => a.locks.acquire(name, options);
+
+      it.each([
+        [10_000, 30_000],
+        [15_000, 60_000],
+        [3_000, 30_000],
+        [30_000, 10_000],
+      ])(
+        'where the lease lasts %i ms, and that of the waiter %i',
+        async (heldMs, waitedMs) => {
+          const different = await commandsOf(held({ leaseMs: heldMs }), { leaseMs: waitedMs });
+          const shorter = { leaseMs: Math.min(heldMs, waitedMs) };
+          expect(different).toBeLessThanOrEqual(2 * (await commandsOf(held(shorter), shorter)));
+        },
+        60_000,
+      );
+
+      it('where another waiter has a shorter lease', async () => {
+        const commands = async (leaseMs: number): Promise<number> => {
+          let other: Instance | undefined;
+          return commandsOf(async (name) => {
+            other ??= world.instance('other');
+            await a.locks.acquire(name);
+            wait(name, { leaseMs }, other);
+            await settle();
+          }, {});
+        };
+        expect(await commands(12_000)).toBeLessThanOrEqual(2 * (await commands(30_000)));
+      }, 60_000);
+
+      it('where readers are waited for', async () => {
+        const readers = await commandsOf(held({ mode: 'read' }), { mode: 'write' });
+        expect(readers).toBeLessThanOrEqual(2 * (await commandsOf(held({}), {})));
+      }, 60_000);
+    });
+
     it('are not kept for a short wait', async () => {
       await waitForMany(3, { waitMs: 1_000 });
       await world.clock.advance(60_000);
@@ -116,7 +165,7 @@ describe('the places of a process in the queues of the store', () => {
   describe('of several processes behind a holder that dies', () => {
     const crowd = (count: number) => Array.from({ length: count }, (_, index) => world.instance(`c${index}`));
 
-    it('are asked for one after another, the first one when the lease is over', async () => {
+    it('are looked at one after another, the first one when the lease is over', async () => {
       await a.locks.acquire('stock', { leaseMs: 3_000, watchdog: false });
       const instances = crowd(50);
       const waiting = [];
@@ -127,10 +176,14 @@ describe('the places of a process in the queues of the store', () => {
       const since = world.clock.now();
       await world.clock.advance(3_002);
       expect(waiting[0]!.state).toBe('fulfilled');
-      await world.clock.advance(2_000);
-      const asked = instances.map(({ store }) => store.sent('acquire').filter(({ sentAt }) => sentAt > since));
-      expect(asked.map(({ length }) => length)).toEqual(Array(50).fill(1));
-      for (const [index, [command]] of asked.entries()) {
+      await world.clock.advance(1_500);
+      // The first one is told to ask, and the others keep their places.
+      const sentThen = (verb: Verb) =>
+        instances.map(({ store }) => store.sent(verb).filter(({ sentAt }) => sentAt > since + 2_900));
+      expect(sentThen('acquire').map(({ length }) => length)).toEqual([1, ...Array(49).fill(0)]);
+      const looked = sentThen('keep');
+      expect(looked.map(({ length }) => length)).toEqual(Array(50).fill(1));
+      for (const [index, [command]] of looked.entries()) {
         const lateMs = command!.sentAt - since - 3_000;
         expect(lateMs).toBeGreaterThanOrEqual(1 + 10 * index);
         expect(lateMs).toBeLessThanOrEqual((1 + 10 * index) * 1.25);

@@ -10,10 +10,10 @@ pcall(firstWaiter, queueKey)
 -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
 local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
 for index = 1, #places do
-  local number, _, lasts, sentAt = string.match(places[index], PLACE)
+  local position, _, lasts, sentAt = string.match(places[index], PLACE)
   local waiter = places[index + 1]
-  if number and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
-    if tonumber(number) <= tonumber(behind) then
+  if position and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+    if tonumber(position) <= tonumber(behind) then
       heard = heard + 1
     else
       local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)

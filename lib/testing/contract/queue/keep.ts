@@ -250,6 +250,29 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     assert.equal((await b.store.acquire(reader, LONG_MS, PATIENT)).status, 'granted');
   });
 
+  for (const [held, wanted] of [
+    [READ, WRITE] as const,
+    ...(features.semaphores ? [[permits(1, 1), permits(1, 1)] as const] : []),
+  ]) {
+    it(`are kept where the holder in ${held.mode} mode has renewed since, though its first lease would be over`, async ({
+      world,
+      a,
+      b,
+    }) => {
+      const owner = await world.holding(world.holder, held, SHORT_MS);
+      const waiters = [await world.queued(a, wanted), await world.queued(b, wanted)] as const;
+      await world.holder.store.renew(owner, LONG_MS);
+      await world.expire();
+      for (const [index, peer] of [b, a].entries()) {
+        const reply = await keep(peer, waiters[1 - index]!);
+        assertMatches(reply, { status: 'kept', ttlMs: ANY_NUMBER, soonestMs: ANY_NUMBER });
+        const { ttlMs, soonestMs } = reply as { ttlMs: number; soonestMs: number };
+        // As long as they may rest.
+        assertAbove(Math.min(ttlMs, soonestMs), LONG_MS / 2);
+      }
+    });
+  }
+
   if (features.semaphores) {
     it('are kept where permits are taken, until a lease of them has ended', async ({ world, a, b }) => {
       await world.holding(world.holder, permits(1, 2));

@@ -127,23 +127,6 @@ export function readClients(
   return client === undefined ? (clients as readonly [RedisConnectionOption]) : [client];
 }
 
-/** The options of ioredis of which at least one says that the object is meant to be options. */
-const SAYS_WHERE = [
-  'host',
-  'port',
-  'path',
-  'family',
-  'db',
-  'username',
-  'password',
-  'tls',
-  'sentinels',
-  'cluster',
-  'keyPrefix',
-  'Connector',
-  'duplicate',
-];
-
 function checkClient(option: string, client: unknown): void {
   const refuse = (what: string): never => {
     throw new InvalidLockOptionsError(
@@ -159,9 +142,6 @@ function checkClient(option: string, client: unknown): void {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
     throw new InvalidLockOptionsError(error.message.replace(/^connection/, option), option);
   }
-  // ioredis would connect to localhost.
-  if (typeof client === 'object' && !SAYS_WHERE.some((name) => (client as Record<string, unknown>)[name] !== undefined))
-    refuse(`${describeValue(client)} without an option such as host, path or sentinels`);
 }
 
 /** What two clients of the same keys have in common. */

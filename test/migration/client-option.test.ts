@@ -20,8 +20,8 @@ describe('the client of the old code is refused where it would lead to localhost
     ['an empty text', '', 'not an empty string.'],
     ['an address without a scheme', `${SECRET}:6379`, 'not a string that begins with neither redis:// nor rediss://.'],
     ['the memory of a process', 'memory:', "not 'memory:', where no other library keeps its locks."],
-    ['an empty object', {}, 'not an object (Object) without an option such as host, path or sentinels.'],
-    ['options of nothing', { host: undefined }, 'not an object (Object) without an option such as host, path'],
+    ['an empty object', {}, 'not an object (Object) without host, port, path, sentinels or cluster: for a Redis on'],
+    ['options of nothing', { host: undefined }, 'not options whose host is undefined (is an environment variable'],
     ['a Promise', Promise.resolve(SECRET), 'not a Promise: await it.'],
     ['a client of node-redis 3', nodeRedis3, 'not a node-redis client, which this library cannot duplicate: give'],
     ['a client of node-redis 5', nodeRedis5, 'not a node-redis client, which this library cannot duplicate: give'],
@@ -45,7 +45,7 @@ describe('the client of the old code is refused where it would lead to localhost
 
   it('in a list too', () => {
     const error = refusal(() => redlock({ clients: ['redis://localhost', {} as never] }));
-    expect(error.message).toMatch(/^clients\[1\] must be .*, not an object \(Object\) without an option/);
+    expect(error.message).toMatch(/^clients\[1\] must be .*, not an object \(Object\) without host/);
     expect(refusal(() => redlock({ clients: undefined } as never)).message).toMatch(/^clients must be an array/);
     expect(refusal(() => redlock({})).message).toContain('either client');
   });
@@ -53,7 +53,13 @@ describe('the client of the old code is refused where it would lead to localhost
   it('and what says where the old locks are is taken', () => {
     const own = new Redis({ lazyConnect: true });
     const cluster = new Cluster([{ host: 'localhost' }], { lazyConnect: true });
-    for (const client of [own, cluster, { db: 0 }, { path: '/tmp/redis.sock' }, { cluster: ['redis://localhost'] }]) {
+    for (const client of [
+      own,
+      cluster,
+      { port: 6379 },
+      { path: '/tmp/redis.sock' },
+      { cluster: ['redis://localhost'] },
+    ]) {
       expect(redlock({ client }).library).toBe('redlock');
     }
     own.disconnect();

@@ -1,6 +1,7 @@
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
+import { whyNoName, whyNoServer } from './stated-server.js';
 
 /** The nodes of a Redis Cluster, and options for ioredis beside them. */
 export interface ClusterConnectionOptions extends ClusterOptions {
@@ -25,6 +26,13 @@ export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOpt
  * @throws InvalidLockOptionsError when the option names no Redis
  */
 export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
+  const client = clientOf(connection);
+  const why = whyNoName(client);
+  if (why) throw invalidConnection(why);
+  return client;
+}
+
+function clientOf(connection: RedisConnectionOption): Redis | Cluster {
   if (typeof connection === 'string') {
     if (!/^(rediss?|valkeys?):\/\//.test(connection) && !connection.startsWith('/')) {
       throw invalidConnection(
@@ -68,6 +76,8 @@ function refuseOtherObject(connection: object): void {
   if (isFunction('acquire') || isFunction('lock')) {
     throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
   }
+  const why = whyNoServer(connection);
+  if (why) throw invalidConnection(why);
 }
 
 /**
@@ -87,6 +97,14 @@ export function describeConnection(connection: RedisConnectionOption): string {
 }
 
 function fromUrl(url: string): Redis {
+  const [, server, rest] = /^rediss?:\/\/([^/?#]*)(.*)$/s.exec(url) ?? [];
+  // The beginning of such a password would be taken for the host, and its end for the path.
+  if (rest?.includes('@') && !server!.includes('@')) {
+    throw invalidConnection('a URL with a /, ? or # before its @: encode the password by encodeURIComponent');
+  }
+  if (server !== undefined && /(^|@)(:\d*)?$/.test(server)) {
+    throw invalidConnection('a URL without a host (is an environment variable not set?)');
+  }
   let client: Redis;
   try {
     client = new Redis(url, { lazyConnect: true });

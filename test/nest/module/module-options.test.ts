@@ -83,6 +83,7 @@ function withConnection(options: object): never {
 }
 
 describe('a connection that cannot be one fails at boot, without showing it', () => {
+  const encode = 'not a URL with a /, ? or # before its @: encode the password by encodeURIComponent';
   const bad: [string, unknown, string][] = [
     [
       'a URL of something else',
@@ -102,8 +103,19 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
       'not an object (Object) that takes locks: give the client that it was made with.',
     ],
     ['a URL with a port that is none', `redis://:${secret}@localhost:port`, 'not a URL that cannot be read.'],
-    ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, 'not a URL that cannot be read.'],
-    ['the same after digits', `redis://me:12/${secret}@localhost`, 'not a URL whose path is not a database number.'],
+    ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, `${encode}.`],
+    ['the same after digits', `redis://me:12/${secret}@localhost`, `${encode}.`],
+    ['a URL with a # in its password', `redis://me:12#${secret}@localhost`, `${encode}.`],
+    [
+      'a URL without a host',
+      `redis://:${secret}@/0`,
+      'not a URL without a host (is an environment variable not set?).',
+    ],
+    [
+      'a URL with nothing but a port',
+      'redis://:6379',
+      'not a URL without a host (is an environment variable not set?).',
+    ],
     [
       'a URL that asks for a database by name',
       'redis://localhost/locks',

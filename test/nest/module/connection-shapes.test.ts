@@ -1,0 +1,116 @@
+import { inspect } from 'node:util';
+import { Test } from '@nestjs/testing';
+import { Cluster, Redis } from 'ioredis';
+import { InvalidLockOptionsError, RedisLockModule } from 'nestjs-redis-lock';
+import { templateClient } from '../../../lib/redis/connection/connection-options.js';
+import { rejection } from '../../support/expect/eventually.js';
+
+const secret = 'hunter2';
+
+describe('a connection that would lead to localhost in silence fails at boot, and the error says what to write', () => {
+  const url = `redis://:${secret}@redis.internal:6379`;
+  const [there, unset] = ['redis.internal', 'is an environment variable not set?'];
+  class Config {
+    get host(): string {
+      return there;
+    }
+  }
+  const theUrl = 'as another library takes it: write the URL itself, in place of the object.';
+  const inside = 'as another library takes it: write what is in it, in place of the object, such as { host, port }.';
+  const nodes = 'as another library takes it: write { cluster: [...] } for the nodes of a Cluster, or { sentinels: ';
+  const nowhere = 'without host, port, path, sentinels or cluster';
+  const shapes: [string, unknown, string][] = [
+    ['node-redis, and many modules', { url }, `not an object with "url", ${theUrl}`],
+    ['the same beside a port', { url, port: 6379 }, `not an object with "url", ${theUrl}`],
+    ['a URI', { uri: url }, `not an object with "uri", ${theUrl}`],
+    ['node-redis 4 and later', { socket: { host: there }, password: secret }, `not an object with "socket", ${inside}`],
+    ['node-redis with a cluster', { rootNodes: [{ url }] }, `not an object with "rootNodes", ${nodes}`],
+    ['a module of ioredis, with nodes', { nodes: [{ host: there }] }, `not an object with "nodes", ${nodes}`],
+    ['Bull', { redis: { host: there, password: secret } }, `not an object with "redis", ${inside}`],
+    ['BullMQ', { connection: { host: there, password: secret } }, `not an object with "connection", ${inside}`],
+    ['TypeORM', { type: 'redis', options: { host: there } }, `not an object with "options", ${inside}`],
+    ['a module with a config', { config: { host: there } }, `not an object with "config", ${inside}`],
+    ['a hostname beside a port', { hostname: there, port: 6379 }, 'not an object with "hostname", as another library'],
+    ['a database of node-redis', { host: there, database: 2 }, 'not an object with "database", as another library'],
+    ['a URL object', new URL(url), 'not a URL object: write its href.'],
+    ['nothing', {}, `not an object (Object) ${nowhere}: for a Redis on this machine, write { host: 'localhost' }.`],
+    ['an object of the application', new Config(), `not an object (Config) ${nowhere}: `],
+    ['a Map', new Map([['host', there]]), `not an object (Map) ${nowhere}: `],
+    ['only a database', { db: 2, tls: {} }, `not an object (Object) ${nowhere}, but with "db", "tls": `],
+    ['options below a key of ours', { redisOptions: { host: there } }, `${nowhere}, but with "redisOptions": `],
+    ['a host that is not set', { host: undefined }, `not options whose host is undefined (${unset}).`],
+    ['the same beside a port', { host: undefined, port: 6379 }, `not options whose host is undefined (${unset}).`],
+    ['an empty host', { host: '', password: secret }, `not options whose host is "" (${unset}).`],
+    ['a path that is not set', { path: undefined }, `not options whose path is undefined (${unset}).`],
+    ['a host that is no text', { host: { host: there } }, 'not options whose host is no text.'],
+    ['the port of a service link', { host: there, port: `tcp://${secret}:6379` }, 'not the number of a port.'],
+    [
+      'a port that is not set',
+      { host: there, port: Number.NaN },
+      'not options whose port is not the number of a port.',
+    ],
+    [
+      'a sentinel of nowhere',
+      { sentinels: [{ host: undefined, port: 1 }], name: 'a' },
+      'one of which is options whose',
+    ],
+    ['a sentinel as a text', { sentinels: [url], name: 'a' }, 'not sentinels, one of which is no object: write { host'],
+    [
+      'a node of nowhere',
+      { cluster: [{ host: undefined, port: 7000 }] },
+      `options whose host is undefined (${unset}).`,
+    ],
+  ];
+  it.each(shapes)('%s', async (_, connection, message) => {
+    for (const options of [{ connection }, { quorum: ['redis://127.0.0.1:1', connection, 'redis://127.0.0.1:2'] }]) {
+      const isCluster = 'quorum' in options && Object(connection).cluster;
+      const imports = [RedisLockModule.forRootAsync({ useFactory: () => options as never })];
+      const error = await rejection(Test.createTestingModule({ imports }).compile());
+      expect(error).toBeInstanceOf(InvalidLockOptionsError);
+      expect(error.message).toContain(isCluster ? 'not a Cluster' : message);
+      expect(inspect(error, { depth: 9 })).not.toContain(secret);
+    }
+  });
+
+  it.each([
+    ['a host', { host: '127.0.0.1', port: '1', password: undefined, url: undefined }],
+    ['a port, of this machine', { port: 1 }],
+    ['a path beside a host that is not set', { host: undefined, path: '/tmp/none@all.sock' }],
+    ['sentinels', { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'main' }],
+    ['nodes of a cluster by port', { cluster: [1] }],
+    ['a URL with an @ in its password', `redis://:a@b@127.0.0.1:1/0?family=4`],
+  ])('but not %s', (_, connection) => {
+    const template = templateClient(connection as never);
+    expect(template.status).toBe('wait');
+  });
+});
+
+describe('a URL where a name of a server belongs is refused at boot, without showing its password', () => {
+  const url = `redis://:${secret}@redis.internal:6379`;
+  const bare = `me:${secret}@redis.internal`;
+  const sentinels = [{ host: '127.0.0.1', port: 1 }];
+  const places: [string, string, () => unknown][] = [
+    ['a host', 'host', () => ({ host: url })],
+    ['a host with credentials', 'host', () => ({ host: bare, port: 6379 })],
+    ['a path', 'path', () => ({ path: url })],
+    ['a path with credentials', 'path', () => ({ path: bare })],
+    ['a sentinel', 'host', () => ({ sentinels: [{ host: url, port: 1 }], name: 'main' })],
+    ['the name of the primary', 'name', () => ({ sentinels, name: url })],
+    ['a node of a cluster', 'host', () => ({ cluster: [{ host: url, port: 1 }] })],
+    ['a client of the application', 'host', () => new Redis({ host: url, lazyConnect: true })],
+    ['its sentinels', 'host', () => new Redis({ sentinels: [{ host: url }], name: 'main', lazyConnect: true })],
+    ['its cluster', 'host', () => new Cluster([{ host: url }], { lazyConnect: true })],
+  ];
+  it.each(places)('%s', async (_, option, make) => {
+    const connection = make();
+    const imports = [RedisLockModule.forRoot({ connection: connection as never })];
+    const error = await rejection(Test.createTestingModule({ imports }).compile());
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toContain(`not options whose ${option} has :// or @ in it`);
+    expect(inspect(error, { depth: 9 })).not.toContain(secret);
+    if (Object(connection).cluster || (connection as Partial<Redis>).isCluster) return;
+    const node = () => RedisLockModule.forRoot({ quorum: ['redis://127.0.0.1:1', connection as never] });
+    expect(node).toThrow(`not options whose ${option} has :// or @ in it`);
+    expect(node).not.toThrow(secret);
+  });
+});

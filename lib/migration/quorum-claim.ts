@@ -11,6 +11,8 @@ export class QuorumClaim implements ForeignClaim {
   #latest = 0;
   /** Whether no attempt holds it, or may still: a vote that comes then is too late. */
   #isReleased = false;
+  /** Releases that are not answered yet: until then they could be executed after a later acquire, and free its vote. */
+  readonly #releasing = new Map<ForeignClaim, Promise<unknown>>();
 
   constructor(private readonly claims: readonly ForeignClaim[]) {
     this.#majority = Math.floor(claims.length / 2) + 1;
@@ -21,10 +23,11 @@ export class QuorumClaim implements ForeignClaim {
     this.#isReleased = false;
     let ttlMs = Infinity;
     const isHeld = await this.#vote(async (claim) => {
+      await this.#releasing.get(claim);
       const reply = await claim.tryAcquire(leaseMs, signal);
       if (reply.status === 'busy') ttlMs = Math.min(ttlMs, reply.ttlMs);
       // Too late: the claim was given up, and no later attempt has taken the place of this one.
-      else if (this.#isReleased) releaseQuietly(claim);
+      else if (this.#isReleased) this.#releaseQuietly(claim);
       return reply.status === 'held';
     }).catch((error: unknown) => {
       // Those that have not answered yet may still grant it.
@@ -35,7 +38,7 @@ export class QuorumClaim implements ForeignClaim {
     // A later attempt may hold it by now, with the same owner value.
     if (attempt === this.#latest) {
       this.#isReleased = true;
-      for (const claim of this.claims) releaseQuietly(claim);
+      for (const claim of this.claims) this.#releaseQuietly(claim);
     }
     return { status: 'busy', ttlMs };
   }
@@ -54,6 +57,11 @@ export class QuorumClaim implements ForeignClaim {
     const troubles = this.claims.map((claim) => claim.describeTrouble?.()).filter((trouble) => trouble !== undefined);
     if (this.claims.length - troubles.length >= this.#majority) return undefined;
     return `no majority of the servers can be reached: ${troubles.join('; ')}`;
+  }
+
+  #releaseQuietly(claim: ForeignClaim): void {
+    const released = claim.release(0).catch(() => {}); // it ends by itself
+    this.#releasing.set(claim, Promise.all([this.#releasing.get(claim), released]));
   }
 
   /**
@@ -101,8 +109,4 @@ function summary(failures: readonly LockStoreError[], isExecuted: boolean): Lock
     isExecuted ? 'unknown' : why.failure,
     `no majority of the servers answered: ${why.message}`,
   );
-}
-
-function releaseQuietly(claim: ForeignClaim): void {
-  claim.release(0).catch(() => {}); // it ends by itself
 }

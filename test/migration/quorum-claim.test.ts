@@ -98,6 +98,22 @@ describe('a claim to several servers', () => {
     expect(owners()).toEqual(['theirs', 'ours', 'ours']);
   });
 
+  it('asks no server again before that has answered the release of an earlier attempt', async () => {
+    let answer!: () => void;
+    servers[0]!.put('x', 'theirs', 700);
+    servers[1]!.put('x', 'theirs', 900);
+    // Such as a script that the server does not know, and that has to be sent again as text.
+    servers[2]!.troubles.release.push({ until: new Promise((resolve) => (answer = resolve)) });
+    expect((await claim.tryAcquire(1_000, NEVER)).status).toBe('busy');
+    servers[0]!.delete('x');
+    const again = track(claim.tryAcquire(1_000, NEVER));
+    await settle();
+    answer();
+    await settle();
+    expect(again.value).toEqual({ status: 'held' });
+    expect(owners()).toEqual(['ours', 'theirs', 'ours']);
+  });
+
   it('releases a vote that comes after the others have failed', async () => {
     let answer!: () => void;
     servers[0]!.troubles.acquire.push({ until: new Promise((resolve) => (answer = resolve)) });

@@ -27,6 +27,8 @@ export function usePods<T extends object>(
 ): {
   redis: () => RedisServer;
   client: () => Redis;
+  /** One more instance, which is closed after the test. */
+  startOne: (version: Version<T>) => Promise<T>;
   /** The same story with both at the same time: most of it is waiting. */
   ofBoth: <R>(story: (pods: [T, T], version: 'before' | 'after') => Promise<R>) => Promise<OfBoth<R>>;
 } {
@@ -53,6 +55,7 @@ export function usePods<T extends object>(
   return {
     redis,
     client: () => client,
+    startOne,
     ofBoth: async (story) => {
       const [old, our] = [await versions.before(), await versions.after()];
       const [before, after] = await Promise.all([

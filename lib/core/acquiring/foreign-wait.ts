@@ -21,8 +21,44 @@ import { pause } from '../util/promises.js';
 const LONGEST_PAUSE_MS = 100;
 /** The same, where the other library says when its lock is free. */
 const LONGEST_WAIT_MS = 1_000;
-/** No pause is shorter, whatever the other library says. */
+/** No pause is shorter, whatever the other library says, and how often its holder changes. */
 const SHORTEST_PAUSE_MS = 5;
+
+/** A holder that stays this long hands nothing on. What looked like another holder may have been its own renewal. */
+const CALM_MS = 1_000;
+
+/**
+ * How long to pause between two questions. Old processes that ask more often than this one have the lock one after
+ * another, and leave it next to nothing. So the pauses begin short, and double while the holder stays. Each holder that
+ * came in between halves the longest pause: then this process asks about as often as the old ones.
+ */
+class ForeignPauses {
+  #nextMs = SHORTEST_PAUSE_MS;
+  #longestMs = LONGEST_PAUSE_MS;
+  /** When the lease that the last answer told of ends, at the latest. */
+  #endsAt = Infinity;
+  #calmSince = 0;
+
+  /**
+   * @param ttlMs what is left of the holder's lease, by a question that was sent at `sentAt`
+   * @returns how long to pause, before jitter
+   */
+  next(ttlMs: number, sentAt: number, now: number): number {
+    // A lease ends later than the one before. Those of several servers differ by milliseconds.
+    if (sentAt + ttlMs > this.#endsAt + SHORTEST_PAUSE_MS) {
+      this.#nextMs = SHORTEST_PAUSE_MS;
+      this.#longestMs = Math.max(SHORTEST_PAUSE_MS, this.#longestMs / 2);
+      this.#calmSince = now;
+    } else if (now >= this.#calmSince + CALM_MS) {
+      this.#longestMs = Math.min(LONGEST_PAUSE_MS, this.#longestMs * 2);
+      this.#calmSince = now;
+    }
+    this.#endsAt = now + ttlMs;
+    const pauseMs = Math.min(this.#nextMs, this.#longestMs);
+    this.#nextMs = 2 * pauseMs;
+    return pauseMs;
+  }
+}
 
 /** Our lock is held; this is the wait for the other one. */
 export interface ForeignWait {
@@ -59,6 +95,8 @@ export async function acquireForeign(
 
 class ForeignAttempts {
   readonly #log = new AttemptLog();
+  readonly #pauses = new ForeignPauses();
+  #sentAt = 0;
   /** What is left of the foreign holder's lock, by the last answer. */
   #ttlMs = 0;
   #isOver = false;
@@ -105,6 +143,7 @@ class ForeignAttempts {
     const now = deps.clock.now();
     const patienceMs = options.waitMs === 0 ? Infinity : Math.max(1, this.#giveUpAt - now);
     this.#log.sent(now);
+    this.#sentAt = now;
     const command = foreign.acquire(options.leaseMs, signal);
     const answer = await withTimeout(deps.alarms, command, Math.min(options.attemptTimeoutMs, patienceMs), signal);
     if (answer.outcome === 'answered') return this.#read(answer.value);
@@ -177,7 +216,8 @@ class ForeignAttempts {
     signal.addEventListener('abort', wake, { once: true });
     const told = foreign.whenFree(asLong(LONGEST_WAIT_MS), woken.signal);
     told?.then(wake, () => {});
-    await pause(clock, asLong(told ? LONGEST_WAIT_MS : LONGEST_PAUSE_MS), woken.signal);
+    const longestMs = told ? LONGEST_WAIT_MS : this.#pauses.next(this.#ttlMs, this.#sentAt, askedAt);
+    await pause(clock, asLong(longestMs), woken.signal);
     signal.removeEventListener('abort', wake);
     wake();
     // Any program may send such messages.

@@ -105,6 +105,19 @@ describe('processes with another library and ours, on one counter for each libra
     }, 20_000);
   });
 
+  it('the new release has its share of each lock, beside old processes that ask for it every 10 ms', async () => {
+    await start(3, 3, true);
+    await untilAllHaveCounted(1);
+    await eventually(async () => {
+      const few = (await counted()).filter((each) => each.old + each.new < 300);
+      if (few.length > 0) await sleep(50);
+      expect(few).toEqual([]);
+    }, 60_000);
+    // Half of the processes are new. One of them asks at a time, so it is one of four.
+    const starved = (await counted()).filter((each) => each.new < (each.old + each.new) / 8);
+    expect(starved).toEqual([]);
+  });
+
   async function keysIn(db: number): Promise<string[]> {
     const client = new Redis(redis().url, { db });
     const keys = await client.keys('*');

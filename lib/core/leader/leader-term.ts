@@ -2,6 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/promises.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
+import { isGenerator, refuseGenerator } from '../api/lease.js';
+import { quote } from '../util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import { PrintableLease, type SingleLease } from '../lease/single-lease.js';
 import type { EnteredLease, LockContext } from '../holding/lock-context.js';
@@ -140,7 +142,11 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   }
 
   run<T>(work: LeaderWork<T>): Promise<T> {
-    const result = this.#context.run(this, async () => work(this));
+    const result = this.#context.run(this, async () => {
+      const result = await work(this);
+      if (isGenerator(result)) throw refuseGenerator(result, `the leadership ${quote(this.#leadership)}`);
+      return result;
+    });
     this.#work.add(result);
     return result;
   }

@@ -3,7 +3,7 @@ import { tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
-import { LockShutdownError } from '../api/errors.js';
+import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
@@ -19,7 +19,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
-import type { LockedWork } from '../api/lease.js';
+import { isGenerator, type LockedWork, refuseGenerator } from '../api/lease.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** What {@link LeaseFactory.holdBoth} may be told. */
@@ -218,8 +218,12 @@ export class LeaseFactory {
       return work(lease.bind());
     };
     try {
-      if (!traces.hasTracer) return await context.run(lease, underLease);
-      return await traces.followed.runUnder(lease.holds, () => context.run(lease, underLease));
+      const running = traces.hasTracer
+        ? traces.followed.runUnder(lease.holds, () => context.run(lease, underLease))
+        : context.run(lease, underLease);
+      const result = await running;
+      if (!isGenerator(result)) return result;
+      throw refuseGenerator(result, `the lock of ${quoteResource(lease.resources)}`, lease.holds[0]!.options.group);
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
       await (transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]());

@@ -6,6 +6,7 @@ import type { Grant, Hold } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
+import { isGenerator, refuseGenerator } from '../api/lease.js';
 import { checkWork } from '../api/validation.js';
 import type { JobNote, JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/owner-id.js';
@@ -189,6 +190,7 @@ export class SingletonRuns {
       let failed = true;
       try {
         const result = await work(lease, { job, tick, rerun, manual, ...(missed && { missed }), lease });
+        if (isGenerator(result)) throw refuseGenerator(result, `the job ${quote(job)}`);
         failed = false;
         return result;
       } catch (error) {

@@ -16,6 +16,14 @@ export interface Mistake<Explanation extends string> {
  * parameters of the function `onBusy` after the error.
  */
 export interface LockedMethodDecorator<A extends readonly unknown[], B = never, O extends readonly unknown[] = A> {
+  // Refuses generators, first of all.
+  <M extends GeneratorMethod>(
+    target: object,
+    propertyKey: string | symbol,
+    descriptor: TypedPropertyDescriptor<M> & (ReturnsGenerator<M> extends true ? unknown : never),
+  ): ReturnsGenerator<M> extends true
+    ? Mistake<'The code of a generator runs after the lock is released: lock inside of the generator'>
+    : void;
   // Accepts by assignability, because TypeScript decides conditional types late where the class has type parameters.
   <P extends readonly [...A, ...unknown[]] & readonly [...O, ...unknown[]], R>(
     target: object,
@@ -32,6 +40,14 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never, 
     descriptor: TypedPropertyDescriptor<M>,
   ): IsAny<M> extends true ? void : MethodMistake<A, B, O, M>;
 }
+
+type AnyGenerator = Generator<unknown, unknown, never> | AsyncGenerator<unknown, unknown, never>;
+
+type GeneratorMethod = (...args: never[]) => AnyGenerator | Promise<AnyGenerator | null | undefined>;
+
+/** Not of a method that returns `any`, which stands for everything, or only `undefined` or `null`. */
+type ReturnsGenerator<M extends GeneratorMethod, R = Awaited<ReturnType<M>>> =
+  IsAny<R> extends true ? false : [Extract<R, AnyGenerator>] extends [never] ? false : true;
 
 /** The mistake of a method, or `void` if the decorator may wrap it. */
 type MethodMistake<A extends readonly unknown[], B, O extends readonly unknown[], M> = M extends AsyncMethod

@@ -8,17 +8,29 @@ import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 /**
  * Replaces a method by a wrapper with the same name, length and metadata, so that `@Cron`, `@Get`, `@UseGuards` and
  * other decorators work above and below this one.
+ *
+ * @param keepsGenerators whether the code of a generator runs in time
+ * @throws InvalidLockOptionsError for what is no method, and for a generator
  */
 export function wrapMethod(
   descriptor: PropertyDescriptor | undefined,
   where: string,
   wrap: (original: (...args: unknown[]) => unknown) => (this: object, ...args: unknown[]) => unknown,
+  keepsGenerators = false,
 ): void {
   const original = descriptor?.value as unknown;
   // A property has no descriptor, even if its value is an arrow function.
   if (!descriptor || typeof original !== 'function') {
     throw new InvalidLockOptionsError(
       `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`,
+      'decorator',
+    );
+  }
+  if (!keepsGenerators && Object.prototype.toString.call(original).endsWith('GeneratorFunction]')) {
+    throw new InvalidLockOptionsError(
+      `${where} is a generator, whose code runs while it is read: after this decorator has done its part. ` +
+        'Lock inside of the generator, with using(), or return all values at once. ' +
+        'A handler whose values Nest sends needs @LockHandler.',
       'decorator',
     );
   }

@@ -61,12 +61,16 @@ export function LockHandler(given: Given): MethodDecorator {
     declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
     // The wrapper does not lock. It tells the call of the interceptor how long the handler works.
-    wrapMethod(descriptor, where, (original) =>
-      showKindOf(original, function (this: object, ...args: unknown[]) {
-        const call = InterceptedCall.comingTo(handler, plan);
-        const work = (): unknown => original.apply(this, args);
-        return call ? call.run(plan, work) : work();
-      }),
+    wrapMethod(
+      descriptor,
+      where,
+      (original) =>
+        showKindOf(original, function (this: object, ...args: unknown[]) {
+          const call = InterceptedCall.comingTo(handler, plan);
+          const work = (): unknown => original.apply(this, args);
+          return call ? call.run(plan, work) : work();
+        }),
+      true,
     );
     addHandlerLock(methodOf(descriptor), handler, plan);
     UseInterceptors(lockInterceptorFor(plan.lockService))(target, propertyKey, descriptor);

@@ -46,6 +46,19 @@ class Orders {
     return this.locks.current()?.resources;
   }
 
+  began = false;
+
+  async *rows(): AsyncGenerator<number> {
+    this.began = true;
+    yield 1;
+  }
+
+  // As another compiler accepts it.
+  @(DistributedLock('rows') as MethodDecorator)
+  async allRows(): Promise<AsyncIterable<number>> {
+    return this.rows();
+  }
+
   readonly region = 'eu';
 
   @DistributedLock(function (this: Orders) {
@@ -154,6 +167,15 @@ describe('@DistributedLock', () => {
   it('is what assertLocked asks for', async () => {
     expect(await orders.book('7')).toBe('booked under order:7');
     expect(await rejection(orders.booked('7'))).toBeInstanceOf(LockNotHeldError);
+  });
+
+  it('refuses the generator that a method resolves to, before its code runs without the lock', async () => {
+    const error = await rejection(orders.allRows());
+    expect(error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS' });
+    expect(error.message).toContain('Orders.allRows returned a generator under the lock of "rows".');
+    expect(error.message).toContain('Lock inside of the generator');
+    expect(orders.began).toBe(false);
+    expect((await locks.inspect('rows')).mode).toBeNull();
   });
 
   it('holds a fixed resource while the method runs, and no longer', async () => {

@@ -3,11 +3,13 @@ import {
   DistributedLock,
   DistributedSemaphore,
   InvalidLockOptionsError,
+  LeaderOnly,
   LockHandler,
   ReadLock,
   RedisLockService,
   WriteLock,
 } from 'nestjs-redis-lock';
+import { SingletonInterval } from 'nestjs-redis-lock/schedule';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 
@@ -247,5 +249,29 @@ describe('what cannot be locked is refused when the class is defined', () => {
     expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow('Reports.nightly is not a method');
     // What a compiler passes for a property with an arrow function in it.
     expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow('Reports.nightly is not a method');
+  });
+
+  it.each<[string, MethodDecorator]>([
+    ['@DistributedLock', lock],
+    ['@DistributedSemaphore', DistributedSemaphore({ key: 'x', permits: 3 }) as unknown as MethodDecorator],
+    ['@WriteLock', WriteLock('x') as unknown as MethodDecorator],
+    ['@LeaderOnly', LeaderOnly('x') as unknown as MethodDecorator],
+    ['@SingletonInterval', SingletonInterval(1_000) as unknown as MethodDecorator],
+  ])('a generator, whose code would run after the lock: %s', (_name, decorator) => {
+    class Reports {
+      async *nightly(): AsyncGenerator<number> {
+        yield 1;
+      }
+
+      *daily(): Generator<number> {
+        yield 1;
+      }
+    }
+    for (const name of ['nightly', 'daily'] as const) {
+      const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, name)!;
+      expect(() => void decorator(Reports.prototype, name, descriptor)).toThrow(
+        `Reports.${name} is a generator, whose code runs while it is read`,
+      );
+    }
   });
 });

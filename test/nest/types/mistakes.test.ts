@@ -102,6 +102,20 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     "Decorator function return type 'Mistake<\"The method must be async\">' is not assignable to type 'void | TypedPropertyDescriptor<() => number>'.",
   ],
   [
+    'an async generator',
+    method(`@DistributedLock('x') async *rows() { yield 1; }`),
+    'DistributedLock',
+    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside of the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => AsyncGenerator<number, void, unknown>>'.",
+  ],
+  [
+    'a method that resolves to an async generator',
+    method(
+      `async *rows() { yield 1; }\n@DistributedSemaphore({ key: 'x', permits: 3 }) async all() { return this.rows(); }`,
+    ),
+    'DistributedSemaphore',
+    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside of the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<AsyncGenerator<number, void, unknown>>>'.",
+  ],
+  [
     'a job that returns undefined on the other instances',
     method(`@SingletonCron('* * * * *') async count(): Promise<number> { return 1; }`),
     'SingletonCron',

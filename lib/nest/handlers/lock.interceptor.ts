@@ -7,6 +7,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
+import { currentContext } from '../../core/util/async-contexts.js';
 import { LockAbortedError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { onDisconnect } from '../request/client-disconnect.js';
@@ -80,6 +81,9 @@ interface HandlerCall {
 function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
   const { service, handler, plans, context, next } = call;
   const outer = InterceptedCall.of(handler);
+  // What began the call begins it anew (`retry`), from where it was told of the end: inside of what has ended.
+  if (outer?.isOver) return outer.runOutside(() => lockStream(call, subscriber));
+  const outside = currentContext();
   const leaving = new AbortController();
   const stream = new Subscription();
   const stopWatching = onDisconnect(context, () => leaving.abort());
@@ -90,7 +94,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
     new Promise((resolve, reject) => {
       began = true;
       stopWatching();
-      const running = new InterceptedCall(handler, plan, lease, outer);
+      const running = new InterceptedCall(handler, plan, lease, outer, outside);
       // Even after the subscription has ended, the handler may still be working.
       stream.add(() => running.end(resolve));
       if (stream.closed) return;

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockAbortedError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
+import type { AsyncContext } from '../../core/util/async-contexts.js';
 import type { LockMode, PermitRequest } from '../../core/api/lock-options.js';
 
 /** A method of a controller, resolver or gateway. */
@@ -41,12 +42,21 @@ export class InterceptedCall {
   readonly #lease: Lease | undefined;
   /** The same call under the lock of another `@LockHandler`, which was acquired earlier. */
   readonly #outer: InterceptedCall | undefined;
+  readonly #outside: AsyncContext;
   #underWay = 0;
   #isOver = false;
   #whenIdle: (() => void) | undefined;
 
-  constructor(handler: Handler, access: Access, lease: Lease | undefined, outer: InterceptedCall | undefined) {
+  /** @param outside the async context of what has begun the call */
+  constructor(
+    handler: Handler,
+    access: Access,
+    lease: Lease | undefined,
+    outer: InterceptedCall | undefined,
+    outside: AsyncContext,
+  ) {
     this.#handler = handler;
+    this.#outside = outside;
     this.#access = access;
     this.#lease = lease;
     this.#outer = outer;
@@ -65,6 +75,16 @@ export class InterceptedCall {
     const passage = passages.getStore();
     if (passage === undefined) return undefined; // nearly always
     return passage.call.#isOf(handler) && !passage.passed.includes(wrapper) ? passage.call : undefined;
+  }
+
+  /** Whether the call has ended. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Runs this as if it came before the call, which holds nothing that is meant for it. */
+  runOutside<T>(work: () => T): T {
+    return this.#outside.runInAsyncScope(work);
   }
 
   /** Whether no work of the handler is running. */

@@ -8,9 +8,21 @@ import {
   type NestInterceptor,
   Param,
   type PipeTransform,
+  Req,
   UseInterceptors,
 } from '@nestjs/common';
-import { type Observable, retry } from 'rxjs';
+import {
+  catchError,
+  defer,
+  map,
+  type Observable,
+  raceWith,
+  repeat,
+  retry,
+  switchMap,
+  takeUntil,
+  throwError,
+} from 'rxjs';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { PLATFORMS } from '../nest-apps.js';
@@ -29,6 +41,34 @@ const TimeoutInterceptor = timeoutInterceptor(() => timeIsUp.opened);
 class RetryInterceptor implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(retry(2));
+  }
+}
+
+/** Begins anew after an error, a value that is not wanted, or an end without a value. */
+class BeginsAnew implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const { how } = context.switchToHttp().getRequest<{ params: { how: string } }>().params;
+    if (how === 'retry') return next.handle().pipe(retry(1));
+    if (how === 'catchError') return next.handle().pipe(catchError(() => next.handle()));
+    if (how === 'repeat') return next.handle().pipe(repeat(2));
+    const wanted = (value: unknown): unknown => {
+      if (value === 'first') throw new Error('not wanted');
+      return value;
+    };
+    return next.handle().pipe(map(wanted), retry(1));
+  }
+}
+
+/** Ends the first attempt before the handler has ended. */
+class EndsTheFirst implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<{ params: { how: string }; attempts?: number }>();
+    request.attempts = (request.attempts ?? 0) + 1;
+    const { how } = request.params;
+    if (request.attempts > 1 || how === 'value') return next.handle();
+    const timeout = defer(() => timeIsUp.opened);
+    if (how === 'repeat') return next.handle().pipe(takeUntil(timeout));
+    return next.handle().pipe(raceWith(timeout.pipe(switchMap(() => throwError(() => new Error('timeout'))))));
   }
 }
 
@@ -87,6 +127,23 @@ class OrdersController {
   @UseInterceptors(RetryInterceptor)
   async retriedOutside(): Promise<string> {
     return this.#thirdTime();
+  }
+
+  @UseInterceptors(EndsTheFirst)
+  @LockHandler('orders')
+  @UseInterceptors(BeginsAnew)
+  @Get('anew/:how')
+  async anew(@Req() { attempts }: { attempts: number }): Promise<string> {
+    return this.#work(attempts === 1 ? 'first' : 'second');
+  }
+
+  @UseInterceptors(EndsTheFirst)
+  @LockHandler('orders')
+  @LockHandler('stock')
+  @UseInterceptors(BeginsAnew)
+  @Get('both-anew/:how')
+  async bothAnew(@Req() { attempts }: { attempts: number }): Promise<string> {
+    return this.#work(attempts === 1 ? 'first' : 'second');
   }
 
   async #work(who: string): Promise<string> {
@@ -166,6 +223,27 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
     expect(acquired).toEqual(['orders']);
     expect(await holders()).toBe(0);
   });
+
+  it.each(
+    ['anew', 'both-anew'].flatMap((path) => ['retry', 'catchError', 'repeat', 'value'].map((how) => [path, how])),
+  )(
+    'an attempt that is begun anew from within the end of the first one acquires the lock anew: %s, %s',
+    async (path, how) => {
+      const acquired: string[] = [];
+      shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
+      const answer = status(`${path}/${how}`);
+      await eventually(() => expect(events).toEqual(['first began']));
+      timeIsUp.open();
+      if (how !== 'value') await eventually(async () => expect(await waiters()).toBe(1));
+      mayEnd.open();
+      expect(await answer).toBe(200);
+      expect(events).toEqual(['first began', 'first ended', 'second began', 'second ended']);
+      const once = path === 'anew' ? ['orders'] : ['stock', 'orders'];
+      expect(acquired.toSorted()).toEqual([...once, ...once].toSorted());
+      await eventually(async () => expect(await holders()).toBe(0));
+      expect(shop().log.at('error')).toEqual([]);
+    },
+  );
 
   it('an interceptor around the lock that begins anew acquires the lock anew', async () => {
     const acquired: string[] = [];

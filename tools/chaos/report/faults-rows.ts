@@ -1,57 +1,9 @@
-import { heartbeatMs } from '../checkers/bounds.js';
 import { spreadOf } from '../checkers/progress/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
+import { FAULT_RECOVERIES, gapsOf, isLate, type Recovery } from './recoveries.js';
 import { allScripts, longestScriptRow } from './longest-script-row.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
-
-/** How soon a resource is granted again after something. */
-export interface Recovery {
-  readonly what: string;
-  readonly kinds: RegExp;
-  readonly target: string;
-  readonly boundMs: (leaseMs: number) => number;
-}
-
-/**
- * What the dead had, the lock or the rest of a place in the queue, ends no later than a lease after its death. Who waits asks when
- * the lease that it knows of should be over (lookPause), or no later than a twelfth of a lease after that (heartbeatPause).
- */
-export const AFTER_A_DEAD_HOLDER: Recovery = {
-  what: 'after a dead holder, or the last one that died or stood still and would have been next',
-  kinds: /^died: /,
-  target: '1.1 leases + 250 ms',
-  boundMs: (leaseMs: number): number => 1.1 * leaseMs + 250,
-};
-
-/** What is measured of each recovery, on keys such as `redis: Redis: LOADING`. */
-const RECOVERIES: readonly Recovery[] = [
-  AFTER_A_DEAD_HOLDER,
-  {
-    what: 'after a lost hand-over message',
-    kinds: /^message: /,
-    target: 'until places are kept (a third of a lease, and up to a quarter more) + 100 ms',
-    boundMs: (leaseMs: number): number => heartbeatMs(leaseMs) + 100,
-  },
-  {
-    what: 'until a connection for messages that hangs is made anew',
-    kinds: /^inbox: /,
-    target: '3,000 ms',
-    boundMs: () => 3_000,
-  },
-  {
-    what: 'after Redis restarted, or the connections broke',
-    kinds: /^redis: Redis: (kill|LOADING|CLIENT KILL)/,
-    target: 'a third of a lease + 250 ms',
-    boundMs: (leaseMs: number): number => leaseMs / 3 + 250,
-  },
-  {
-    what: 'after Redis stood still, was busy or refused: what was sent before may be executed first',
-    kinds: /^redis: Redis: (SIGSTOP|CLIENT PAUSE|BUSY|SCRIPT|out of memory)/,
-    target: 'a lease + 250 ms',
-    boundMs: (leaseMs: number): number => leaseMs + 250,
-  },
-];
 
 /** What the chapters came to, beside what they were to come to. */
 export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTargets): Outcome {
@@ -59,7 +11,7 @@ export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTarget
     rows: [
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
-      ...recoveries(chapters, targets, RECOVERIES),
+      ...recoveries(chapters, targets, FAULT_RECOVERIES),
       longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
       ...harm(chapters),
@@ -115,14 +67,12 @@ export function verdicts(chapters: readonly Chapter[], { looks = true }: FaultTa
 
 /** How soon it went on. A figure that nothing was seen of is left out. */
 export function recoveries(chapters: readonly Chapter[], targets: FaultTargets, all: readonly Recovery[]): Row[] {
-  return all.flatMap(({ what, kinds, target, boundMs }) => {
-    const found = chapters.flatMap(({ gaps }) =>
-      Object.entries(gaps).flatMap(([key, each]) => (kinds.test(key) ? each : [])),
-    );
+  return all.flatMap((recovery) => {
+    const { what, target } = recovery;
+    const found = chapters.flatMap(({ gaps }) => gapsOf(recovery, gaps));
     if (found.length === 0) return targets.longest ? [{ what, target, seen: 'nothing', met: false }] : [];
     const { count, medianMs, maxMs } = spreadOf(found);
-    // Leases are of several lengths.
-    const late = found.filter((gap) => gap.ms > boundMs(gap.leaseMs)).length;
+    const late = found.filter((gap) => isLate(recovery, gap)).length;
     const lateness = late === 0 ? '' : `, ${late} later than that`;
     return [
       {

@@ -1,6 +1,7 @@
 import { programOf } from '../../../test/support/process/program.js';
 import { runTypescript } from '../../../test/support/process/run-typescript.js';
 import type { Fault } from '../faults/fault.js';
+import { lateGaps, type Recovery } from '../report/recoveries.js';
 import type { ChaosServer } from '../world/server.js';
 import { World, type WorldSettings } from '../world/world.js';
 import { inject, type Plan } from './inject.js';
@@ -23,6 +24,8 @@ export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' 
   readonly title: string;
   readonly stage: () => Promise<Stage>;
   readonly plan: Omit<Plan, 'faults'>;
+  /** The history is kept, too, where one of these was late. */
+  readonly recoveries: readonly Recovery[];
 }
 
 /** Judges in a process of its own: the process that plays is the network of the chapters that still go on. */
@@ -47,9 +50,10 @@ export async function play(settings: ChapterSettings): Promise<Chapter> {
     splitsVotes,
     kinds: faults.map(({ kind }) => kind),
   });
-  if (chapter.verdicts.every(({ violations }) => violations.length === 0)) return chapter;
+  const late = lateGaps(settings.recoveries, chapter.gaps);
+  if (late.length === 0 && chapter.verdicts.every(({ violations }) => violations.length === 0)) return chapter;
   world.keepHistory();
-  return { ...chapter, historyPath: world.historyPath };
+  return { ...chapter, late, historyPath: world.historyPath };
 }
 
 async function judge(historyPath: string, judged: Judged): Promise<Chapter> {

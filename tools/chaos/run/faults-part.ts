@@ -1,3 +1,4 @@
+import { FAULT_RECOVERIES } from '../report/recoveries.js';
 import type { Work } from '../world/world.js';
 import { type ChapterSettings, play } from './chapter.js';
 import type { Chapter } from './judge-chapter.js';
@@ -70,7 +71,7 @@ const SCALES: Readonly<Record<Form, Scale>> = {
 /** Chapters of all kinds, the long ones first. */
 export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
   const { steady: long, losses, others } = SCALES[form];
-  const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK };
+  const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK, recoveries: FAULT_RECOVERIES };
   // So that there is a lease when it is forgotten: most holds last a few milliseconds.
   const lasting = { ...WORK, longHolds: 10 };
   const chapters = [

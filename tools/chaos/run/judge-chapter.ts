@@ -45,7 +45,9 @@ export interface Chapter {
   /** When the clock of the machine was set meanwhile, and by how much: Redis ends leases by it. */
   readonly clockSets: readonly string[];
   readonly gaps: Readonly<Record<string, readonly Gap[]>>;
-  /** Where its history is kept, if a rule was broken. */
+  /** Each that was later than it may be. */
+  readonly late?: readonly string[];
+  /** Where its history is kept, if a rule was broken or something was late. */
   readonly historyPath?: string;
 }
 

@@ -58,7 +58,7 @@ async function playChosen(
   const chapters = await playAll(
     chosen,
     lanes,
-    ({ title, holds, losses, verdicts, faults, longestScripts, clockSets, historyPath }) => {
+    ({ title, holds, losses, verdicts, faults, longestScripts, clockSets, late, historyPath }) => {
       const violations = verdicts.reduce((sum, verdict) => sum + verdict.violations.length, 0);
       const count = Object.values(faults).reduce((sum, each) => sum + each, 0);
       const seconds = Math.round((performance.now() - startedAt) / 1000);
@@ -68,6 +68,7 @@ async function playChosen(
       tell(`  the longest script: ${scriptsText(longestScripts)}`);
       const first = verdicts.flatMap((verdict) => verdict.violations.slice(0, 3));
       for (const { rule, what } of first) tell(`  ${rule}: ${what}`);
+      for (const what of late ?? []) tell(`  late: ${what}`);
       if (historyPath === undefined) return;
       for (const set of clockSets) tell(`  the clock of this machine was set by ${set}`);
       tell(`  its history is kept in ${historyPath}`);

@@ -1,4 +1,5 @@
 import { processFaults } from '../faults/process-faults.js';
+import { TOPOLOGY_RECOVERIES } from '../report/recoveries.js';
 import type { ChapterSettings } from './chapter.js';
 import { type FaultTargets, type Form, WORK } from './faults-part.js';
 import { clustered, durable, voting } from './topology-stages.js';
@@ -36,7 +37,7 @@ export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] 
   const { chapters, each, workers, ofProcesses } = SCALES[form];
   const others = OF_PROCESSES.filter(({ kind }) => ofProcesses.test(kind));
   const work = { ...WORK, longHolds: 2 };
-  const common = { workers, work, plan: { each, together: 0 } };
+  const common = { workers, work, plan: { each, together: 0 }, recoveries: TOPOLOGY_RECOVERIES };
   const kinds = [
     { title: 'a cluster', stage: () => clustered(others), leaseMs: CLUSTER_LEASE_MS },
     {

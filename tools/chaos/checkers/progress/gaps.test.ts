@@ -158,4 +158,20 @@ describe('gaps', () => {
       { resource: '', from: 100, to: 2_100, ms: 2_000, leaseMs: 300 },
     ]);
   });
+
+  it('are not counted of a connection that hangs before a message has arrived: it is made anew later', () => {
+    const kind = 'network: the connection for messages hangs';
+    const { history } = story()
+      .hold('a', 'stock', { from: 0, to: 10, token: 32 })
+      .hold('b', 'stock', { from: 20, to: 30, token: 64 })
+      .fault(kind, { from: 100, to: 2_100, victims: ['a'] })
+      .fault(kind, { from: 2_400, to: 6_300, victims: ['a'] })
+      .fault('network: resets the connections', { from: 7_000, to: 7_100, victims: ['b'] })
+      .fault(kind, { from: 8_400, to: 10_400, victims: ['a'] });
+    expect(
+      gaps(history)
+        .get(`inbox: ${kind}`)
+        ?.map(({ from }) => from),
+    ).toEqual([100, 8_400]);
+  });
 });

@@ -79,12 +79,22 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
 const HANGS = 'network: the connection for messages hangs';
 /** A process that stands still for longer finds out later. */
 const STILL_MS = 100;
+/**
+ * Each connection that loses messages before one of its probes has arrived is made anew twice as late as the one before. A probe comes
+ * at least this often, and has arrived.
+ */
+const PROVEN_MS = 2_000;
 
 /** How long a connection for messages hung, where nothing else was in the way. */
 function hungInboxes(history: History): Gap[] {
   const struck = new Struck(history, { except: ({ kind }) => kind === HANGS, stallMs: STILL_MS });
   return history.faults.flatMap(({ kind, from, to, missed, victims: [victim] }) => {
     if (kind !== HANGS || missed || to === Infinity || struck.spansOf(victim!).touches(from, to)) return [];
+    const isUnproven = history.faults.some((other) => {
+      const isItsNetwork = other.kind.startsWith('network:') && other.victims.includes(victim!);
+      return isItsNetwork && other.to <= from && other.to > from - PROVEN_MS;
+    });
+    if (isUnproven) return [];
     const call = history.calls.find(({ invoked }) => invoked.process === victim);
     return call ? [{ resource: '', from, to, ms: to - from, leaseMs: call.invoked.leaseMs }] : [];
   });

@@ -196,6 +196,12 @@ export class Hold implements Holder {
     this.#endsAt = this.deadline;
   }
 
+  /** It was renewed while its call waited for others. From now on it lasts as the call has asked for. */
+  begin({ watchdog, maxHoldMs }: Pick<ResolvedLockOptions, 'watchdog' | 'maxHoldMs'>): void {
+    this.renewable = watchdog;
+    this.#endsAt = this.clock.now() + maxHoldMs;
+  }
+
   /** Whether it is renewed no more, because no caller can release it. */
   get isLeftToEnd(): boolean {
     return this.#isRenewedNoMore;

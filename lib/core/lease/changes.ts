@@ -2,16 +2,17 @@ import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
-import type { LockMode } from '../api/lock-options.js';
+import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import { asStoreError } from '../store/store-error.js';
 
 /**
  * Starts the lease of a hold anew with this length. The watchdog uses the new length from now on.
  *
+ * @param operation for the error
  * @throws LockUnavailableError when the store does not answer; the lease then keeps its old end
  */
-export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Promise<void> {
+export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, operation = 'extend'): Promise<void> {
   const { store, clock, alarms, watchdog } = deps;
   const { storeLease, owner, attemptTimeoutMs } = hold;
   let sentAt = 0;
@@ -42,18 +43,43 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number): Prom
     );
     return renewed;
   };
-  await ask(alarms, send, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
+  await ask(alarms, send, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
   if (!hold.isHeld()) return;
   const { foreign } = hold;
   if (foreign) {
     const renew = (): Promise<boolean> => foreign.renew(hold.renewalMs(lastsMs));
-    const isOwner = await ask(alarms, renew, attemptTimeoutMs, 'extend', owner.resource, () => hold.isHeld());
+    const isOwner = await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
     if (!isOwner) hold.lose('foreignLost');
     if (!hold.isHeld()) return;
   }
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
   watchdog.watch(hold);
+}
+
+/** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */
+const PASSED = 1 / 20;
+
+/**
+ * The leases of a call were renewed while it waited for the last of its resources. From now on they last as it has asked
+ * for. A fixed lease begins anew, unless it has only just begun.
+ *
+ * @throws LockUnavailableError when the store does not answer
+ */
+export async function beginTogether(
+  holds: readonly Hold[],
+  options: Pick<ResolvedLockOptions, 'watchdog' | 'maxHoldMs'>,
+  latest: number,
+  deps: LeaseDeps,
+): Promise<void> {
+  const isLate = ({ deadline, leaseMs }: Hold): boolean => !options.watchdog && deadline < latest - leaseMs * PASSED;
+  await Promise.all(holds.filter(isLate).map((hold) => extend(hold, deps, hold.leaseMs, 'renew')));
+  for (const hold of holds) {
+    hold.begin(options);
+    // As for every fixed lease: a shutdown waits for it only where work runs under it.
+    if (!hold.renewable) deps.active.delete(hold);
+    if (hold.isHeld()) deps.watchdog.watch(hold);
+  }
 }
 
 /**

@@ -4,9 +4,10 @@ import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { AlsoLock } from '../holding/foreign-locks.js';
 import { type Grant, Hold } from '../holding/hold.js';
 import { releaseInStore } from '../holding/release-in-store.js';
-import { ask, retryUnexecuted } from '../store/ask.js';
+import { retryUnexecuted } from '../store/ask.js';
 import type { AsyncContext } from '../util/async-contexts.js';
 import { onAbort } from '../util/signals.js';
+import { extend } from './changes.js';
 import type { LeaseDeps } from './lease-deps.js';
 
 /**
@@ -70,22 +71,14 @@ export async function waitForForeign(
     stopListening?.();
   }
   try {
-    if (!options.watchdog) await beginFixedLease(waiting, deps);
+    // A fixed lease lasts as long as the caller asked for, from now on: the wait has used up a part of it.
+    if (!options.watchdog) await extend(waiting, deps, waiting.leaseMs, 'renew');
     if (!waiting.isHeld()) throw waiting.lossError();
     return foreign;
   } catch (error) {
     foreignLocks.withdraw(foreign, options);
     throw error;
   }
-}
-
-/** A fixed lease lasts as long as the caller asked for, from now on: the wait has used up a part of it. */
-async function beginFixedLease(waiting: Hold, { store, alarms }: LeaseDeps): Promise<void> {
-  const { storeLease, owner, attemptTimeoutMs } = waiting;
-  const leaseMs = waiting.renewalMs();
-  const send = () => storeLease.renewBy(leaseMs, () => store.renew(owner, leaseMs));
-  const isOwner = await ask(alarms, send, attemptTimeoutMs, 'renew', owner.resource, () => waiting.isHeld());
-  if (!isOwner) storeLease.takenOver();
 }
 
 /** The wait is over: another hold takes its place on the store lease, in the same step. @throws LeaseLostError */

@@ -1,5 +1,5 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
-import { tellDepth } from './changes.js';
+import { beginTogether, tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
@@ -241,7 +241,10 @@ export class LeaseFactory {
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
-    const { traces } = this.deps;
+    const isLimited = !options.watchdog || options.maxHoldMs !== Infinity;
+    /** Those that are renewed until the last resource is had, whatever the options say of the lease. */
+    const waiting: Hold[] = [];
+    const { traces, context } = this.deps;
     const several = this.#severalParts(names, options);
     try {
       for (const name of names) {
@@ -249,14 +252,18 @@ export class LeaseFactory {
         // Its token is the largest of them. So the next holder of a part needs a token from Redis, which is larger
         // still.
         // It has no minimum until its caller gets all of them.
-        const part = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
+        const asked = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, cohort: 0, minHoldMs: 0 };
+        const isWaiting = isLimited && name !== names.at(-1) && !isLock(context.hold(name));
+        const part = isWaiting ? { ...asked, watchdog: true, maxHoldMs: Infinity } : asked;
         const before = leases.at(-1);
         const lease =
           before === undefined || !traces.hasTracer
             ? this.#traced(name, part, undefined, several)
             : traces.followed.runUnder(before.holds, () => this.#traced(name, part, undefined, several));
         leases.push(await (leases.length === 0 ? lease : lease.catch((error) => cutShort(error, part, options))));
+        if (isWaiting) waiting.push(leases.at(-1)!.hold);
       }
+      if (isLimited) await beginTogether(waiting, options, leases.at(-1)!.hold.deadline, this.deps);
       for (const lease of leases) lease.assertHeld();
       for (const { hold } of leases) hold.storeLease.raiseMinHold(options.minHoldMs);
       const lease = new CompositeLease(leases);

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { failing } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 
@@ -130,6 +132,66 @@ describe('several resources at once', () => {
     const lease = await a.locks.acquire(['x', 'y'], { watchdog: false, leaseMs: 1_000 });
     await lease.extend(5_000);
     expect(lease.remainingMs()).toBe(5_000 - 52);
+  });
+
+  describe('without a watchdog, or for a limited time,', () => {
+    const both = (options: LockOptions) =>
+      track(a.locks.acquire(['x', 'y'], { waitMs: 60_000, leaseMs: 1_000, ...options }));
+
+    it('last as long as was asked for from the last grant on, however long that was waited for', async () => {
+      const other = await b.locks.acquire('y');
+      const waiting = both({ watchdog: false });
+      await world.clock.advance(5_300);
+      await other.release();
+      await settle();
+      const lease = waiting.value!;
+      expect(lease.remainingMs()).toBeGreaterThan(950);
+      await world.clock.advance(950);
+      lease.assertHeld();
+      // Neither of them is renewed from then on.
+      await world.clock.advance(60);
+      expect(lease.isHeld()).toBe(false);
+      expect((await b.locks.inspect('x')).holders).toEqual([]);
+    });
+
+    it('end at the end of maxHoldMs, counted from the last grant', async () => {
+      const other = await b.locks.acquire('y');
+      const waiting = both({ maxHoldMs: 3_000 });
+      await world.clock.advance(5_300);
+      await other.release();
+      await settle();
+      const lease = waiting.value!;
+      await world.clock.advance(2_990);
+      lease.assertHeld();
+      await world.clock.advance(20);
+      expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ reason: 'maxHold' }));
+    });
+
+    it('cost no command more where they are free', async () => {
+      expect((await a.locks.acquire(['x', 'y'], { watchdog: false })).isHeld()).toBe(true);
+      expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire']);
+    });
+
+    it('are released where the lease of the first one cannot begin anew', async () => {
+      const other = await b.locks.acquire('y');
+      const waiting = both({ watchdog: false });
+      await world.clock.advance(500);
+      a.store.next('renew', failing('refused'));
+      await other.release();
+      await settle();
+      expect(waiting.error).toBeInstanceOf(LockUnavailableError);
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('leave a lease as it is that the context has entered again', async () => {
+      await a.locks.using('x', { mode: 'reentrant' }, async () => {
+        const lease = await a.locks.acquire(['x', 'y'], { mode: 'reentrant', watchdog: false, leaseMs: 1_000 });
+        await world.clock.advance(60_000);
+        expect(a.locks.current('x')?.isHeld()).toBe(true);
+        await lease.release();
+      });
+    });
   });
 
   describe('whose tokens are of several orders, as on a cluster,', () => {

@@ -5,57 +5,79 @@ import type { LockOwner } from '../store/lock-store.js';
 
 const NONE: readonly StoreLease[] = [];
 
-/** What a queue holds of its resource: one store lease, or several if the resource can be shared. */
+/**
+ * What a queue holds of its resource: one store lease, or several if the resource can be shared. Nearly always it is one,
+ * and of permits it may be thousands: none of them costs more for that.
+ */
 export class LocalStoreLeases {
-  #storeLeases: readonly StoreLease[] = NONE;
+  #only: StoreLease | undefined;
+  /** Set where there are several. */
+  #several: Set<StoreLease> | undefined;
 
   get isEmpty(): boolean {
-    return this.#storeLeases.length === 0;
+    return this.#only === undefined && this.#several === undefined;
   }
 
   /** The one that was granted first. */
   get first(): StoreLease | undefined {
-    return this.#storeLeases[0];
+    for (const storeLease of this.#all) return storeLease;
+    return undefined;
   }
 
   add(storeLease: StoreLease): void {
-    this.#storeLeases = this.isEmpty ? [storeLease] : [...this.#storeLeases, storeLease];
+    if (this.isEmpty) this.#only = storeLease;
+    else {
+      this.#several = (this.#several ?? new Set(this.#all)).add(storeLease);
+      this.#only = undefined;
+    }
   }
 
   delete(storeLease: StoreLease): void {
-    const isOnly = this.#storeLeases.length === 1 && this.first === storeLease;
-    this.#storeLeases = isOnly ? NONE : this.#storeLeases.filter((other) => other !== storeLease);
+    if (this.#only === storeLease) this.#only = undefined;
+    else if (this.#several?.delete(storeLease) && this.#several.size === 1) {
+      this.#only = this.first;
+      this.#several = undefined;
+    }
   }
 
   /** The store may have forgotten them. */
   doubt(): void {
-    for (const storeLease of this.#storeLeases) storeLease.isInDoubt = true;
+    for (const storeLease of this.#all) storeLease.isInDoubt = true;
   }
 
   has(storeLease: StoreLease): boolean {
-    return this.#storeLeases.includes(storeLease);
+    return this.#only === storeLease || (this.#several?.has(storeLease) ?? false);
   }
 
   /** What holds the lease with this token, or with one that counts up from it. */
   holderOf(fencingToken: number): Holder | undefined {
     const tick = fencingTickOf(fencingToken);
-    const holders = this.#storeLeases.flatMap((storeLease) => storeLease.holders);
+    const holders = [...this.#all].flatMap((storeLease) => storeLease.holders);
     const meant = holders.filter((holder) => fencingTickOf(holder.fencingToken) === tick);
     return meant.find((holder) => holder.fencingToken === fencingToken) ?? meant[0];
   }
 
   holds(owner: LockOwner): boolean {
-    return this.#storeLeases.some((storeLease) => storeLease.owner === owner);
+    for (const storeLease of this.#all) if (storeLease.owner === owner) return true;
+    return false;
   }
 
   /** One that another reader may share without asking the store. */
   sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
-    return this.#storeLeases.find((storeLease) => storeLease.mayShareWith(options));
+    if (options.mode !== 'read') return undefined;
+    for (const storeLease of this.#all) if (storeLease.mayShareWith(options)) return storeLease;
+    return undefined;
   }
 
   /** Whether nothing can be granted with these options before this process releases. */
   excludes({ mode }: ResolvedLockOptions): boolean {
     // A call that takes a lock for a semaphore asks the store, which refuses it at once.
-    return mode !== 'semaphore' && this.#storeLeases.some((storeLease) => !storeLease.isShared);
+    if (mode === 'semaphore') return false;
+    for (const { isShared } of this.#all) if (!isShared) return true;
+    return false;
+  }
+
+  get #all(): Iterable<StoreLease> {
+    return this.#several ?? (this.#only ? [this.#only] : NONE);
   }
 }

@@ -28,6 +28,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   attempts = 0;
   /** What else the caller wants. Only set where it wants several resources. */
   declare several?: SeveralParts;
+  /** Only set while it waits for its turn; see {@link WaitingCalls}. */
+  declare link?: Link | undefined;
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;
@@ -134,31 +136,55 @@ export function grant(call: PendingCall, storeLease: StoreLease, now: number): v
   call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });
 }
 
+/** A call in the row of those that wait, and its neighbours. */
+interface Link {
+  readonly call: PendingCall;
+  before: Link | undefined;
+  after: Link | undefined;
+}
+
 /**
- * The calls that wait for their turn, first come, first served. Takes no room while none waits, as for nearly every
- * lock.
+ * The calls that wait for their turn, first come, first served. A list of links: any of them can give up, and the first
+ * of many costs no more than that of few. The first entry of a `Set` would be looked for behind all that have left.
  */
 export class WaitingCalls {
-  #calls: Set<PendingCall> | undefined;
+  #first: Link | undefined;
+  #last: Link | undefined;
+  #size = 0;
 
   get size(): number {
-    return this.#calls?.size ?? 0;
+    return this.#size;
   }
 
   get first(): PendingCall | undefined {
-    return this.#calls?.values().next().value;
+    return this.#first?.call;
   }
 
-  get all(): Iterable<PendingCall> {
-    return this.#calls ?? [];
+  get all(): PendingCall[] {
+    const calls: PendingCall[] = [];
+    for (let link = this.#first; link; link = link.after) calls.push(link.call);
+    return calls;
   }
 
   add(call: PendingCall): void {
-    (this.#calls ??= new Set()).add(call);
+    const link: Link = { call, before: this.#last, after: undefined };
+    call.link = link;
+    if (this.#last) this.#last.after = link;
+    else this.#first = link;
+    this.#last = link;
+    this.#size++;
   }
 
+  /** Does nothing if it does not wait here. */
   delete(call: PendingCall): void {
-    this.#calls?.delete(call);
+    const { link } = call;
+    if (!link) return;
+    call.link = undefined;
+    if (link.before) link.before.after = link.after;
+    else this.#first = link.after;
+    if (link.after) link.after.before = link.before;
+    else this.#last = link.before;
+    this.#size--;
   }
 
   /** Removes the first one. */
@@ -170,8 +196,8 @@ export class WaitingCalls {
 
   /** Removes all of them. */
   clear(): PendingCall[] {
-    const calls = [...(this.#calls ?? [])];
-    this.#calls = undefined;
+    const calls = this.all;
+    for (const call of calls) this.delete(call);
     return calls;
   }
 }

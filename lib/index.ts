@@ -99,6 +99,7 @@ export type {
   ForeignContext,
   ForeignLock,
   ForeignReply,
+  ForeignRun,
 } from './core/api/foreign-lock.js';
 export type { Lease, LockedWork, TransferOptions, TryUsingResult } from './core/api/lease.js';
 export type { AdoptOptions } from './core/lease/adoption.js';

@@ -15,4 +15,5 @@ export type {
   ForeignContext,
   ForeignLock,
   ForeignReply,
+  ForeignRun,
 } from './core/api/foreign-lock.js';

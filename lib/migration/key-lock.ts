@@ -1,4 +1,4 @@
-import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock } from '../core/api/foreign-lock.js';
+import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignRun } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
 import { describeValue, keyFunctionThrew } from '../core/api/validation.js';
@@ -90,10 +90,12 @@ export function keyLock({ library, clients, keyOf, value = (id) => id, keepMs }:
     open(context): ForeignClient {
       const servers = clients.map((client) => new ForeignServer(client, context));
       return {
-        claim(name) {
+        claim(name, run) {
           // Every server of a quorum has the same value.
-          const owner = value(context.randomId());
-          const claims = servers.map((server) => new KeyClaim(server, name, owner, keepMs, context.now));
+          const owner = value(ownerId(context.randomId(), run));
+          const claims = servers.map(
+            (server) => new KeyClaim(server, name, { value: owner, run, keepMs }, context.now),
+          );
           return claims.length === 1 ? claims[0]! : new QuorumClaim(claims);
         },
         async close() {
@@ -102,6 +104,11 @@ export function keyLock({ library, clients, keyOf, value = (id) => id, keepMs }:
       };
     },
   };
+}
+
+/** What names an owner in the data of the other library. */
+export function ownerId(id: string, run: ForeignRun | undefined): string {
+  return run ? `${run.name}${run.token}:${id}` : id;
 }
 
 /**

@@ -4,15 +4,23 @@ import { HELD } from './claim-replies.js';
 /**
  * The scripts for a lock that is one string: its value names the owner, and its expiry is the end of the lease. They
  * leave what `SET key value NX PX leaseMs` leaves. All of them may be executed twice, or late.
+ *
+ * A run of a singleton job takes over what an earlier run of the same job has left: the name of the job and the token of
+ * the run are in the value. By the order of the tokens, a late command of an earlier run takes nothing over.
  */
 export const ACQUIRE = scriptOf(
   'foreignAcquire',
   `
 local present = redis.call('get', KEYS[1])
+local ttl = present and redis.call('pttl', KEYS[1]) or 0
 if present and present ~= ARGV[1] then
-  return redis.call('pttl', KEYS[1])
-end
-if not present or redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+  local _, last = nil, nil
+  if ARGV[3] ~= '' then _, last = string.find(present, ARGV[3], 1, true) end
+  local token = last and tonumber(string.match(present, '^(%d+):', last + 1))
+  if not token then return ttl end
+  if token >= tonumber(ARGV[4]) then return { ttl } end
+  redis.call('set', KEYS[1], ARGV[1], 'PX', math.max(ttl, ARGV[2]))
+elseif not present or ttl < tonumber(ARGV[2]) then
   redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
 end
 return ${HELD}

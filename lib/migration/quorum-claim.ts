@@ -22,10 +22,14 @@ export class QuorumClaim implements ForeignClaim {
     const attempt = ++this.#latest;
     this.#isReleased = false;
     let ttlMs = Infinity;
+    let isOurs = true;
     const isHeld = await this.#vote(async (claim) => {
       await this.#releasing.get(claim);
       const reply = await claim.tryAcquire(leaseMs, signal);
-      if (reply.status === 'busy') ttlMs = Math.min(ttlMs, reply.ttlMs);
+      if (reply.status === 'busy') {
+        ttlMs = Math.min(ttlMs, reply.ttlMs);
+        isOurs &&= reply.isOurs ?? false;
+      }
       // Too late: the claim was given up, and no later attempt has taken the place of this one.
       else if (this.#isReleased) this.#releaseQuietly(claim);
       return reply.status === 'held';
@@ -40,7 +44,7 @@ export class QuorumClaim implements ForeignClaim {
       this.#isReleased = true;
       for (const claim of this.claims) this.#releaseQuietly(claim);
     }
-    return { status: 'busy', ttlMs };
+    return { status: 'busy', ttlMs, ...(isOurs && { isOurs }) };
   }
 
   renew(leaseMs: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { ForeignClaim, ForeignReply } from '../core/api/foreign-lock.js';
+import type { ForeignClaim, ForeignReply, ForeignRun } from '../core/api/foreign-lock.js';
 import { isOne } from '../redis/lock-replies.js';
 import { readAcquired } from './claim-replies.js';
 import type { ForeignServer } from './foreign-server.js';
@@ -19,6 +19,7 @@ export class RedissonClaim implements ForeignClaim {
     private readonly channels: UnlockChannels,
     name: string,
     private readonly field: string,
+    private readonly run?: ForeignRun,
   ) {
     const key = server.key(name);
     this.#keys = [key];
@@ -30,7 +31,12 @@ export class RedissonClaim implements ForeignClaim {
     this.#call = signal;
     // An unlock that is heard from now on may have come after the answer.
     this.#wait?.ask();
-    const reply = await this.server.run(ACQUIRE, this.#keys, [this.field, leaseMs], readAcquired);
+    const reply = await this.server.run(
+      ACQUIRE,
+      this.#keys,
+      [this.field, leaseMs, this.run?.name ?? '', this.run?.token ?? 0],
+      readAcquired,
+    );
     if (reply.status === 'held') this.#leave();
     return reply;
   }

@@ -4,16 +4,25 @@ import { HELD } from './claim-replies.js';
 /**
  * The scripts for a lock that is a hash with one field: its name says which thread of which application holds it, its
  * value how often that thread has entered it. An owner of ours is a thread that enters once. All of them may be executed
- * twice, or late.
+ * twice, or late. A run of a singleton job takes over from an earlier one, as with a key that is a string.
  */
 export const ACQUIRE = scriptOf(
   'redissonAcquire',
   `
 local ttl = redis.call('pttl', KEYS[1])
 if ttl ~= -2 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return ttl
-end
-if ttl < tonumber(ARGV[2]) then
+  if ARGV[3] == '' then return ttl end
+  local fields = redis.call('hkeys', KEYS[1])
+  for _, field in ipairs(fields) do
+    local isRun = string.sub(field, 1, #ARGV[3]) == ARGV[3]
+    local token = isRun and tonumber(string.match(field, '^(%d+):', #ARGV[3] + 1))
+    if not token then return ttl end
+    if token >= tonumber(ARGV[4]) then return { ttl } end
+  end
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('hdel', KEYS[1], unpack(fields))
+  redis.call('pexpire', KEYS[1], math.max(ttl, ARGV[2]))
+elseif ttl < tonumber(ARGV[2]) then
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
 end

@@ -8,6 +8,7 @@ import {
   foreignKey,
   type ForeignKey,
   type ForeignKeyOptions,
+  ownerId,
 } from './key-lock.js';
 import { RedissonClaim } from './redisson-claim.js';
 import { UnlockChannels } from './unlock-channels.js';
@@ -49,7 +50,7 @@ export function redisson(options: RedissonOptions): ForeignLock {
       const id = context.randomId();
       let threads = 0;
       return {
-        claim: (name) => new RedissonClaim(server, channels, name, `${id}:${++threads}`),
+        claim: (name, run) => new RedissonClaim(server, channels, name, `${ownerId(id, run)}:${++threads}`, run),
         close: () => server.close(),
       };
     },

@@ -82,6 +82,7 @@ const NO_OWNER = '';
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
+  readonly keyPrefix: string;
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
@@ -101,6 +102,7 @@ export class RedisLockStore implements LockStore {
     this.#connection = createConnection(options);
     const { outerKeyPrefix, isCluster } = this.#connection;
     const prefix = outerKeyPrefix + options.keyPrefix;
+    this.keyPrefix = prefix;
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
     this.#health = new StoreHealth({

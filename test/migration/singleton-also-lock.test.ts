@@ -1,5 +1,9 @@
+import type { LockClient } from '../../lib/core/lock-client.js';
 import type { ForeignLock } from '../../lib/core/api/foreign-lock.js';
 import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
+import { MemoryJobStore } from '../../lib/memory/memory-job-store.js';
+import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
+import { track } from '../support/expect/tracked.js';
 import { eventsOf } from '../support/world/lock-world.js';
 import { Fleet } from '../support/world/singleton-fleet.js';
 
@@ -90,6 +94,161 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
       b!.fire('t1');
       await fleet.clock.advance(1_000);
       expect(fleet.runsOf('t1')).toHaveLength(1);
+    },
+  );
+
+  describe('where the old lock is still that of another run of the same job', () => {
+    /** Every run leaves it behind for this long. */
+    const keptMs = 55_000;
+
+    /** The key of a run that was released, or whose process died. */
+    const isOurs = () => server.ownerOf(key)?.includes('nestjs-redis-lock:');
+
+    it('runs a tick again whose runner died, though its key stays for longer than its lease', async () => {
+      start({ onCrash: 'retry' });
+      const [a, b, c] = fleet.members('a', 'b', 'c');
+      a!.fire('t1', 60_000);
+      await fleet.clock.advance(100);
+      b!.fire('t1', 100);
+      c!.fire('t1', 100);
+      await fleet.clock.advance(1_000);
+      a!.kill();
+      server.put(key, server.ownerOf(key)!, keptMs);
+      await fleet.clock.advance(15_000);
+      expect(fleet.runsOf('t1')).toHaveLength(2);
+      expect(fleet.runsOf('t1')[1]!.endedAt).toBeDefined();
+      for (const { instance } of [b!, c!])
+        expect(eventsOf(instance, 'tickSkipped').map((e) => e.reason)).not.toContain('foreign');
+    });
+
+    it.each([
+      ['the next tick', 't2', {}],
+      ['a tick that waited for the run', 't2', { overlap: 'wait' }],
+      ['a run by hand', 'manual:x', { manual: true }],
+    ] as const)('runs %s', async (_, tick, changes) => {
+      const [a, b] = fleet.members('a', 'b');
+      a!.fire('t1', 1_000);
+      await fleet.clock.advance(100);
+      const isWaiting = 'overlap' in changes;
+      const waiting = isWaiting ? b!.fire(tick, 5, changes) : undefined;
+      await fleet.clock.advance(890);
+      // As setNx does with keepMs.
+      server.keepsFor = keptMs;
+      await fleet.clock.advance(isWaiting ? 1_000 : 100);
+      const run = waiting ?? b!.fire(tick, 5, changes);
+      await fleet.clock.advance(500);
+      expect(isOurs()).toBe(true);
+      expect(run).toMatchObject({ state: 'fulfilled', value: `${tick} by b` });
+    });
+
+    it('runs the tick that its own process lost by standing still', async () => {
+      const [a] = fleet.members('a');
+      server.troubles.acquire = [{ failure: 'unknown', isExecuted: true }];
+      const run = a!.fire('t1');
+      await fleet.clock.advance(10);
+      server.put(key, `kept for ${server.ownerOf(key)!}`, keptMs);
+      fleet.clock.standStill(10_000);
+      await fleet.clock.advance(1_000);
+      expect(run).toMatchObject({ state: 'fulfilled', value: 't1 by a' });
+    });
+
+    it('takes nothing from a later run: its own command came late', async () => {
+      const [a, b] = fleet.members('a', 'b');
+      let arrive!: () => void;
+      server.troubles.acquire = [{ until: new Promise((resolve) => (arrive = resolve)) }];
+      a!.fire('t1');
+      await fleet.clock.advance(10);
+      a!.kill();
+      await fleet.clock.advance(10_000);
+      const run = b!.fire('t2', 5_000);
+      await fleet.clock.advance(100);
+      const owner = server.ownerOf(key);
+      arrive();
+      await fleet.clock.advance(4_000);
+      expect(server.ownerOf(key)).toBe(owner);
+      await fleet.clock.advance(2_000);
+      expect(run).toMatchObject({ state: 'fulfilled', value: 't2 by b' });
+    });
+
+    it('waits for it where its token says that it came later, and lets any instance have the tick then', async () => {
+      start({ onCrash: 'retry' });
+      const [a] = fleet.members('a');
+      a!.fire('t1');
+      await fleet.clock.advance(100);
+      server.put(key, server.commands[0]!.owner.replace(/:(\d+):/, ':9$1:'), 60_000);
+      const run = a!.fire('t2');
+      await fleet.clock.advance(2_500);
+      expect(run.state).toBe('pending');
+      await fleet.clock.advance(1_500);
+      expect(run.error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+      expect(a!.tickStore.returns).toHaveLength(1);
+      expect(eventsOf(a!.instance, 'tickFailed')).toHaveLength(1);
+    });
+
+    it('is another lock under another prefix, or of another job', async () => {
+      const names = new Set<string>();
+      const jobs = [{ job: 'report' }, { job: 'digest' }];
+      for (const keyPrefix of ['shop', 'stage']) {
+        for (const changes of jobs) {
+          start(changes);
+          const [a] = fleet.members('a');
+          Object.assign(a!.instance.store, { keyPrefix });
+          a!.fire('t1');
+          await fleet.clock.advance(100);
+          names.add(server.commands[0]!.owner.replace(/\d+:[^:]*$/, ''));
+        }
+      }
+      expect(names.size).toBe(4);
+    });
+  });
+
+  it('waits for an old process with a tick whose runner died: no old process runs that one', async () => {
+    start({ onCrash: 'retry' });
+    const [a, b] = fleet.members('a', 'b');
+    a!.fire('t1', 60_000);
+    await fleet.clock.advance(100);
+    b!.fire('t1', 100);
+    await fleet.clock.advance(1_000);
+    a!.kill();
+    server.put(key, 'an old pod', 30_000);
+    await fleet.clock.advance(25_000);
+    expect(fleet.runsOf('t1')).toHaveLength(1);
+    await fleet.clock.advance(10_000);
+    expect(fleet.runsOf('t1')).toHaveLength(2);
+    expect(fleet.holder).toBeUndefined();
+  });
+
+  it.each(['skip', 'retry'] as const)(
+    'owes a catch-up again that an old process is in the way of (onCrash: %s)',
+    async (onCrash) => {
+      start({ onCrash });
+      const [a] = fleet.members('a');
+      const { server: place } = fleet.world;
+      const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: 'a', server: place }));
+      const runs = (a!.instance.locks as LockClient).singletonRuns(a!.tickStore, jobs);
+      const [resource, schedule] = ['cron:report', '* * * * * UTC'];
+      const [known] = await jobs.register([{ resource, schedule, next: undefined }]);
+      const missed = { resource, schedule, after: known!.last!, ticks: [known!.last! + 1], historySize: 10 };
+      const told = await jobs.noteMissed({ ...missed, runWithinMs: 3_600_000 });
+      const owedNow = async () => (await jobs.look([resource], 0))[0]!.owed;
+      let count = 0;
+      const catchUp = () =>
+        track(runs.run({ ...fleet.job, tick: told.owed!.tick }, () => void count++, { kind: 'catchUp', schedule }));
+
+      server.put(key, 'an old pod', 60_000);
+      const first = catchUp();
+      await fleet.clock.advance(1_000);
+      expect(first.state).toBe('fulfilled');
+      expect(count).toBe(0);
+      expect(await owedNow()).toEqual(told.owed);
+      expect(fleet.holder).toBeUndefined();
+
+      server.put(key, `kept for ${server.commands[0]!.owner}`, 60_000);
+      const second = catchUp();
+      await fleet.clock.advance(1_000);
+      expect(second.state).toBe('fulfilled');
+      expect(count).toBe(1);
+      expect(await owedNow()).toBeUndefined();
     },
   );
 

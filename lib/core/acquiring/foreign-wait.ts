@@ -66,6 +66,8 @@ export interface ForeignWait {
   readonly options: ResolvedLockOptions;
   /** Whether the wait ends as soon as the lock is found to be busy. */
   readonly isBusyFinal: boolean;
+  /** Whether `waitMs` counts from the last answer. */
+  readonly isPatient: boolean;
   /** When the whole call began, on the monotonic clock. */
   readonly startedAt: number;
   /** Of our lock. It says whether the call has waited. */
@@ -99,6 +101,9 @@ class ForeignAttempts {
   #sentAt = 0;
   /** What is left of the foreign holder's lock, by the last answer. */
   #ttlMs = 0;
+  /** Whether another run of the same job has it, by the last answer. It has ended, or ends soon. */
+  #isOurs = false;
+  #answeredAt = -Infinity;
   #isOver = false;
   #isToldOf = false;
 
@@ -114,7 +119,7 @@ class ForeignAttempts {
     const { options, signal } = this.wait;
     const { clock } = this.deps;
     if (signal.aborted) throw this.#abortedError();
-    if (options.waitMs === 0 || (this.wait.isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
+    if (options.waitMs === 0 || (this.#isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
     const leftMs = this.#giveUpAt - clock.now();
     const { traces } = this.deps;
     if (traces.wantsAcquires) traces.waits(options, () => NO_HOLDERS);
@@ -133,7 +138,12 @@ class ForeignAttempts {
   }
 
   get #giveUpAt(): number {
-    return this.wait.startedAt + this.wait.options.waitMs;
+    const { startedAt, options, isPatient } = this.wait;
+    return (isPatient ? Math.max(startedAt, this.#answeredAt) : startedAt) + options.waitMs;
+  }
+
+  get #isBusyFinal(): boolean {
+    return this.wait.isBusyFinal && !this.#isOurs;
   }
 
   async #ask(): Promise<boolean> {
@@ -171,6 +181,8 @@ class ForeignAttempts {
       return false;
     }
     this.#ttlMs = reply.ttlMs;
+    this.#isOurs = reply.isOurs ?? false;
+    this.#answeredAt = clock.now();
     this.#log.busy({ ttlMs: reply.ttlMs });
     return false;
   }
@@ -226,13 +238,13 @@ class ForeignAttempts {
   }
 
   #inVain(): Error {
-    const { resource, options, isBusyFinal, startedAt } = this.wait;
+    const { resource, options, startedAt } = this.wait;
     const { clock, observers } = this.deps;
     const { lock, key } = this.foreign;
     const log = this.#log;
     if (log.last === 'busy') {
       const holder = { library: lock.library, key, ttlMs: this.#ttlMs };
-      if (isBusyFinal) return LockBusyError.byForeign(resource, log.attempts, holder);
+      if (this.#isBusyFinal) return LockBusyError.byForeign(resource, log.attempts, holder);
       return LockTimeoutError.byForeign(resource, clock.now() - startedAt, log.attempts, holder);
     }
     const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};

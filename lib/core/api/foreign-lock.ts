@@ -37,22 +37,41 @@ export interface ForeignLock {
   open(context: ForeignContext): ForeignClient;
 }
 
+/** A run of a singleton job that takes a foreign lock. Our lock of the job makes all its runs follow one another. */
+export interface ForeignRun {
+  /** The same for all runs of the job, in every process of the fleet, and for nothing else. It ends with a colon. */
+  readonly name: string;
+  /** The fencing token of the run: larger than that of every run before it. */
+  readonly token: number;
+}
+
 /** A foreign lock in use by one lock client. */
 export interface ForeignClient {
-  /** A claim to one key, with an owner value of its own. Sends nothing. */
-  claim(key: string): ForeignClaim;
+  /**
+   * A claim to one key, with an owner value of its own. Sends nothing.
+   *
+   * @param run of a singleton job. The owner value then contains its name, its token and a colon, one after another. The
+   *   claim takes over what an earlier run of the same job has left there: that run has ended, or its process has lost
+   *   our lock. It tells a later run of the job from an old process, by `isOurs`.
+   */
+  claim(key: string, run?: ForeignRun): ForeignClaim;
   /** Closes its connections. Commands of its claims reject from then on. Resolves when they are closed. */
   close(): Promise<void>;
 }
 
-/** The answer to an attempt. `ttlMs`: what is left of the present holder's lease; `Infinity` if it has no end. */
-export type ForeignReply = { readonly status: 'held' } | { readonly status: 'busy'; readonly ttlMs: number };
+/**
+ * The answer to an attempt. `ttlMs`: what is left of the present holder's lease; `Infinity` if it has no end. `isOurs`:
+ * another run of the same job has it, and no old process.
+ */
+export type ForeignReply =
+  { readonly status: 'held' } | { readonly status: 'busy'; readonly ttlMs: number; readonly isOurs?: boolean };
 
 /**
  * One owner's claim to one lock of the other library. All commands carry the same owner value, so each may be sent any
  * number of times, and may be executed late:
  *
  * - An `acquire` that finds its own value holds the lock, and renews it.
+ * - An `acquire` of a run takes over from an earlier run of its job, and never from a later one.
  * - A renewal never makes the lease shorter, and never takes a lock that this owner does not hold.
  * - A release frees nothing of another owner.
  *

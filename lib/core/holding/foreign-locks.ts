@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { ForeignClient, ForeignContext, ForeignLock } from '../api/foreign-lock.js';
+import type { ForeignClient, ForeignContext, ForeignLock, ForeignRun } from '../api/foreign-lock.js';
 import { type Answer, askUntil, retryUnexecuted } from '../store/ask.js';
 import type { Alarms } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
@@ -17,6 +18,10 @@ export interface AlsoLock {
   readonly key: string;
   /** Whether the call fails as soon as the lock is found to be busy. @default where `waitMs` is 0 */
   readonly isBusyFinal?: boolean;
+  /** Whether an old process is waited for as long as it has the lock. `waitMs` then counts from the last answer. */
+  readonly isPatient?: boolean;
+  /** The run of a singleton job that takes it. */
+  readonly run?: { readonly resource: string; readonly token: number };
 }
 
 /** How long the lock may live, and how long one command may take. */
@@ -43,7 +48,7 @@ export class ForeignLocks {
       readonly clock: Clock;
       readonly random: Random;
       readonly alarms: Alarms;
-      readonly store: { readonly instanceId: string };
+      readonly store: { readonly instanceId: string; readonly keyPrefix?: string };
     },
     private readonly open: (lock: ForeignLock, context: ForeignContext) => ForeignClient,
   ) {
@@ -56,7 +61,7 @@ export class ForeignLocks {
   }
 
   /** A new claim, with an owner value of its own. Sends nothing. */
-  claim({ lock, key }: AlsoLock): ForeignHold {
+  claim({ lock, key, run }: AlsoLock): ForeignHold {
     const { clock, random, store } = this.deps;
     let client = this.#clients.get(lock);
     if (client === undefined) {
@@ -65,7 +70,14 @@ export class ForeignLocks {
       client = inRootContext(() => this.open(lock, context));
       this.#clients.set(lock, client);
     }
-    return new ForeignHold(lock, key, client.claim(key), clock);
+    const claim = client.claim(key, run && { name: this.#nameOf(run.resource), token: run.token });
+    return new ForeignHold(lock, key, claim, clock);
+  }
+
+  /** A digest: any program that may read the keys of the old code sees it. */
+  #nameOf(resource: string): ForeignRun['name'] {
+    const names = JSON.stringify([this.deps.store.keyPrefix ?? '', resource]);
+    return `nestjs-redis-lock:${createHash('sha256').update(names).digest('hex').slice(0, 16)}:`;
   }
 
   /**

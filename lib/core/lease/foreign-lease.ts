@@ -59,9 +59,9 @@ export async function waitForForeign(
   closing.addEventListener('abort', abort, { once: true });
   const stopListening = options.signal && onAbort(options.signal, abort);
   if (closing.aborted || options.signal?.aborted) abort();
-  const { isBusyFinal = options.waitMs === 0 } = also;
+  const { isBusyFinal = options.waitMs === 0, isPatient = false } = also;
   try {
-    const wait = { resource, options, isBusyFinal, startedAt, grant, signal: over.signal };
+    const wait = { resource, options, isBusyFinal, isPatient, startedAt, grant, signal: over.signal };
     await acquireForeign(foreign, wait, deps);
   } catch (error) {
     // Our own loss ends the wait too, and says more.

@@ -142,7 +142,7 @@ export interface ResolvedSingletonRun {
   readonly keepMs: number;
   readonly target: Tick;
   readonly due: TickDue | undefined;
-  /** The lock of the old code for this job. An old process that has it runs the tick, so it is not waited for. */
+  /** The lock of the old code for this job. */
   readonly also: AlsoLock | undefined;
 }
 
@@ -190,8 +190,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
-  const found = alsoLockOf(lock.alsoLock, target.resource);
-  const also = found && { ...found, isBusyFinal: true };
+  const also = alsoLockOf(lock.alsoLock, target.resource);
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due, also };
 }
 

@@ -168,7 +168,7 @@ export class SingletonRuns {
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { also } = attempt;
     const lease = await (also
-      ? this.#holdBoth(attempt, grant, also)
+      ? this.#holdBoth(attempt, grant, asRun(also, owner.resource, { fencingToken, rerun }))
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
     if (followed)
@@ -222,7 +222,7 @@ export class SingletonRuns {
 
   /**
    * Takes the lock of the old code too. Resolves to `undefined` where an old process has it: that one runs the tick, or
-   * has run it. So it does not run again.
+   * has run it. So it does not run again. A catch-up stays owed, because an old process knows of none.
    *
    * @throws LeaseLostError when the lock of the job was lost meanwhile; the claim is still its own
    * @throws LockError when the lock could not be asked for; then any instance may have the tick
@@ -231,7 +231,7 @@ export class SingletonRuns {
     const { options } = attempt;
     const isOld = (error: unknown): boolean => error instanceof LockBusyError && error.foreignHolder !== undefined;
     const failed = async (error: unknown, hold: Hold): Promise<void> => {
-      if (isOld(error)) await this.#claims.finish(attempt, { hold });
+      if (isOld(error) && attempt.plan.kind !== 'catchUp') await this.#claims.finish(attempt, { hold });
       else if (!(error instanceof LeaseLostError)) this.#claims.forget(attempt);
     };
     try {
@@ -268,6 +268,14 @@ export class SingletonRuns {
  */
 function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
   return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
+}
+
+/**
+ * The lock of the old code, for a run. An old process that has it runs the tick, so it is not waited for. A tick that was
+ * granted before is none of the old processes: while its runner had their lock, they skipped it.
+ */
+function asRun(also: AlsoLock, resource: string, { fencingToken, rerun }: Omit<GrantedTick, 'status'>): AlsoLock {
+  return { ...also, run: { resource, token: fencingToken }, isBusyFinal: !rerun, isPatient: rerun };
 }
 
 /** Whether the run failed with its lease lost: that counts as a crash. */

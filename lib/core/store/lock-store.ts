@@ -138,6 +138,12 @@ export interface LockStore extends WatchStore {
    * not. Each grant is sent to the one store with this client id.
    */
   readonly clientId: string;
+  /**
+   * What every key begins with, where a store has keys. Locks of one name with other prefixes are other locks.
+   *
+   * @default ''
+   */
+  readonly keyPrefix?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
   /**

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { type ForeignLock, LockUnavailableError } from '../../../lib/index.js';
-import { redisson, redlock } from '../../../lib/migration.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { redisson, redlock, setNx } from '../../../lib/migration.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -42,6 +45,58 @@ describe('alsoLock, and the Redis of the other library', () => {
     );
     await expect(locks.acquire('endless', { alsoLock, waitMs: 0 })).rejects.toThrow(/which has no end/);
     expect(locks.stats()).toMatchObject({ resources: 0, leases: 0 });
+  });
+
+  describe('a run of a job, and what another run of the job has left', () => {
+    const context = { instanceId: 'test', now: () => performance.now(), randomId: () => randomUUID() };
+    const NEVER = new AbortController().signal;
+    const kinds: [string, (client: string) => ForeignLock][] = [
+      ['setNx', (client) => setNx({ client, key: 'job', value: (id) => `host ${id}`, keepMs: 30_000 })],
+      ['redlock', (client) => redlock({ clients: [client] })],
+      ['redisson', (client) => redisson({ client })],
+    ];
+
+    it.each(kinds)('%s: a later one takes it over, whether it was released or not', async (_, lockOn) => {
+      const client = lockOn(old().url).open(context);
+      const claimOf = (token: number, name = 'nestjs-redis-lock:one:') => client.claim('job', { name, token });
+      const [first, second, third] = [claimOf(9), claimOf(10), claimOf(11)];
+      const held = { status: 'held' };
+      expect(await first.tryAcquire(60_000, NEVER)).toEqual(held);
+      expect(await second.tryAcquire(1_000, NEVER)).toEqual(held);
+      // It stays as long as it was promised.
+      expect(await admin().pttl('job')).toBeGreaterThan(50_000);
+      expect(await first.renew(60_000)).toBe(false);
+      expect(await first.release(0)).toBe(false);
+      // Sent before, and executed late.
+      expect(await first.tryAcquire(60_000, NEVER)).toMatchObject({ status: 'busy', isOurs: true });
+      expect(await second.renew(60_000)).toBe(true);
+      expect(await second.release(20_000)).toBe(true);
+      expect(await third.tryAcquire(1_000, NEVER)).toEqual(held);
+      expect(await second.release(20_000)).toBe(false);
+
+      for (const other of [claimOf(99, 'nestjs-redis-lock:two:'), client.claim('job')]) {
+        const busy = await other.tryAcquire(1_000, NEVER);
+        expect(busy).toEqual({ status: 'busy', ttlMs: expect.any(Number) as number });
+      }
+      expect(await third.renew(1_000)).toBe(true);
+      await client.close();
+    });
+
+    it('runs one tick after another, while the key of the first one stays', async () => {
+      const { locks, store } = await instance();
+      const runs = locks.singletonRuns(new RedisTickStore(store), new RedisJobStore(store));
+      const alsoLock = setNx({ client: old().url, key: 'job', keepMs: 60_000 });
+      const run = (tick: string) =>
+        runs.run(
+          { job: 'report', tick, overlap: 'skip', onCrash: 'retry', keepMs: 60_000, lock: { alsoLock } },
+          async () => `${tick}: ${await admin().set('job', 'an old pod', 'PX', 1_000, 'NX')}`,
+        );
+      expect(await run('t1')).toBe('t1: null');
+      expect(await admin().pttl('job')).toBeGreaterThan(1_000);
+      expect(await run('t2')).toBe('t2: null');
+      await admin().set('job', 'an old pod');
+      expect(await run('t3')).toBeUndefined();
+    });
   });
 
   it('one that cannot be reached is named with the reason, however short the wait', async () => {

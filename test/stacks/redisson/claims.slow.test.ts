@@ -11,7 +11,7 @@ import { channelOf, RedissonService, type RedissonThread } from '../../support/r
 const LONG_MS = 600_000;
 const NEVER = new AbortController().signal;
 /** As docs/migration/from-redisson.md names them. */
-const RIGHTS = '+eval +evalsha +pttl +pexpire +hexists +hset +hdel +publish +subscribe +unsubscribe'.split(' ');
+const RIGHTS = '+eval +evalsha +pttl +pexpire +hexists +hset +hdel +hkeys +publish +subscribe +unsubscribe'.split(' ');
 
 describe('a claim to an RLock, beside the actor that behaves as RedissonLock', () => {
   const redis = useRedis();

@@ -4,6 +4,7 @@ import type {
   ForeignContext,
   ForeignLock,
   ForeignReply,
+  ForeignRun,
 } from '../../../lib/core/api/foreign-lock.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { Deferred } from '../../../lib/core/util/promises.js';
@@ -34,6 +35,8 @@ interface Held {
 /** The server of another library, in memory: one owner for each key, and an end. */
 export class FakeForeignServer {
   readonly commands: ForeignCommand[] = [];
+  /** How long a key stays at least after a release. */
+  keepsFor = 0;
   /** How many clients are open. */
   open = 0;
   /** What is the matter with the next commands of a kind, one after another. */
@@ -72,10 +75,14 @@ export class FakeForeignServer {
     return this.commands.map(({ name }) => name);
   }
 
-  acquire(key: string, owner: string, ms: number): Promise<ForeignReply> {
+  acquire(key: string, owner: string, ms: number, run?: ForeignRun): Promise<ForeignReply> {
     return this.#run('acquire', owner, ms, () => {
       const present = this.ownerOf(key);
-      if (present !== undefined && present !== owner) return { status: 'busy', ttlMs: this.ttlMs(key) };
+      if (present !== undefined && present !== owner) {
+        const token = run && present.includes(run.name) ? parseInt(present.split(run.name)[1]!, 10) : NaN;
+        const isOurs = !Number.isNaN(token);
+        if (!run || !(token < run.token)) return { status: 'busy', ttlMs: this.ttlMs(key), ...(isOurs && { isOurs }) };
+      }
       this.put(key, owner, Math.max(ms, this.ttlMs(key)));
       return { status: 'held' };
     });
@@ -92,7 +99,8 @@ export class FakeForeignServer {
   release(key: string, owner: string, keepMs: number): Promise<boolean> {
     return this.#run('release', owner, keepMs, () => {
       if (this.ownerOf(key) !== owner) return false;
-      if (keepMs > 0) this.put(key, `kept for ${owner}`, keepMs);
+      const keptMs = Math.max(keepMs, this.keepsFor);
+      if (keptMs > 0) this.put(key, `kept for ${owner}`, keptMs);
       else this.delete(key);
       return true;
     });
@@ -135,10 +143,10 @@ export function fakeForeignLock(
     open(context: ForeignContext): ForeignClient {
       server.open++;
       return {
-        claim(claimed: string): ForeignClaim {
-          const owner = context.randomId();
+        claim(claimed: string, run?: ForeignRun): ForeignClaim {
+          const owner = `${run ? `${run.name}${run.token}:` : ''}${context.randomId()}`;
           return {
-            tryAcquire: (ms) => server.acquire(claimed, owner, ms),
+            tryAcquire: (ms) => server.acquire(claimed, owner, ms, run),
             renew: (ms) => server.renew(claimed, owner, ms),
             release: (keepMs) => server.release(claimed, owner, keepMs),
             ...(wakesUp && { whenFree: (_ms: number, signal: AbortSignal) => server.whenFreed(signal) }),

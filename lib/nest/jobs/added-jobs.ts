@@ -22,7 +22,7 @@ import {
   checkAddedJob,
   fleetOptionsOf,
 } from './added-job-options.js';
-import type { CronJobClass } from './cron-job-class.js';
+import type { CronJobClass, CronJobLike } from './cron-job-class.js';
 import { cronJobOf, describeTime, invalidSchedule, keepDate, type Place, timeOf } from './job-schedules.js';
 
 /** What the added jobs of an application need of it. */
@@ -165,10 +165,10 @@ export class AddedJobs {
     const toRun = { name, options, work };
     const fire = async (time: CronTimeLike): Promise<void> => {
       await this.#logged(run(toRun, jobTickOf(cronTickAt(time, wallNow()), options)));
-      // Another job may have taken the name meanwhile.
-      if (this.#entry(registry, name)?.work === work) this.remove(registry, name);
+      // Meanwhile it may have got another date, and another job may have its name.
+      if (this.#entry(registry, name) === added && added.scheduled.cronTime === time) this.remove(registry, name);
     };
-    this.#schedule(toRun, { cronTime: due }, fire, { where, option: 'at' }, surroundings);
+    const added = this.#schedule(toRun, { cronTime: due }, fire, { where, option: 'at' }, surroundings);
     return toRun;
   }
 
@@ -178,7 +178,7 @@ export class AddedJobs {
     fire: (cronTime: CronTimeLike) => Promise<void>,
     place: Place,
     { registry, cronJobs }: Surroundings,
-  ): void {
+  ): AddedEntry & { readonly scheduled: CronJobLike } {
     const { name } = toRun;
     const job = cronJobOf(cronJobs, place, { ...schedule, name, onTick: () => fire(job.cronTime) });
     registry.addCronJob(name, job as never);
@@ -189,7 +189,9 @@ export class AddedJobs {
       throw invalidSchedule(schedule, place, error);
     }
     keepDate(job.cronTime);
-    this.#entries.set(name, { ...toRun, kind: 'cron', isOnce: place.option === 'at', scheduled: job });
+    const entry = { ...toRun, kind: 'cron', isOnce: place.option === 'at', scheduled: job } as const;
+    this.#entries.set(name, entry);
+    return entry;
   }
 
   async #logged(tick: Promise<unknown>): Promise<void> {

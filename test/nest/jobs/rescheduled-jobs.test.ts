@@ -46,6 +46,27 @@ describe('a job that gets another schedule', () => {
     await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
   });
 
+  it.each([
+    ['by itself', (jobs: SingletonJobs, at: Date) => jobs.reschedule('mine', at)],
+    [
+      'removed and added with the same work',
+      (jobs: SingletonJobs, at: Date, work: () => void) => {
+        jobs.remove('mine');
+        jobs.add({ name: 'mine', at }, work);
+      },
+    ],
+  ])('runs at a date that it got while it ran: %s', async (_, change) => {
+    const { jobs, registry } = await startApp();
+    const next = dueIn(1_000);
+    const work = ({ tick }: { readonly tick: string }): void => {
+      if (ticks.push(tick) === 1) change(jobs, next, work as () => void);
+    };
+    const first = dueIn(100);
+    jobs.add({ name: 'mine', at: first }, work);
+    await eventually(() => expect(ticks).toEqual([first.toISOString(), next.toISOString()]));
+    await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
+  });
+
   it('keeps its date where it is given an expression: it is removed after its run', async () => {
     const { jobs, registry, add } = await startApp();
     const at = dueIn(DAY_MS);

@@ -41,6 +41,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const isRemembered = note && (note.historySize > 0 || note.schedule !== undefined || note.next !== undefined);
     if (isRemembered) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
+    if (claim !== undefined && !due && takeOver === 'nothing') claims.shorten(key, keepMs);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
     const { claimant, state } = readClaim(claim);
     const rerun = state === RERUNS || (state === RUNS && claimant !== owner);
@@ -148,7 +149,10 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (readClaim(claim).state !== '') forgetRun(this.server.jobs.get(tick.resource), tick.tick);
   }
 
-  async exchange(tick: Tick, { to, from, force, drop, keepMs, due, isJudged }: ClaimChange): Promise<string | null> {
+  async exchange(
+    tick: Tick,
+    { to, from, force, drop, keepMs, mostMs, due, isJudged }: ClaimChange,
+  ): Promise<string | null> {
     const { claims } = this.server;
     const key = claimKey(tick);
     // Kept, not deleted: the last tick of the job is already noted, and would refuse it.
@@ -164,6 +168,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     const stands = to !== undefined && isOpen ? to : standing;
     if (due && to !== undefined && isOpen) this.#note(tick, due);
     if (stands !== undefined && keepMs !== undefined) claims.set(key, stands, keepMs);
+    if (mostMs !== undefined) claims.shorten(key, mostMs);
     return stands ?? null;
   }
 

@@ -69,7 +69,7 @@ export class QuorumTickStore implements TickStore {
   }
 
   async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
-    const { owner, leaseMs, keepMs, takeOver, due } = claim;
+    const { owner, leaseMs, keepMs, takeOver } = claim;
     for (let looks = 1; ; looks++) {
       const lock = await this.store.acquire(owner, leaseMs);
       if (lock.status === 'granted') {
@@ -79,7 +79,7 @@ export class QuorumTickStore implements TickStore {
       }
       const { ttlMs } = lock;
       // An instance that watches a claim makes the nodes keep it, however long the run takes.
-      const look = takeOver === 'nothing' ? { owner: owner.id, due, isJudged: true } : { owner: owner.id, keepMs };
+      const look = takeOver === 'nothing' ? newLook(claim) : { owner: owner.id, keepMs };
       const { mine, others, returned, isFinished, open, refusal } = sort(await this.#exchange(tick, look), owner);
       if (isFinished) return { status: 'finished' };
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
@@ -123,7 +123,8 @@ export class QuorumTickStore implements TickStore {
     const { owner, keepMs, takeOver, due } = claim;
     try {
       const isNew = takeOver === 'nothing';
-      const seen = sort(await this.#exchange(tick, { owner: owner.id, due, isJudged: isNew }), owner);
+      const look = isNew ? newLook(claim) : { owner: owner.id, due };
+      const seen = sort(await this.#exchange(tick, look), owner);
       const { mine, others, returned } = seen;
       if (seen.isFinished) return { status: 'finished' };
       if (!isNew && mine.length + others.length + returned.length === 0) return { status: 'finished' };
@@ -191,6 +192,11 @@ export class QuorumTickStore implements TickStore {
   async #pause(times: number): Promise<void> {
     await pause(this.clock, backoff(PAUSE_MS, times) * (0.5 + this.random.fraction()));
   }
+}
+
+/** A look for a tick that may not be claimed yet. Without a time, the same text may come again. */
+function newLook({ owner, keepMs, due }: TickClaim): ClaimChange {
+  return { owner: owner.id, due, isJudged: true, ...(!due && { mostMs: keepMs }) };
 }
 
 function sort(texts: ClaimTexts, { id: owner }: Pick<LockOwner, 'id'>): Claims {

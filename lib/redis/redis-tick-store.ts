@@ -70,11 +70,11 @@ export class RedisTickStore implements TickStore, TickNode {
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
     const { keys } = this.store;
-    const { owner, to = '', from = '', force, drop = '', keepMs = '', due, isJudged } = change;
+    const { owner, to = '', from = '', force, drop = '', keepMs = '', mostMs = '', due, isJudged } = change;
     const standing = await this.store.run<string | null>(
       EXCHANGE_CLAIM,
       [keys.tick(resource, tick), keys.lastTick(resource)],
-      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0],
+      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
     );
     const seal = sealOfOwner(owner);
     return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;

@@ -51,7 +51,12 @@ export interface SingletonRunOptions {
    * lets another instance run the tick again, within a lease.
    */
   readonly onCrash: 'skip' | 'retry';
-  /** How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. @allowed 1 ms and more */
+  /**
+   * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. For a tick without `due`, the smaller
+   * value counts where instances differ, from when the instance with that one asks.
+   *
+   * @allowed 1 ms and more
+   */
   readonly keepMs: number;
   /**
    * For a tick that is a time: the clock of Redis decides whether it may still start, and no tick starts that is

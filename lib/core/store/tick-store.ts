@@ -15,7 +15,10 @@ export interface TickClaim {
   /** The owner of the claim, and of the job's lock if it is granted. */
   readonly owner: LockOwner;
   readonly leaseMs: number;
-  /** How long the claim is remembered, in milliseconds. With `due`, longer than its window. */
+  /**
+   * How long the claim is remembered, in milliseconds. With `due`, longer than its window. Without `due`, the same text
+   * may come again: a claim of another owner is remembered no longer than this from now on, unless it is taken over.
+   */
   readonly keepMs: number;
   /** If an earlier run still holds the job's lock: drop the tick, or run it after that run. */
   readonly overlap: 'skip' | 'wait';
@@ -195,6 +198,8 @@ export interface ClaimChange {
   readonly drop?: string;
   /** How long to remember the resulting claim, in milliseconds. Not set: its expiry does not change. */
   readonly keepMs?: number;
+  /** How long a claim that stands is remembered at most from now on, in milliseconds. Not set: as it was. */
+  readonly mostMs?: number | undefined;
   /** When the tick is due. If a claim is written, the store also notes this as the last tick of the job. */
   readonly due?: TickDue | undefined;
   /** Whether an unclaimed tick is refused if it is late or early; see {@link TickNode.exchange}. */

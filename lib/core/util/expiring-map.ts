@@ -35,6 +35,13 @@ export class ExpiringMap<V> {
     this.#write(key, value, Math.max(this.clock.now() + ttlMs, this.#live(key)?.expiresAt ?? 0));
   }
 
+  /** The entry, if there is one, then lasts at most `ttlMs` from now. */
+  shorten(key: string, ttlMs: number): void {
+    const entry = this.#live(key);
+    const expiresAt = this.clock.now() + ttlMs;
+    if (entry && entry.expiresAt > expiresAt) this.#entries.set(key, { ...entry, expiresAt });
+  }
+
   /** Sets the value of an existing entry and keeps its expiry. */
   replace(key: string, value: V): void {
     const entry = this.#live(key);

@@ -16,7 +16,8 @@
 --        8  the instances
 -- ARGV   1  owner
 --        2  lease in milliseconds
---        3  how long Redis keeps the claim, in milliseconds
+--        3  how long Redis keeps the claim, in milliseconds. One of another owner, of a tick that is not a time, is kept
+--           no longer than this either
 --        4  'skip' or 'wait': what to do while an earlier run holds the lock
 --        5  what may be taken over from another owner while the lock is free: 'nothing', 'unbegun' or 'unfinished'
 --        6  when the tick is due, in milliseconds since 1970; '' for a tick that is not a time
@@ -60,6 +61,10 @@ local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
 local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
 if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
+-- The same text comes again, such as that of an interval. A release may have made the interval shorter.
+if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner

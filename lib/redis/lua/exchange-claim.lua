@@ -12,6 +12,7 @@
 --        8  how much later it may be claimed, in milliseconds
 --        9  how long Redis keeps the last claimed tick, in milliseconds
 --        10  '1' to check the time of a tick that is not claimed
+--        11  how long Redis keeps a claim that stands at most, in milliseconds, or ''
 -- Reply  the claim as it is now, nil if there is none; or 'late <milliseconds>' or 'early <milliseconds>'. The SHA-1
 --          of an owner id replaces the id, which is a secret: ioredis shows replies to everything that traces its
 --          commands
@@ -47,4 +48,7 @@ if ARGV[1] ~= '' and isOpen then
   return sealed(ARGV[1])
 end
 if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+if standing and ARGV[11] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[11]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[11])
+end
 return sealed(standing)

@@ -785,6 +785,10 @@ local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
 local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
 if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
 local claim = redis.call('GET', KEYS[2])
+-- The same text comes again, such as that of an interval. A release may have made the interval shorter.
+if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
@@ -1076,6 +1080,9 @@ if ARGV[1] ~= '' and isOpen then
   return sealed(ARGV[1])
 end
 if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
+if standing and ARGV[11] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[11]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[11])
+end
 return sealed(standing)
 `;
 

@@ -5,11 +5,11 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 const EXPECTED = {
   acquire: 'a4c4c027045e4be863f1c3e16b37d1907008d64c 30843',
   acquireSeveral: 'd37cab07e72eb6c65e6dd56bd9b042362089d653 30250',
-  claimTick: '6d5f042766851abf436dd72c9fc9fece4a623a13 19020',
+  claimTick: 'c8301c0470774f765d9ec58649f2dea1c83b0012 19277',
   countDown: '3ea8c8d3ab26568852adfa1bbcc4b9baddf31f57 2758',
   downgrade: '50cabb9e7fef25c6de0524e9aaff5d5184ea8d01 19984',
   endRun: '247ed0eb3069d55c2df78ed1f629beca5b9aa9c8 22764',
-  exchangeClaim: 'e40a0abc0d9ba91ca3626652bd43d76c24b0f6c4 2087',
+  exchangeClaim: '7d853d8104b037f170366d7ff112f5d017abc27e 2223',
   finishTick: '90bd15ad7927428e75cac0751c48e559b99006a2 1668',
   forceRelease: '4f95858e57db6c6f70748059ea37a83284793a1a 19082',
   guard: 'ea1eba6166219486e6aee52661aca231190863fb 926',

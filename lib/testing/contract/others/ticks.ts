@@ -53,6 +53,37 @@ export function describeTicks(suite: Suite<Base>): void {
     assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
   });
 
+  it('remembers a tick no longer than the instance that asks would, if it is no time', async ({
+    subject,
+    tickStore,
+    runner,
+    otherTickStore,
+    other,
+    store,
+  }) => {
+    await tickStore.claim(TICK, wish(runner));
+    await store.release(runner);
+    const asker = wish(other, { keepMs: SHORT_MS });
+    assert.equal((await otherTickStore.claim(TICK, asker)).status, 'taken');
+    await subject.pass(SHORT_MS * 2);
+    assert.equal((await otherTickStore.claim(TICK, asker)).status, 'granted');
+  });
+
+  it('remembers a tick no longer for an instance that asks with a longer time', async ({
+    subject,
+    tickStore,
+    runner,
+    otherTickStore,
+    other,
+    store,
+  }) => {
+    await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS }));
+    await store.release(runner);
+    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+    await subject.pass(SHORT_MS * 2);
+    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
+  });
+
   it('keeps jobs, and ticks of one job, apart', async ({ tickStore, runner, finish, store }) => {
     await tickStore.claim(TICK, wish(runner));
     await finish();

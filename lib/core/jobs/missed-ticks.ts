@@ -4,6 +4,9 @@ import type { JobState, JobStore, MissedReply, OwedRun } from '../store/job-stor
 import type { Runtime } from '../holding/runtime.js';
 import type { Timer } from '../util/clock.js';
 import { chunks } from '../util/objects.js';
+import { quote } from '../util/quoted.js';
+import type { LockStoreError } from '../store/store-error.js';
+import { LockUnavailableError } from '../api/errors.js';
 import { MissedNotes } from './missed-notes.js';
 import type { TickSchedule } from './tick-schedule.js';
 import { isChanged, isDue, type Watched, type WatchedJob } from './watched-job.js';
@@ -122,29 +125,33 @@ export class MissedTicks {
       await this.#lookAtAll();
       this.#failures = 0;
     } catch (error) {
-      if (++this.#failures === 1 && !this.runtime.closing.aborted) {
-        const why = error instanceof Error ? error.message : String(error);
-        this.warn(`Missed ticks of jobs cannot be looked for: ${why}. It is tried again until Redis answers.`);
-      }
+      if (++this.#failures === 1) this.#warnOf('jobs', error);
     } finally {
       this.#isLooking = false;
     }
     this.#lookIn(this.#pauseMs());
   }
 
+  #warnOf(what: string, error: unknown): void {
+    if (this.runtime.closing.aborted) return;
+    const why = error instanceof Error ? error.message : String(error);
+    this.warn(`Missed ticks of ${what} cannot be looked for: ${why}. It is tried again until Redis answers.`);
+  }
+
   #pauseMs(): number {
     const retryMs = Math.min(RETRY_MS.first * 2 ** (this.#failures - 1), RETRY_MS.longest);
     let pauseMs = this.#failures > 0 ? retryMs : Infinity;
-    for (const { job, isRegistered, unscheduled } of this.#jobs.values()) {
+    for (const { job, isRegistered, unscheduled, wrongUntil } of this.#jobs.values()) {
       const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MOST_UNSCHEDULED;
-      pauseMs = Math.min(pauseMs, isSoon ? FIRST_LOOK_MS : job.graceMs);
+      const forJobMs = isSoon ? FIRST_LOOK_MS : job.graceMs;
+      pauseMs = Math.min(pauseMs, wrongUntil === undefined ? forJobMs : RETRY_MS.longest);
     }
     return pauseMs;
   }
 
   async #lookAtAll(): Promise<void> {
     const { clock } = this.runtime;
-    const jobs = [...this.#jobs.values()];
+    const jobs = [...this.#jobs.values()].filter(({ wrongUntil = 0 }) => wrongUntil <= clock.now());
     const unknown = jobs.filter((watched) => {
       if (watched.isRegistered && !isChanged(watched)) return false;
       // Registered without its schedule, the record would begin anew with it.
@@ -165,18 +172,59 @@ export class MissedTicks {
     );
   }
 
-  /** Asks for some jobs at a time, and accounts what they have missed. */
+  /**
+   * Asks for some jobs at a time, and accounts what they have missed. Where that fails, it asks for each of them by itself:
+   * a key of one job may be of another type, out of reach of the Redis user, or on a server of a cluster that is away.
+   *
+   * @throws LockUnavailableError where none of them is answered
+   */
   async #askFor(
     jobs: readonly Watched[],
     askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
   ): Promise<void> {
-    for (const some of chunks(jobs, JOBS_AT_ONCE)) {
-      const states = await askFor(some);
-      for (const [index, watched] of some.entries()) {
-        if (this.runtime.closing.aborted) return;
-        await this.#account(watched, states[index]!);
-      }
+    const right = jobs.filter(({ wrongUntil }) => wrongUntil === undefined);
+    for (const some of chunks(right, JOBS_AT_ONCE)) {
+      const [together] = await Promise.allSettled([askFor(some)]);
+      if (together.status === 'fulfilled') {
+        for (const [index, watched] of some.entries()) await this.#accountOrNote(watched, together.value[index]!);
+      } else if (some.length === 1 || (await this.#askForEach(some, askFor)) === 0) throw together.reason;
     }
+    const wrong = jobs.filter(({ wrongUntil }) => wrongUntil !== undefined);
+    await this.#askForEach(wrong, askFor);
+  }
+
+  /** @returns how many were answered. If it is none, nothing is noted */
+  async #askForEach(
+    jobs: readonly Watched[],
+    askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
+  ): Promise<number> {
+    const replies = await Promise.allSettled(jobs.map((watched) => askFor([watched])));
+    const answered = replies.filter(({ status }) => status === 'fulfilled').length;
+    for (const [index, watched] of jobs.entries()) {
+      const reply = replies[index]!;
+      if (reply.status === 'fulfilled') await this.#accountOrNote(watched, reply.value[0]!);
+      else if (answered > 0 || watched.wrongUntil !== undefined) this.#noteWrong(watched, reply.reason);
+    }
+    return answered;
+  }
+
+  /** @throws LockUnavailableError where the store does not answer any more */
+  async #accountOrNote(watched: Watched, state: JobState): Promise<void> {
+    if (this.runtime.closing.aborted) return;
+    try {
+      await this.#account(watched, state);
+      watched.wrongUntil = undefined;
+    } catch (error) {
+      const isRefused = error instanceof LockUnavailableError && (error.cause as LockStoreError).failure === 'refused';
+      if (!isRefused) throw error;
+      this.#noteWrong(watched, error);
+    }
+  }
+
+  /** The store answers for other jobs. This one is asked for by itself from now on. */
+  #noteWrong(watched: Watched, error: unknown): void {
+    if (watched.wrongUntil === undefined) this.#warnOf(`the job ${quote(watched.job.job)}`, error);
+    watched.wrongUntil = this.runtime.clock.now() + RETRY_MS.longest;
   }
 
   async #register(some: readonly Watched[]): Promise<readonly JobState[]> {
@@ -233,6 +281,7 @@ export class MissedTicks {
 
   #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
     const { alarms, defaults, closing } = this.runtime;
-    return ask(alarms, send, defaults.attemptTimeoutMs, what, some[0]!.resource, () => !closing.aborted);
+    const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
+    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource, () => !closing.aborted);
   }
 }

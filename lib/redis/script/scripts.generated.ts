@@ -1392,6 +1392,12 @@ local function listOf(reply)
   return type(reply) == 'table' and not reply.err and reply or {}
 end
 
+-- What another program has put in its place is none.
+local function textOf(key)
+  local reply = redis.pcall('GET', key)
+  return type(reply) == 'string' and reply or ''
+end
+
 local mostRuns, mostInstances = tonumber(ARGV[1]), tonumber(ARGV[2])
 local jobs = { now }
 -- A cluster adds a key at the end.
@@ -1416,10 +1422,10 @@ for base = 0, #KEYS - 6, 6 do
   end
   local isKnown = record[1] or record[2] or record[3] or record[4] or record[5] or record[6] or record[7]
   local size = #jobs
-  jobs[size + 1] = (isKnown and 1 or '') .. '\\n' .. (redis.call('GET', KEYS[base + 2]) or '') .. '\\n' .. (token or '') .. '\\n' .. count .. '\\n'
+  jobs[size + 1] = (isKnown and 1 or '') .. '\\n' .. textOf(KEYS[base + 2]) .. '\\n' .. (token or '') .. '\\n' .. count .. '\\n'
     .. (record[1] or '') .. '\\n' .. (record[2] or '') .. '\\n' .. (record[3] or '') .. '\\n' .. (record[4] or '') .. '\\n'
     .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[7] or '')
-  jobs[size + 2] = redis.call('GET', KEYS[base + 5]) or ''
+  jobs[size + 2] = textOf(KEYS[base + 5])
   jobs[size + 3] = #runs == 1 and runs[1] or table.concat(runs, '\\n')
   jobs[size + 4] = table.concat(instances, '\\n')
 end

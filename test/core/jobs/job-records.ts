@@ -23,6 +23,9 @@ export class JobRecords {
   readonly commands: string[] = [];
   readonly noted: MissedNote[] = [];
   isAway = false;
+  /** The store refuses every command for these. */
+  readonly refused = new Set<string>();
+  refusals = 0;
   /** The next answer to `noteMissed` does not arrive. */
   losesAnswer = false;
   /** What was told last, and by which process. */
@@ -52,12 +55,27 @@ export class JobRecords {
       if (this.isAway) throw new LockStoreError('refused', 'not connected to Redis');
       return execute();
     };
+    const check = (...resources: string[]): void => {
+      const wrong = resources.find((resource) => this.refused.has(resource));
+      if (wrong === undefined) return;
+      this.refusals++;
+      throw new LockStoreError('refused', `WRONGTYPE at a key of ${wrong}`);
+    };
     const unused = (): Promise<never> => Promise.reject(new Error('not used here'));
     return {
-      register: (jobs) => command('register', () => jobs.map((job) => this.#register(job))),
-      look: (resources) => command('look', () => resources.map((resource) => this.#stateOf(resource))),
+      register: (jobs) =>
+        command('register', () => {
+          check(...jobs.map(({ resource }) => resource));
+          return jobs.map((job) => this.#register(job));
+        }),
+      look: (resources) =>
+        command('look', () => {
+          check(...resources);
+          return resources.map((resource) => this.#stateOf(resource));
+        }),
       noteMissed: (missed) =>
         command('noteMissed', () => {
+          check(missed.resource);
           const reply = this.#noteMissed(missed, process);
           if (!this.losesAnswer) return reply;
           this.losesAnswer = false;

@@ -89,6 +89,70 @@ async function nightOff(hours: number): Promise<void> {
   records.commands.length = 0;
 }
 
+describe('one job that the store refuses, of many that are looked at together', () => {
+  const names = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+  const caughtUp = new Set<string>();
+
+  beforeEach(() => caughtUp.clear());
+
+  /** The process has many jobs beside the one of every process here. */
+  function startMany(name: string): Process {
+    const process = start(name);
+    for (const job of names) {
+      process.missed.add({
+        job,
+        historySize: 100,
+        graceMs: MINUTE,
+        onMissed: 'runOnce',
+        missedWithinMs: DAY,
+        schedule: () => every(HOUR),
+        async runOwed(owed) {
+          if (records.takeOwed(`cron:${job}`, owed.tick)) caughtUp.add(job);
+        },
+      });
+    }
+    return process;
+  }
+
+  async function nightOffOfMany(): Promise<Process> {
+    const before = startMany('before');
+    await world.clock.advance(1_000);
+    before.isDead = true;
+    await before.instance.locks.shutdown(0);
+    await world.clock.advance(3 * HOUR);
+    return startMany('anna');
+  }
+
+  it.each(['at its start', 'when ticks are due'])('is told by its name, and the others catch up: %s', async (when) => {
+    if (when === 'at its start') records.refused.add('cron:job-7');
+    const process = await nightOffOfMany();
+    if (when === 'when ticks are due') {
+      await world.clock.advance(10_000);
+      records.refused.add('cron:job-7');
+      caughtUp.clear();
+      await world.clock.advance(HOUR + 2 * MINUTE);
+    }
+    await world.clock.advance(2 * MINUTE);
+    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
+  });
+
+  it('is asked for by itself, now and then, and goes on when the store answers', async () => {
+    records.refused.add('cron:job-7');
+    const process = await nightOffOfMany();
+    await world.clock.advance(10_000);
+    const before = records.refusals;
+    await world.clock.advance(MINUTE);
+    expect(records.refusals - before).toBeLessThan(4);
+    records.refused.clear();
+    await world.clock.advance(MINUTE);
+    records.refused.add('cron:job-7');
+    await world.clock.advance(HOUR + 2 * MINUTE);
+    expect(process.warnings).toHaveLength(2);
+  });
+});
+
 describe('ticks that no instance claimed', () => {
   it('are told by an instance that starts afterwards', async () => {
     await nightOff(3);

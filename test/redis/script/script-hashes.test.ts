@@ -17,7 +17,7 @@ const EXPECTED = {
   inspect: 'b8af91ce07b8eac67d3d64687710c4c6522b5095 5112',
   keep: 'e7d13af3746e3e1c55baca2183aa521253343231 12812',
   label: 'fd66ec2116a3e8ea61bfe5cb6c896ee8635097bf 2611',
-  lookJobs: '5f84af3b4ef86490c41f9babbdf507a0189b47e7 3482',
+  lookJobs: 'e05d6e0a4cc085b8a190854ca7ada5bf485aa41b 3621',
   lowerPermits: 'c0d43aecea85b5335cb951e7719d1a951f374e20 19565',
   noteMissed: '8d7c2722ac56a37e5b36817e194e7295abaf9011 4470',
   pauseJob: '96218f9372a8f1fbe4c3642131124ff7c0621ac7 2271',

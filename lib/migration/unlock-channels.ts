@@ -1,9 +1,8 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import type { Subscriber } from '../redis/connection/connection.js';
+import { subscriptionPause } from '../redis/connection/subscription-pause.js';
 import { toStoreError } from '../redis/script/failures.js';
 
-/** The pause after a subscription that failed. */
-const RETRY_PAUSE_MS = 250;
 /** A wait that is not continued for this long has ended. */
 const ABANDONED_MS = 5_000;
 /** The longest time that a timer can take. */
@@ -56,8 +55,10 @@ export class UnlockChannels {
       () => this.#announce(channel),
       (error: unknown) => {
         // Where the user may not listen, calls wait for the end of the lease.
-        if (toStoreError(error).failure === 'refused') return;
-        setTimeout(() => this.#waits.has(channel) && this.#subscribe(channel), RETRY_PAUSE_MS).unref();
+        const again = (): void => {
+          if (this.#waits.has(channel)) this.#subscribe(channel);
+        };
+        setTimeout(again, subscriptionPause(toStoreError(error))).unref();
       },
     );
   }

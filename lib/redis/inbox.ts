@@ -1,15 +1,15 @@
 import { inRootContext } from '../core/util/async-contexts.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
 import type { Hearing, PushedGrant, RetentionNotice } from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
+import { subscriptionPause } from './connection/subscription-pause.js';
 import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
 import { INBOX_LOSES, INBOX_REFUSED, NO_INBOX } from './health/health-problems.js';
 import { InboxProbes, type InboxProbesDeps } from './inbox-probes.js';
 import { decodeResource } from './keys.js';
-
-const RETRY_PAUSE_MS = 250;
 
 /** "seal token sentAt resource", as the scripts write it. The resource comes last, because it may contain spaces. */
 const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
@@ -107,6 +107,9 @@ export class Inbox {
   /** Whether Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
   readonly #probes: InboxProbes;
+  /** Until this connection subscribes again. */
+  #again: Timer | undefined;
+  #isClosed = false;
 
   /** @param keyAt see {@link InboxProbesDeps} */
   constructor(
@@ -114,6 +117,7 @@ export class Inbox {
     channel: string,
     keyAt: InboxProbesDeps['keyAt'],
     private readonly listener: InboxListener,
+    private readonly clock: Clock = SYSTEM_CLOCK,
   ) {
     const { subscriber } = connection;
     const isOpen = (): boolean => this.isSettled && this.#refusal === undefined;
@@ -148,15 +152,18 @@ export class Inbox {
       };
       // Messages were lost in the meantime: the waiters have to ask now.
       const subscribe = (): void => {
+        this.#again?.cancel();
         // The connection broke: the next one subscribes again.
         if (subscriber.status !== 'ready') return;
         subscriber.subscribe(channel).then(
           () => settle(),
           (error: unknown) => {
-            const { failure, message } = toStoreError(error);
-            if (failure === 'refused') settle(message);
-            // A passing error, such as BUSY while a long script runs.
-            else setTimeout(subscribe, RETRY_PAUSE_MS).unref();
+            const sorted = toStoreError(error);
+            const isKnown = this.#isAnswered && this.#refusal !== undefined;
+            if (sorted.failure === 'refused' && !isKnown) settle(sorted.message);
+            if (this.#isClosed) return;
+            this.#again?.cancel();
+            this.#again = this.clock.setTimer(subscribe, subscriptionPause(sorted), { background: true });
           },
         );
       };
@@ -166,6 +173,7 @@ export class Inbox {
       });
       subscriber.on('close', () => {
         this.#isAnswered = false;
+        this.#again?.cancel();
         this.#probes.closed();
       });
       connection.onConnected(() => {
@@ -181,7 +189,10 @@ export class Inbox {
     return this.#isAnswered && this.connection.subscriber.status === 'ready';
   }
 
-  /** Why Redis does not let this instance listen. Its waiters then learn of grants by their heartbeats, more slowly. */
+  /**
+   * Why Redis does not let this instance listen. Its waiters then learn of grants by their heartbeats, more slowly, and a
+   * release passes them over. Redis is asked again every 10 s.
+   */
   get refusal(): string | undefined {
     return this.#refusal;
   }
@@ -201,6 +212,8 @@ export class Inbox {
 
   /** From now on, it says nothing. */
   close(): void {
+    this.#isClosed = true;
+    this.#again?.cancel();
     this.#probes.stop();
   }
 

@@ -105,7 +105,7 @@ describe('the channels on which unlocks are announced', () => {
     expect(subscriber.commands).toEqual([]);
   });
 
-  it('a subscription that is refused is not tried again; one that fails otherwise is', async () => {
+  it('a subscription that is refused is not tried again at once; one that fails otherwise is', async () => {
     subscriber.answer = () => Promise.reject(replyError('NOPERM no permissions to access a channel'));
     const refused = channels.join('a');
     await refused.untilUnlocked(400, never());

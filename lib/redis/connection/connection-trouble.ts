@@ -13,8 +13,6 @@ export type SentinelReasons = (address: string) => string | undefined;
 /** What is wrong with a connection at the moment, for the error of a command that cannot be sent. */
 export class ConnectionTrouble {
   #lastError: LockStoreError | undefined;
-  /** Redis refused a part of the handshake: the password, or the database. ioredis may be 'ready' nevertheless. */
-  #isRefused = false;
 
   constructor(
     private readonly client: Redis,
@@ -23,7 +21,6 @@ export class ConnectionTrouble {
     let wasHeard = false;
     let sentinelTrouble: string | undefined;
     client.on('connect', () => {
-      this.#isRefused = false;
       // Not 'ready': ioredis 5 calls a connection ready before the server has sent anything.
       if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
     });
@@ -42,18 +39,13 @@ export class ConnectionTrouble {
       const sorted = toStoreError(error);
       const isSilent = !wasHeard && /ECONNRESET|connection broke/.test(sorted.message);
       this.#lastError = isSilent ? closedAtOnce(client.options) : sorted;
-      this.#isRefused ||= error.name === 'ReplyError';
     });
     client.on('close', () => {
       if (!wasHeard) this.#lastError ??= closedAtOnce(client.options);
     });
     client.on('ready', () => {
-      if (client.status === 'ready' && !this.#isRefused) this.#lastError = undefined;
+      if (client.status === 'ready') this.#lastError = undefined;
     });
-  }
-
-  get isRefused(): boolean {
-    return this.#isRefused;
   }
 
   /** What went wrong last; undefined if the connection has worked since. */

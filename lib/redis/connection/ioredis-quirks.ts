@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
+import { requireHandshake } from './handshake.js';
 
 /** What makes the sockets of a client, the same in ioredis 5 and 6. */
 interface Connector {
@@ -20,20 +21,10 @@ const LOOKS = 10;
 
 /** Works around four quirks of ioredis. Call this before anything else listens to the client. */
 export function mendQuirks(client: Redis): void {
-  mendBrokenHandshake(client);
+  requireHandshake(client);
   takeLateErrors(client);
   lookForSilence(client);
   connectInRootContext(client);
-}
-
-/**
- * ioredis 5 calls a connection ready that broke during its handshake, and never makes another one (its issue 2099).
- * Version 6 has no such defect. This corrects the status, so that ioredis makes the next attempt, which is due already.
- */
-function mendBrokenHandshake(client: Redis): void {
-  client.on('ready', () => {
-    if (client.stream.destroyed) client.status = 'reconnecting';
-  });
 }
 
 /**
@@ -59,6 +50,11 @@ function lookForSilence(client: Redis): void {
   const { socketTimeout } = client.options;
   if (!socketTimeout) return;
   const timers = client as unknown as SilenceTimer;
+  // ioredis 5 leaves it to run.
+  client.on('close', () => {
+    clearInterval(timers.socketTimeoutTimer);
+    timers.socketTimeoutTimer = undefined;
+  });
   timers.setSocketTimeout = () => {
     let { stream } = client;
     let { bytesRead } = stream;

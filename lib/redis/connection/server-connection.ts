@@ -25,18 +25,19 @@ export class ServerConnection {
   readonly client: Redis;
   readonly #trouble: ConnectionTrouble;
   readonly #listeners: (() => void)[] = [];
+  /** Whether the connection is being replaced, because another server is the primary. */
+  #isLeaving = false;
 
   /** @param model a client whose options say where the server is */
   constructor(model: Redis, safeOptions: RedisOptions, serverOptions: ServerOptions = {}) {
     const { clients, onDemoted, reasonOfSentinel } = serverOptions;
-    let isLeaving = false;
     const options: RedisOptions = {
       ...safeOptions,
       // Reconnect to find the primary, but do not repeat the command. And reconnect only once, not for each reply:
       // ioredis would end the same socket again and again, until Node warns of too many listeners.
       reconnectOnError: ({ message }) => {
-        if (!onDemoted || isLeaving || !message.includes('READONLY')) return false;
-        isLeaving = true;
+        if (!onDemoted || this.#isLeaving || !message.includes('READONLY')) return false;
+        this.#isLeaving = true;
         onDemoted();
         return 1;
       },
@@ -44,7 +45,7 @@ export class ServerConnection {
     this.client = model.duplicate(options);
     mendQuirks(this.client);
     clients?.add(this.client);
-    this.client.on('connect', () => (isLeaving = false));
+    this.client.on('connect', () => (this.#isLeaving = false));
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
     this.client.on('ready', () => this.announce());
   }
@@ -57,6 +58,7 @@ export class ServerConnection {
 
   /** Replaces the connection, because another server is the primary now. */
   reconnect(): void {
+    this.#isLeaving = true;
     reconnect(this.client);
   }
 
@@ -101,7 +103,7 @@ export class ServerConnection {
 
   /** Why no command can be sent; undefined if one can. */
   get trouble(): LockStoreError | undefined {
-    return this.client.status === 'ready' && !this.#trouble.isRefused ? undefined : this.#trouble.error;
+    return this.client.status === 'ready' ? undefined : this.#trouble.error;
   }
 
   /** Turns the error of a command into one that says how far the command got, and why. */

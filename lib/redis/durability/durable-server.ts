@@ -11,11 +11,18 @@ class DurableServer extends ServerConnection {
   readonly #order = new KeyOrder();
 
   constructor(model: Redis, safeOptions: RedisOptions, options: ServerOptions, durability: Durability) {
-    super(model, safeOptions, options);
-    const { clients } = options;
+    const { clients, onDemoted } = options;
+    // The connections lead to the same server: where one of them says that it is a replica now, all are made anew.
+    const demoted = onDemoted && {
+      onDemoted: (): void => {
+        this.reconnect();
+        onDemoted();
+      },
+    };
+    super(model, safeOptions, { ...options, ...demoted });
     // Redis answers a WAIT this much later than another command.
     const socketTimeout = (safeOptions.socketTimeout ?? 0) + durability.timeoutMs;
-    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients });
+    const open = () => new ServerConnection(model, { ...safeOptions, socketTimeout }, { clients, ...demoted });
     this.#pool = new DurablePool(open, durability, () => this.announce());
   }
 

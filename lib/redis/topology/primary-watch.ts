@@ -1,8 +1,11 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { inRootContext } from '../../core/util/async-contexts.js';
 import { hostAndPort } from '../script/address.js';
-import { mendQuirks } from '../connection/ioredis-quirks.js';
+import { toStoreError } from '../script/failures.js';
+import { mendQuirks, reconnect } from '../connection/ioredis-quirks.js';
 import { ConnectionTrouble } from '../connection/connection-trouble.js';
 import type { OwnClients } from '../connection/own-clients.js';
+import { subscriptionPause } from '../connection/subscription-pause.js';
 
 const SWITCHED = '+switch-master';
 
@@ -65,7 +68,16 @@ export class PrimaryWatch {
     mendQuirks(sentinel);
     // Takes the errors. There are other sentinels, and the connection to Redis reports if none of them can be reached.
     this.#troubles.set(hostAndPort(sentinel), new ConnectionTrouble(sentinel));
-    sentinel.on('ready', () => void this.#listen(sentinel).catch(() => {}));
+    sentinel.on('ready', () => {
+      const { stream } = sentinel;
+      // One of the two may have been accepted, so the next try is on another connection.
+      const again = (): void => {
+        if (sentinel.stream === stream) reconnect(sentinel);
+      };
+      this.#listen(sentinel).catch((error: unknown) => {
+        inRootContext(() => setTimeout(again, subscriptionPause(toStoreError(error))).unref());
+      });
+    });
     sentinel.on('message', (_channel: string, message: string) => {
       const [name, , , host, port] = message.split(' ');
       if (name === this.#name) this.#found(`${host}:${port}`);

@@ -263,6 +263,22 @@ describe('when a replica that lags is made the primary', () => {
     await (await locks.acquire('a', { waitMs: 30_000 })).release();
     expect(await lease.verify()).toBe(true);
   });
+
+  it('where the old primary lives behind the same address, as a replica, all connections are made anew', async () => {
+    await using pair = await ReplicaPair.start();
+    const connection = { ...pair.connection, db: 3 };
+    const { locks, store } = await start({ durability: { replicas: 1, timeoutMs: 500 }, connection });
+    // At once, so that the pool has several connections.
+    const leases = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => locks.acquire(name)));
+    await pair.switchOver();
+    await (await eventually(() => locks.acquire('free', { waitMs: 1_000 }), 10_000)).release();
+    const inbox = store.keys.inbox(store.clientId);
+    await eventually(async () => expect(await pair.admin.pubsub('NUMSUB', inbox)).toEqual([inbox, 1]));
+    for (const lease of leases) {
+      expect(await lease.verify()).toBe(true);
+      await lease.release();
+    }
+  });
 });
 
 /** The default user, whatever user others lock as. */

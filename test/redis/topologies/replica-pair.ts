@@ -61,6 +61,16 @@ export class ReplicaPair implements AsyncDisposable {
     this.front.cut();
   }
 
+  /** The two change places. The old primary lives, as the replica, and keeps the connections that it has. */
+  async switchOver(): Promise<void> {
+    const [old, next] = [this.primary, this.replica];
+    await next.untilCaughtUp(old);
+    await next.admin.replicaof('NO', 'ONE');
+    await old.follow(next);
+    [this.primary, this.replica] = [next, old];
+    await this.replica.untilCaughtUp(this.primary);
+  }
+
   /** After a fail-over: the old primary comes back, empty, as the replica of the new one. */
   async restore(): Promise<void> {
     await this.replica.restartFollowing(this.primary);

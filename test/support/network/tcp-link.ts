@@ -12,9 +12,17 @@ export interface ReplyLoss {
   happened(): void;
 }
 
+/** An error in place of a command. Redis does not see the command. */
+export interface Refusing {
+  isFor(request: Buffer, link: Link): boolean;
+  /** Returns the error, for one command. */
+  refuse(): string;
+}
+
 /** What a link asks the network that it is a part of. */
 export interface Network {
   readonly delayMs: number;
+  refusalOf(request: Buffer, link: Link): string | undefined;
   isHeld(direction: Direction, link: Link): boolean;
   isDropping(link: Link): boolean;
   /** Gives a loss to this link alone, until it has happened or is given back. */
@@ -32,6 +40,12 @@ interface Losing {
   replies: Buffer;
 }
 
+/** In the place of a command that is refused: until Redis has come to the marker, the replies before it are not complete. */
+interface Refused {
+  readonly error: string;
+  readonly marker: Marker;
+}
+
 /** One connection through a {@link TcpProxy}. */
 export class Link {
   readonly #client: Socket;
@@ -44,6 +58,8 @@ export class Link {
   #isHalfClosed = false;
   #hasGap = false;
   #losing: Losing | undefined;
+  readonly #refused: Refused[] = [];
+  #unsplit: Buffer = Buffer.alloc(0);
 
   constructor(client: Socket, network: Network, port: number) {
     this.#client = client;
@@ -106,6 +122,12 @@ export class Link {
         this.#network.subscribed();
       }
       if (['auth', 'hello', 'select'].includes(command)) this.#handshake.push(request);
+      const error = this.#network.refusalOf(request, this);
+      if (error !== undefined) {
+        this.#refused.push({ error, marker: new Marker() });
+        this.#pass('toServer', this.#refused.at(-1)!.marker.request);
+        continue;
+      }
       if (!this.#pass('toServer', request)) continue;
       if (isScript(request)) this.#network.sent({ handshake: this.#handshake, request });
       this.#mark(request);
@@ -114,9 +136,27 @@ export class Link {
   }
 
   #fromServer(chunk: Buffer): void {
-    if (this.#losing === undefined) this.#pass('toClient', chunk);
-    else this.#lose(this.#losing, chunk);
+    const replies = this.#withRefusals(chunk);
+    if (this.#losing === undefined) this.#pass('toClient', replies);
+    else this.#lose(this.#losing, replies);
     this.#drainSoon('toClient');
+  }
+
+  /** With the errors in the place of the markers, each after the replies to what was sent before it. */
+  #withRefusals(chunk: Buffer): Buffer {
+    if (this.#refused.length === 0) return chunk;
+    const complete: Buffer[] = [];
+    let rest = Buffer.concat([this.#unsplit, chunk]);
+    for (let [next] = this.#refused; next; [next] = this.#refused) {
+      const replies = next.marker.split(rest);
+      if (replies === undefined) break;
+      complete.push(replies.before, Buffer.from(`-${next.error}\r\n`));
+      rest = Buffer.from(replies.after);
+      this.#refused.shift();
+    }
+    const isDone = this.#refused.length === 0;
+    this.#unsplit = isDone ? Buffer.alloc(0) : rest;
+    return Buffer.concat(isDone ? [...complete, rest] : complete);
   }
 
   #mark(request: Buffer): void {

@@ -154,6 +154,17 @@ describe('a network between a client and Redis', () => {
     expect(await count()).toBe(1);
   });
 
+  it('answers a command with an error in its turn, and Redis does not get it, until it is allowed', async () => {
+    const { client } = await connect();
+    const refusal = proxy.refuse('incr', 'BUSY a script runs');
+    const replies = await Promise.allSettled([client.get('ready'), client.incr('count'), client.get('ready')]);
+    expect(replies).toMatchObject([{ value: '1' }, { reason: { message: 'BUSY a script runs' } }, { value: '1' }]);
+    await rejection(client.incr('count'));
+    expect(await count()).toBe(0);
+    refusal.allow();
+    expect([await client.incr('count'), refusal.count]).toEqual([1, 2]);
+  });
+
   it('sends the last script again when the client comes back, as its user and in its database', async () => {
     const { client, noticed } = await connect({ retryStrategy: () => 1 });
     expect(await client.eval(ADD, 1, 'count')).toBe(1);

@@ -1,10 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { isScript } from './redis-requests.js';
+import { commandOf, isScript } from './redis-requests.js';
 import { sendAgain, type SentRequest } from './request-replay.js';
-import { type Connections, type Direction, Link, type Network, type ReplyLoss } from './tcp-link.js';
+import { type Connections, type Direction, Link, type Network, type Refusing, type ReplyLoss } from './tcp-link.js';
 
 export type { Connections };
+
+/** What becomes of a command that is refused, see {@link TcpProxy.refuse}. */
+export interface Refusal {
+  /** How often it was refused. */
+  readonly count: number;
+  /** From now on, Redis gets it. */
+  allow(): void;
+}
 
 /** A network between a client and Redis that can be slow, silent in one direction, lossy, or cut. */
 export class TcpProxy implements AsyncDisposable, Network {
@@ -15,6 +23,7 @@ export class TcpProxy implements AsyncDisposable, Network {
   readonly #links = new Set<Link>();
   readonly #held = new Map<Direction, Connections>();
   readonly #losses = new Set<ReplyLoss>();
+  readonly #refusals = new Set<Refusing>();
   #dropping: Connections | undefined;
   #lastScript: SentRequest | undefined;
   #replayed: (() => void) | undefined;
@@ -69,6 +78,7 @@ export class TcpProxy implements AsyncDisposable, Network {
   heal(): void {
     this.#held.clear();
     this.#losses.clear();
+    this.#refusals.clear();
     this.#dropping = undefined;
     this.#replayed = undefined;
     for (const link of this.#links) link.heal();
@@ -106,6 +116,31 @@ export class TcpProxy implements AsyncDisposable, Network {
   }
 
   /**
+   * Answers a command with an error, such as "BUSY", on every connection until it is allowed. Redis does not get it.
+   *
+   * @param command its name, or its name and the beginning of its first argument
+   */
+  refuse(command: string, error: string): Refusal {
+    const [name, first = ''] = command.toLowerCase().split(' ') as [string, string?];
+    let count = 0;
+    const refusing: Refusing = {
+      isFor: (request) =>
+        commandOf(request) === name && request.toString('latin1').toLowerCase().includes(`\r\n${first}`),
+      refuse: () => {
+        count++;
+        return error;
+      },
+    };
+    this.#refusals.add(refusing);
+    return {
+      get count() {
+        return count;
+      },
+      allow: () => this.#refusals.delete(refusing),
+    };
+  }
+
+  /**
    * When the next connection is made, Redis gets the last script that it was sent once more, on a connection of its own
    * whose replies nobody reads. Resolves when it has executed it.
    */
@@ -131,6 +166,10 @@ export class TcpProxy implements AsyncDisposable, Network {
 
   isDropping(link: Link): boolean {
     return this.#dropping !== undefined && link.is(this.#dropping);
+  }
+
+  refusalOf(request: Buffer, link: Link): string | undefined {
+    return [...this.#refusals].find((refusing) => refusing.isFor(request, link))?.refuse();
   }
 
   takeLoss(request: Buffer, link: Link): ReplyLoss | undefined {

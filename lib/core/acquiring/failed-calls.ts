@@ -1,10 +1,26 @@
 import { InvalidLockOptionsError, LockError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { LockReentryError } from '../api/lease-errors.js';
 import { describeValue } from '../api/validation.js';
 import type { Runtime } from '../holding/runtime.js';
+import { plainOrQuoted } from '../util/quoted.js';
 import type { Origin } from '../util/call-site.js';
 import { strategyFault } from './strategy-faults.js';
 import { waitBefore } from './waits.js';
+
+/**
+ * Completes the error of a call to acquire, which a timer or a reply has made: without a frame of the code that called.
+ * Called where a rejection is on its way to that code, so that the stack has its frames.
+ */
+export function completeError(error: unknown, { group }: ResolvedLockOptions, { observers }: Runtime): void {
+  if (!(error instanceof LockError) || error.group !== undefined) return;
+  error.group = observers.groups.of(error.resource, group);
+  // These are made in the call itself.
+  if (error instanceof InvalidLockOptionsError || error instanceof LockReentryError) return;
+  // The group of a leadership is its resource.
+  if (group !== undefined && group !== error.resource) error.message = `${plainOrQuoted(group)}: ${error.message}`;
+  Error.captureStackTrace(error, completeError);
+}
 
 /**
  * Tells the observers of a call to acquire that has failed.

@@ -49,6 +49,8 @@ function asked(attempts: number): string {
 export abstract class LockError extends Error {
   /** A stable name for programs, such as `LOCK_BUSY`. */
   abstract readonly code: string;
+  /** Of a call to acquire that failed: what events and metrics call this kind of lock, such as `Class.method`. */
+  declare group?: string;
 
   constructor(
     message: string,

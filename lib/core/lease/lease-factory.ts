@@ -9,7 +9,7 @@ import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
-import { tellOfFailure } from '../acquiring/failed-calls.js';
+import { completeError, tellOfFailure } from '../acquiring/failed-calls.js';
 import { thrownBy } from '../acquiring/strategy-faults.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import { checkForeignKeys, checkIsNotOwn } from './foreign-checks.js';
@@ -73,11 +73,15 @@ export class LeaseFactory {
     lease: Promise<T>,
     origin: Origin | undefined,
   ): Promise<T> {
-    lease.catch((error: unknown) => tellOfFailure(asked, options, error, origin, this.deps));
-    if (!options.retry) return lease;
-    return lease.catch((error: unknown) => {
-      throw thrownBy(error);
+    // The only reaction of this promise: through it, V8 finds the function that awaits the call.
+    const seen: Promise<T> = lease.catch((error: unknown) => {
+      completeError(error, options, this.deps);
+      tellOfFailure(asked, options, error, origin, this.deps);
+      // A caller may ignore the call.
+      seen.catch(() => {});
+      throw options.retry ? thrownBy(error) : error;
     });
+    return seen;
   }
 
   #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin, several?: SeveralParts): Promise<SingleLease> {

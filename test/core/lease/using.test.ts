@@ -150,6 +150,32 @@ describe.each([
   });
 });
 
+it.each([
+  ['acquire', (locks: Instance['locks'], waitMs: number) => locks.acquire('stock', { waitMs })],
+  ['several', (locks: Instance['locks'], waitMs: number) => locks.acquire(['stock', 'till'], { waitMs })],
+  ['using', (locks: Instance['locks'], waitMs: number) => locks.using('stock', { waitMs }, () => {})],
+  [
+    'semaphore',
+    (locks: Instance['locks'], waitMs: number) => locks.semaphore('bays', { permits: 1 }).acquire({ waitMs }),
+  ],
+])('the error of %s has a frame of its caller, and its group', async (_name, call) => {
+  const world = new LockWorld();
+  const [a, b] = [world.instance('a'), world.instance('b')];
+  await b.locks.acquire('stock');
+  await b.locks.semaphore('bays', { permits: 1 }).acquire();
+  class Shop {
+    async payAll(waitMs: number): Promise<void> {
+      await call(a.locks, waitMs);
+    }
+  }
+  for (const waitMs of [0, 200]) {
+    const paid = track(new Shop().payAll(waitMs));
+    await world.clock.advance(waitMs);
+    expect(paid.error).toMatchObject({ code: waitMs === 0 ? 'LOCK_BUSY' : 'LOCK_TIMEOUT', group: '_other' });
+    expect((paid.error as Error).stack).toMatch(/ at (async )?Shop\.payAll /);
+  }
+});
+
 describe('tryUsing', () => {
   let world: LockWorld;
   let a: Instance;

@@ -217,6 +217,21 @@ describe('@DistributedLock', () => {
       expect(runs).toBe(1);
     };
 
+    it.each(['refuses', 'waitsABit'] as const)('names the method and the code that called it: %s', async (method) => {
+      class Caller {
+        async payAll(): Promise<void> {
+          await orders[method]();
+        }
+      }
+      await whileBusy(async () => {
+        const error = await rejection(new Caller().payAll());
+        expect(error).toMatchObject({ group: `Orders.${method}` });
+        expect(error.message).toMatch(new RegExp(`^Orders\\.${method}: "slow" is held by `));
+        expect(error.stack).toMatch(/ at (async )?Caller\.payAll /);
+        expect(error.stack).toContain(error.message);
+      });
+    });
+
     it('throws LockBusyError at once with waitMs: 0', async () => {
       await whileBusy(async () => expect(await rejection(orders.refuses())).toBeInstanceOf(LockBusyError));
     });

@@ -44,7 +44,27 @@ export interface ForceReleaseOptions {
    * @allowed a fencing token
    */
   fencingToken: number;
+  /**
+   * Who asks for it. The log says it, and the event `forceReleased`.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * Why. The log says it, and the event `forceReleased`.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
 }
+
+/** Who has asked for a command of an operator, and why. */
+export const OPERATOR = {
+  by: text(/^[^]{1,100}$/, '1 to 100 characters'),
+  reason: text(/^[^]{1,200}$/, '1 to 200 characters'),
+};
 
 export const LIST_OPTIONS = new OptionTable({
   prefix: text(/^/, 'a string').default(''),
@@ -53,6 +73,7 @@ export const LIST_OPTIONS = new OptionTable({
 
 export const FORCE_RELEASE_OPTIONS = new OptionTable({
   fencingToken: count(1, 'a fencing token'),
+  ...OPERATOR,
 } satisfies OptionsOf<ForceReleaseOptions>);
 
 /** What an operator can see and do: the locks of all processes. */
@@ -119,7 +140,28 @@ export class OperatorsView {
     // Before the command: if this process holds the lease, its next local lease would get a smaller token than the next
     // holder in Redis.
     this.deps.localQueues.doubt(name);
-    return this.#ask(() => this.deps.store.forceRelease(name, options.fencingToken), 'forceRelease', name);
+    // Sent before the command that ends the lease. Only the event depends on it.
+    const seen = this.deps.observers.wants('forceReleased') ? this.inspect(name).catch(() => undefined) : undefined;
+    const send = () => this.deps.store.forceRelease(name, options.fencingToken);
+    const hasEnded = await this.#ask(send, 'forceRelease', name);
+    if (hasEnded) this.#tellOfForced(name, options, await seen);
+    return hasEnded;
+  }
+
+  #tellOfForced(resource: string, { fencingToken, by, reason }: ForceReleaseOptions, seen?: LockState): void {
+    const { observers } = this.deps;
+    const tick = fencingTickOf(fencingToken);
+    const holder = seen?.holders.find((each) => fencingTickOf(each.fencingToken) === tick);
+    observers.emit({
+      type: 'forceReleased',
+      service: observers.service,
+      resource,
+      group: observers.groups.of(resource),
+      fencingToken,
+      ...(holder && { holder: holder.instanceId, ...(holder.label && { label: holder.label }) }),
+      ...(by !== undefined && { by }),
+      ...(reason !== undefined && { reason }),
+    });
   }
 
   resize(resource: string, permits: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { settle } from '../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
-import { lostOnTheWay } from '../support/world/scripted-store.js';
+import { failing, lostOnTheWay } from '../support/world/scripted-store.js';
 import { track } from '../support/expect/tracked.js';
 
 describe("the operators' view", () => {
@@ -132,6 +132,33 @@ describe("the operators' view", () => {
       expect(await force('stock', lease.fencingToken)).toBe(true);
       await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST' });
       expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('and says so where it was called: whose lease, who asked, and why', async () => {
+      const lease = await a.locks.acquire('order:7', { label: { group: 'Orders.pay' } });
+      const { fencingToken } = lease;
+      const why = { by: 'anna', reason: 'it hangs' };
+      await operator.locks.operators.forceRelease('order:7', { fencingToken, ...why });
+      await operator.locks.operators.forceRelease('order:7', { fencingToken, ...why });
+      expect(eventsOf(operator, 'forceReleased')).toEqual([
+        expect.objectContaining({
+          group: 'order',
+          resource: 'order:7',
+          fencingToken,
+          holder: 'a',
+          label: { group: 'Orders.pay' },
+          ...why,
+        }),
+      ]);
+    });
+
+    it('also where it cannot be seen which process held it', async () => {
+      const { fencingToken } = await a.locks.acquire('stock');
+      operator.store.next('inspect', failing('refused'));
+      expect(await force('stock', fencingToken)).toBe(true);
+      const [event] = eventsOf(operator, 'forceReleased');
+      expect(event).toMatchObject({ resource: 'stock', fencingToken });
+      expect(event).not.toHaveProperty('holder');
     });
 
     it('only by its token', async () => {

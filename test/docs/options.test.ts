@@ -47,7 +47,12 @@ import {
   ADDED_INTERVAL_OPTIONS,
   checkAddedJob,
 } from '../../lib/nest/jobs/added-job-options.js';
-import { HISTORY_OPTIONS, PAUSE_OPTIONS, RUN_NOW_OPTIONS } from '../../lib/nest/jobs/job-call-options.js';
+import {
+  HISTORY_OPTIONS,
+  PAUSE_OPTIONS,
+  RESUME_OPTIONS,
+  RUN_NOW_OPTIONS,
+} from '../../lib/nest/jobs/job-call-options.js';
 import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
@@ -117,6 +122,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   [ADDED_INTERVAL, ADDED_INTERVAL_OPTIONS],
   [ADDED_DATE, ADDED_DATE_OPTIONS],
   ['RunNowOptions', RUN_NOW_OPTIONS],
+  ['ResumeOptions', RESUME_OPTIONS],
   ['PauseOptions', PAUSE_OPTIONS],
   ['HistoryOptions', HISTORY_OPTIONS],
   ['RedlockOptions', CLIENTS_AND_KEY],

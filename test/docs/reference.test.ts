@@ -98,6 +98,8 @@ describe('the generated reference', () => {
       demoted: `${ofLeadership} fencingToken reason ledMs`,
       campaignFailed: `${ofLeadership} error`,
       callbackFailed: `${ofLeadership} callback error`,
+      forceReleased: 'service group resource fencingToken holder label by reason',
+      jobCommand: 'service group job command by reason until',
       draining: 'service resources drainMs',
       drained: 'service resources waitedMs',
     };

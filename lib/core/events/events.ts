@@ -1,5 +1,6 @@
 import type { LockError } from '../api/errors.js';
 import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/lease-errors.js';
+import type { LockLabel } from '../api/label.js';
 import type { LockMode } from '../api/lock-options.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 
@@ -35,6 +36,15 @@ interface OfLeadership extends OfService {
   group: string;
   leadership: string;
   resource: string;
+}
+
+/** What an operator has done to a job. */
+export interface JobCommand {
+  command: 'pause' | 'resume' | 'runNow';
+  by?: string;
+  reason?: string;
+  /** When the pause ends by itself, in milliseconds since 1970. */
+  until?: number;
 }
 
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
@@ -174,6 +184,24 @@ export type LockEvent =
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
   /** `onElected` or `onDemoted` threw, or rejected. */
   | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
+  /**
+   * A call of `forceRelease()` in this process has ended a lease. `holder` is the process that had it, and `label` what it
+   * said of itself, if Redis answered that. `by` and `reason` as the caller said.
+   */
+  | ({ type: 'forceReleased' } & OfService & {
+        group: string;
+        resource: string;
+        fencingToken: number;
+        holder?: string;
+        label?: LockLabel;
+        by?: string;
+        reason?: string;
+      })
+  /**
+   * A call in this process has paused or resumed a job for the whole fleet, or begins to run it (`runNow`). `by`, `reason`
+   * and `until` as the caller said.
+   */
+  | ({ type: 'jobCommand' } & OfService & { group: string; job: string } & JobCommand)
   /**
    * The application closes, and waits up to `drainMs` for work that still holds leases. `resources` names the resource
    * of each. A wait of less than 250 ms is not reported.

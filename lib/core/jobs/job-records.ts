@@ -1,6 +1,7 @@
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
+import type { JobCommand } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
 import { JobNotFoundError } from './job-errors.js';
@@ -81,6 +82,21 @@ export class JobRecords {
   async resume(name: string, own: ReadonlySet<string>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'resume');
     return this.#ask(() => this.store.resume(resource), 'resume', resource);
+  }
+
+  /** Tells the observers what this process has done to a job for an operator. */
+  tell(job: string, { command, by, reason, until }: JobCommand): void {
+    const { service, groups } = this.runtime.observers;
+    this.runtime.observers.emit({
+      type: 'jobCommand',
+      service,
+      group: groups.of(job, job),
+      job,
+      command,
+      ...(by !== undefined && { by }),
+      ...(reason !== undefined && { reason }),
+      ...(until !== undefined && { until }),
+    });
   }
 
   /**

@@ -1,5 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checked, integer, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { OPERATOR } from '../../core/operators.js';
 import { describeTime, timeOf } from './job-schedules.js';
 
 /** What `SingletonJobs.runNow` takes. */
@@ -11,6 +12,31 @@ export interface RunNowOptions {
    * @default none
    */
   by?: string;
+  /**
+   * Why. The log says it, and the event `jobCommand`.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
+}
+
+/** What `SingletonJobs.resume` takes. */
+export interface ResumeOptions {
+  /**
+   * Who asks for it. The log says it, and the event `jobCommand`.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * Why. The log says it, and the event `jobCommand`.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
 }
 
 /** What `SingletonJobs.history` takes. */
@@ -34,6 +60,13 @@ export interface PauseOptions {
    */
   by?: string;
   /**
+   * Why. The log says it, and the event `jobCommand`.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
+  /**
    * When the pause ends by itself. Without it, the pause lasts until `resume`, however long that is.
    *
    * @allowed a Date that is not over, or its milliseconds since 1970
@@ -42,15 +75,15 @@ export interface PauseOptions {
   until?: Date | number;
 }
 
-const BY = text(/^[^]{1,100}$/, '1 to 100 characters');
 export const HISTORY_OPTIONS = new OptionTable({
   limit: integer(1, 1_000, 'runs').default(100),
 } satisfies OptionsOf<HistoryOptions>);
 export const PAUSE_OPTIONS = new OptionTable({
-  by: BY,
+  ...OPERATOR,
   until: checked<Date | number>(checkUntil),
 } satisfies OptionsOf<PauseOptions>);
-export const RUN_NOW_OPTIONS = new OptionTable({ by: BY } satisfies OptionsOf<RunNowOptions>);
+export const RUN_NOW_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<RunNowOptions>);
+export const RESUME_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<ResumeOptions>);
 
 /** The last millisecond that a Date can say. */
 const LATEST_DATE = 8.64e15;

@@ -24,6 +24,8 @@ import {
   type HistoryOptions,
   type PauseOptions,
   RUN_NOW_OPTIONS,
+  RESUME_OPTIONS,
+  type ResumeOptions,
   type RunNowOptions,
 } from './job-call-options.js';
 import { setCronTime } from './job-schedules.js';
@@ -155,9 +157,15 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     jobResource(name);
     const tick = manualTick(clockOf(this.#deps.service).wallNow(), options.by);
     const added = this.#registry && this.#added.find(this.#registry, name);
-    if (added) return runManually(this.#deps.service, added, tick);
+    const records = jobRecordsOf(this.#deps.service);
+    const tell = (): void => records.tell(name, { ...options, command: 'runNow' });
+    if (added) {
+      tell();
+      return runManually(this.#deps.service, added, tick);
+    }
     const decorated = this.#deps.explorer.jobs.get(name);
-    if (!decorated) throw await jobRecordsOf(this.#deps.service).notHere(name, new Set(this.#names()));
+    if (!decorated) throw await records.notHere(name, new Set(this.#names()));
+    tell();
     const { result, isTaken } = await callManually(name, tick, decorated.call);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
@@ -221,7 +229,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     jobResource(name);
     const { by, until } = options;
     const pause = { ...(by !== undefined && { by }), ...(until !== undefined && { until: Number(until) }) };
-    return jobRecordsOf(this.#deps.service).pause(name, new Set(this.#names()), pause);
+    const records = jobRecordsOf(this.#deps.service);
+    const before = await records.pause(name, new Set(this.#names()), pause);
+    records.tell(name, { command: 'pause', ...pause, ...(options.reason !== undefined && { reason: options.reason }) });
+    return before;
   }
 
   /**
@@ -231,10 +242,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws JobNotFoundError when there is no such job
    * @throws LockUnavailableError as {@link list} does
    */
-  async resume(name: string): Promise<JobPause | undefined> {
+  async resume(name: string, options: ResumeOptions = {}): Promise<JobPause | undefined> {
     this.#checkStarted('resume');
+    RESUME_OPTIONS.check('resume', options);
     jobResource(name);
-    return jobRecordsOf(this.#deps.service).resume(name, new Set(this.#names()));
+    const records = jobRecordsOf(this.#deps.service);
+    const before = await records.resume(name, new Set(this.#names()));
+    records.tell(name, { ...options, command: 'resume' });
+    return before;
   }
 
   /** Called by Nest. */

@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, quoteResource } from '../../core/api/errors.js';
+import { describeLabel } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import { nameHolders } from '../../core/api/seen-holders.js';
@@ -7,7 +8,7 @@ import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
-import { describeStack, describeThrown, escapeText, quote, quoteSome } from '../../core/util/quoted.js';
+import { describeStack, describeThrown, escapeText, plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf } from './logger-of.js';
 import { describeMissed } from './missed-line.js';
@@ -32,6 +33,8 @@ const LOGGED_EVENTS = [
   'callbackFailed',
   'tickSkipped',
   'tickMissed',
+  'forceReleased',
+  'jobCommand',
   'draining',
   'drained',
 ] as const satisfies readonly LockEvent['type'][];
@@ -115,6 +118,10 @@ export class LockEventLog {
       case 'tickMissed':
         this.#tickMissed(event);
         return;
+      case 'forceReleased':
+        return this.#warn(describeForced(event));
+      case 'jobCommand':
+        return this.#logger[event.command === 'pause' ? 'warn' : 'log'](describeCommand(event));
       case 'draining':
         this.#logger.log(
           `Closing: waiting up to ${formatDuration(event.drainMs)} (shutdown.drainMs) for ` +
@@ -229,6 +236,30 @@ export class LockEventLog {
         see('a-wrong-clock'),
     );
   }
+}
+
+function describeForced({ resource, fencingToken, holder, label, by, reason }: LockEventOf<'forceReleased'>): string {
+  const held = holder === undefined ? '' : `, held by ${plainOrQuoted(holder)}${describeLabel(label)}`;
+  return (
+    `forceRelease() has ended the lease of ${quoteResource(resource)} (token ${fencingToken})${held}. ` +
+    `${describeOperator(by, reason)}The work of its holder is not stopped. ${see('an-operator-acts')}`
+  );
+}
+
+function describeCommand({ job, command, by, reason, until }: LockEventOf<'jobCommand'>): string {
+  const end = until === undefined ? 'resume()' : new Date(until).toISOString();
+  const what = {
+    pause: `is paused for the whole fleet until ${end}`,
+    resume: 'is paused no longer',
+    runNow: 'runs now, on this instance',
+  }[command];
+  return `The job ${quote(job)} ${what}. ${describeOperator(by, reason)}${see('an-operator-acts')}`;
+}
+
+function describeOperator(by: string | undefined, reason: string | undefined): string {
+  return (
+    (by === undefined ? '' : `Asked for by ${quote(by)}. `) + (reason === undefined ? '' : `Reason: ${quote(reason)}. `)
+  );
 }
 
 function describeFailure({ message }: LockError, next: string): string {

@@ -88,11 +88,11 @@ describe('SingletonJobs.runNow', () => {
 
   async function startApp(extra: { providers?: (new (...args: never[]) => object)[] } = {}) {
     const events: LockEvent[] = [];
-    const { app } = await start({
+    const { app, log } = await start({
       imports: [ScheduleModule.forRoot(), inMemory({ observers: [(event) => void events.push(event)] })],
       providers: [Reports, ...(extra.providers ?? [])],
     });
-    return { app, jobs: app.get(SingletonJobs), events };
+    return { app, jobs: app.get(SingletonJobs), events, log };
   }
 
   it('runs a decorated job here, through all its decorators, under its lock, and returns its result', async () => {
@@ -111,6 +111,27 @@ describe('SingletonJobs.runNow', () => {
       { type: 'tickStarted', manual: true, group: 'nightly-report' },
       { type: 'tickFinished', manual: true, outcome: 'ok' },
     ]);
+  });
+
+  it('says who has asked for it, and why, and so do pause and resume', async () => {
+    const { app, jobs, events, log } = await startApp();
+    const why = { by: 'ann', reason: 'of the audit' };
+    await jobs.pause('Reports.poll', why);
+    await jobs.resume('Reports.poll', why);
+    await jobs.runNow('Reports.poll', why);
+    expect(events.filter(({ type }) => type === 'jobCommand')).toMatchObject(
+      ['pause', 'resume', 'runNow'].map((command) => ({ command, job: 'Reports.poll', group: 'Reports.poll', ...why })),
+    );
+    const asked = 'Asked for by "ann". Reason: "of the audit". See docs/operations/logs.md#an-operator-acts.';
+    expect(log.at('warn')).toContain(`The job "Reports.poll" is paused for the whole fleet until resume(). ${asked}`);
+    expect(log.at('log')).toContain(`The job "Reports.poll" is paused no longer. ${asked}`);
+    expect(log.at('log')).toContain(`The job "Reports.poll" runs now, on this instance. ${asked}`);
+
+    const locks = app.get(RedisLockService);
+    const { fencingToken } = await locks.acquire('order:7');
+    await locks.forceRelease('order:7', { fencingToken, ...why });
+    expect(log.at('warn').at(-1)).toMatch(/^forceRelease\(\) has ended the lease of "order:7" \(token \d+\), held by /);
+    expect(log.at('warn').at(-1)).toContain(`. Asked for by "ann". Reason: "of the audit". The work of its holder`);
   });
 
   it('runs as often as it is asked to, and takes no tick of the schedule', async () => {

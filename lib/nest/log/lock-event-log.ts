@@ -3,6 +3,7 @@ import { type LockError, quoteResource } from '../../core/api/errors.js';
 import { describeLabel } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
+import { JOB_PREFIX } from '../../core/api/resource.js';
 import { nameHolders } from '../../core/api/seen-holders.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
@@ -184,10 +185,12 @@ export class LockEventLog {
   }
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {
+    const isJob = resource.startsWith(JOB_PREFIX);
     this.#lines.add(
       reason === 'notRenewed' ? NOT_RENEWED : `lost: ${reason}`,
       resource,
-      `${error.message} Its signal has aborted. ${see('a-lease-is-lost')}`,
+      `${error.message} Its signal has aborted.${isJob ? ' The next run may begin beside this one.' : ''} ` +
+        see('a-lease-is-lost'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} lost (${reason}): ${names}.`,
     );
   }

@@ -82,6 +82,19 @@ describe('the log and the observers', () => {
     expect([...log.at('warn'), ...log.at('error')]).toEqual([]);
   });
 
+  it('tell that the next run of a job may begin beside one that lost its lease', async () => {
+    const { app, log } = await start({ imports: [inMemory()] });
+    const job = { job: 'report', tick: 'one', overlap: 'skip', onCrash: 'skip', keepMs: 60_000 } as const;
+    await app.get(RedisLockService).runSingleton({ ...job, lock: { maxHoldMs: 300 } }, async ({ signal }) => {
+      await eventually(() => expect(signal.aborted).toBe(true));
+    });
+    expect(log.at('warn')).toEqual([
+      expect.stringMatching(
+        /^The lease of "cron:report" .* Its signal has aborted\. The next run may begin beside this one\. See docs/,
+      ),
+    ]);
+  });
+
   it('tell that a lease was lost because its key is gone, under the name of the library', async () => {
     const { log, events, reports } = await startReports();
     const reason = await reports.build(() => admin().del('lock:{reports}'));

@@ -16,20 +16,20 @@ export class ReplicatedRedis implements AsyncDisposable {
   readonly admin: Redis;
   readonly #server: RedisServer;
 
-  private constructor(server: RedisServer) {
+  private constructor(server: RedisServer, database: number) {
     this.#server = server;
-    this.admin = connectAdmin(server.port);
+    this.admin = connectAdmin(server.port, { db: database });
   }
 
-  static async start(args: string[]): Promise<ReplicatedRedis> {
-    return new ReplicatedRedis(await startRedisServer({ args: [...SYNC_AT_ONCE, ...args] }));
+  static async start(args: string[], database = 0): Promise<ReplicatedRedis> {
+    return new ReplicatedRedis(await startRedisServer({ args: [...SYNC_AT_ONCE, ...args] }), database);
   }
 
   get port(): number {
     return this.#server.port;
   }
 
-  async follow(primary: ReplicatedRedis): Promise<void> {
+  async follow(primary: { readonly port: number }): Promise<void> {
     await this.admin.replicaof('127.0.0.1', primary.port);
   }
 

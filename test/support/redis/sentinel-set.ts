@@ -35,6 +35,8 @@ export interface FailOver {
 export interface SentinelSetOptions {
   /** What a client has to tell the sentinel. */
   sentinelPassword?: string;
+  /** Where the locks are, and {@link SentinelSet.admin}. @default 0 */
+  database?: number;
   /** What the user needs beside what the documentation says of every Redis. */
   rights?: readonly string[];
 }
@@ -55,21 +57,23 @@ export class SentinelSet implements AsyncDisposable {
     primary: ReplicatedRedis,
     replica: ReplicatedRedis,
     sentinel: RedisServer,
-    private readonly sentinelPassword: string | undefined,
+    private readonly options: SentinelSetOptions,
   ) {
     this.#primary = primary;
     this.#replica = replica;
     this.#sentinel = sentinel;
-    this.#observer = connectAdmin(sentinel.port, { enableReadyCheck: false, password: sentinelPassword });
+    this.#observer = connectAdmin(sentinel.port, { enableReadyCheck: false, password: options.sentinelPassword });
   }
 
-  static async start({ sentinelPassword, rights = [] }: SentinelSetOptions = {}): Promise<SentinelSet> {
-    const args = [...documentedUserArgs(), ...rights];
-    const [primary, replica] = await Promise.all([ReplicatedRedis.start(args), ReplicatedRedis.start(args)]);
+  static async start(options: SentinelSetOptions = {}): Promise<SentinelSet> {
+    const { sentinelPassword, database, rights = [] } = options;
+    const args = [...documentedUserArgs(), ...rights, ...(database ? ['+select'] : [])];
+    const startOne = () => ReplicatedRedis.start(args, database);
+    const [primary, replica] = await Promise.all([startOne(), startOne()]);
     await replica.follow(primary);
     const config = CONFIG(primary.port, sentinelPassword);
     const sentinel = await startRedisServer({ config, args: ['--sentinel'] });
-    const set = new SentinelSet(primary, replica, sentinel, sentinelPassword);
+    const set = new SentinelSet(primary, replica, sentinel, options);
     await set.#observer.call('SENTINEL', 'DEBUG', ...ATTENTION).catch(() => undefined);
     await set.#untilReady();
     return set;
@@ -77,12 +81,14 @@ export class SentinelSet implements AsyncDisposable {
 
   /** What an application gives to the lock module as `connection`. */
   get connection(): RedisOptions {
+    const { sentinelPassword, database } = this.options;
     return {
       sentinels: [{ host: '127.0.0.1', port: this.#sentinel.port }],
       name: NAME,
       username: this.user.name,
       password: this.user.password,
-      ...(this.sentinelPassword !== undefined && { sentinelPassword: this.sentinelPassword }),
+      ...(sentinelPassword !== undefined && { sentinelPassword }),
+      ...(database !== undefined && { db: database }),
     };
   }
 

@@ -11,6 +11,14 @@ async function crash(redis: ChaosRedis): Promise<void> {
   await redis.restart();
 }
 
+/** All connections are made anew, and what each of them sends first is answered with BUSY. */
+async function refuseHandshakes(redis: ChaosRedis, { slots, leaseMs }: World): Promise<void> {
+  const busy = redis.busy(leaseMs / 2);
+  await sleep(leaseMs / 8);
+  for (const { proxies } of slots) for (const proxy of proxies) proxy.reset();
+  await busy;
+}
+
 /** What happens to a Redis that keeps its data. */
 export function redisFaults(redis: ChaosRedis): Fault[] {
   const fault = (kind: string, inject: (world: World) => Promise<unknown>): Fault => ({
@@ -38,6 +46,7 @@ export function redisFaults(redis: ChaosRedis): Fault[] {
     fault('Redis: SCRIPT FLUSH, again and again', ({ leaseMs }) => redis.flushScripts(leaseMs / 2)),
     fault('Redis: CLIENT PAUSE', (world) => redis.pauseClients(world.leaseMs / 2, world.oneOf(['ALL', 'WRITE']))),
     fault('Redis: BUSY', ({ leaseMs }) => redis.busy(leaseMs / 2)),
+    fault('Redis: new connections are answered with BUSY', (world) => refuseHandshakes(redis, world)),
     fault('Redis: LOADING', ({ leaseMs }) => redis.loading(leaseMs / 2)),
     fault('Redis: out of memory, noeviction', ({ leaseMs }) => redis.refuseMemory(leaseMs / 2)),
   ];

@@ -8,9 +8,12 @@ import { SteppedClock } from '../servers/stepped-clock.js';
 import { standalone } from '../world/standalone.js';
 import type { Stage } from './chapter.js';
 
+/** Where the locks are, but for a cluster, which has database 0 only: then every connection has one command more to begin with. */
+export const DATABASE = 5;
+
 /** One Redis that keeps its data: here everything is promised. */
 export async function steady(): Promise<Stage> {
-  const redis = await ChaosRedis.start({ persistence: 'aof' });
+  const redis = await ChaosRedis.start({ persistence: 'aof', database: DATABASE });
   const all = [...processFaults, ...networkFaults, ...redisFaults(redis), intruder];
   const faults = all.filter(({ needsClock }) => !needsClock || SteppedClock.isSupported);
   return {
@@ -24,7 +27,7 @@ export async function steady(): Promise<Stage> {
 /** One Redis whose wall clock is set back, again and again. */
 export async function setBack(): Promise<Stage> {
   const clock = SteppedClock.create();
-  const redis = await ChaosRedis.start({ persistence: 'aof', clock });
+  const redis = await ChaosRedis.start({ persistence: 'aof', clock, database: DATABASE });
   return {
     server: standalone(redis),
     faults: clockFaults(clock),
@@ -37,7 +40,7 @@ export async function setBack(): Promise<Stage> {
 /** One Redis that loses its data, or whose clock jumps ahead of all leases: here only the fencing tokens protect. */
 export async function forgetful(): Promise<Stage> {
   const clock = SteppedClock.isSupported ? SteppedClock.create() : undefined;
-  const redis = await ChaosRedis.start({ persistence: 'none', ...(clock && { clock }) });
+  const redis = await ChaosRedis.start({ persistence: 'none', database: DATABASE, ...(clock && { clock }) });
   return {
     server: standalone(redis),
     faults: breakingFaults(redis, clock),
@@ -47,7 +50,7 @@ export async function forgetful(): Promise<Stage> {
 
 /** A primary and its replica behind a sentinel: the replica takes over. Where it lags behind, what it lacks is lost. */
 export async function failingOver({ lagging }: FailOver): Promise<Stage> {
-  const set = await SentinelSet.start();
+  const set = await SentinelSet.start({ database: DATABASE });
   return {
     server: {
       ports: [],

@@ -2,7 +2,7 @@ import { processFaults } from '../faults/process-faults.js';
 import { TOPOLOGY_RECOVERIES } from '../report/recoveries.js';
 import type { ChapterSettings } from './chapter.js';
 import { type FaultTargets, type Form, WORK } from './faults-part.js';
-import { clustered, durable, voting } from './topology-stages.js';
+import { clustered, durable, durableConnections, voting } from './topology-stages.js';
 
 /** What happens to the processes of an application, wherever their locks are. Their clocks are theirs. */
 const OF_PROCESSES = processFaults.filter(({ needsClock }) => !needsClock);
@@ -12,6 +12,8 @@ const CLUSTER_LEASE_MS = 1_500;
 /** Longer than a fail-over takes: else every lease has ended before anybody could get another one. */
 const DURABLE_LEASE_MS = 3_000;
 const QUORUM_LEASE_MS = 1_500;
+/** A grant may wait for the replica for less than a third of it. */
+const BROKEN_LEASE_MS = 1_800;
 
 interface Scale {
   /** How many chapters of each topology, and how often each of its faults comes in each. */
@@ -51,6 +53,11 @@ export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] 
       stage: () => durable(others),
       leaseMs: DURABLE_LEASE_MS,
       work: { ...work, longHolds: 10 },
+    },
+    {
+      title: 'durability, and connections that break or are refused',
+      stage: durableConnections,
+      leaseMs: BROKEN_LEASE_MS,
     },
   ];
   return kinds

@@ -1,10 +1,15 @@
 import { clusterFaults } from '../faults/cluster-faults.js';
 import type { Fault } from '../faults/fault.js';
-import { failOver } from '../faults/redis-faults.js';
+import { networkFaults } from '../faults/network-faults.js';
+import { failOver, redisFaults } from '../faults/redis-faults.js';
 import { quorumFaults } from '../faults/quorum-faults.js';
 import { ChaosCluster } from '../servers/chaos-cluster.js';
+import { ChaosRedis } from '../servers/chaos-redis.js';
 import { QuorumSet } from '../servers/quorum-set.js';
+import { ReplicatedRedis } from '../../../test/support/redis/replicated-redis.js';
 import { SentinelSet } from '../../../test/support/redis/sentinel-set.js';
+import { standalone } from '../world/standalone.js';
+import { DATABASE } from './stages.js';
 import type { Stage } from './chapter.js';
 
 /**
@@ -23,7 +28,7 @@ export async function clustered(others: readonly Fault[]): Promise<Stage> {
 
 /** Five independent servers, each behind a network of its own. There are no queues in a common order, and no semaphores. */
 export async function voting(others: readonly Fault[], leaseMs: number): Promise<Stage> {
-  const set = await QuorumSet.start(leaseMs);
+  const set = await QuorumSet.start(leaseMs, DATABASE);
   return {
     server: {
       ports: set.ports,
@@ -39,14 +44,15 @@ export async function voting(others: readonly Fault[], leaseMs: number): Promise
 
 /** How long a replica may take to have a grant: long, on a machine that is busy. */
 const REPLICA_MS = 500;
+const DURABILITY = { durability: { replicas: 1, timeoutMs: REPLICA_MS } };
 
 /** A primary and its replica behind a sentinel. What counts is what the replica has, so that it may lag behind and take over. */
 export async function durable(others: readonly Fault[]): Promise<Stage> {
-  const set = await SentinelSet.start({ rights: ['+wait'] });
+  const set = await SentinelSet.start({ rights: ['+wait'], database: DATABASE });
   return {
     server: {
       ports: [],
-      optionsAt: () => ({ connection: set.connection, durability: { replicas: 1, timeoutMs: REPLICA_MS } }),
+      optionsAt: () => ({ connection: set.connection, ...DURABILITY }),
       get admins() {
         return [set.admin()];
       },
@@ -57,5 +63,24 @@ export async function durable(others: readonly Fault[]): Promise<Stage> {
       ...others,
     ],
     [Symbol.asyncDispose]: () => set[Symbol.asyncDispose](),
+  };
+}
+
+/** What a Redis can do that its replica stays by: after a restart, that has to copy all of it first. */
+const REPLICA_STAYS = /SIGSTOP|CLIENT|SCRIPT|BUSY/;
+
+/** A Redis and its replica, and what happens to all the connections that `durability` has. */
+export async function durableConnections(): Promise<Stage> {
+  const redis = await ChaosRedis.start({ persistence: 'aof', rights: ['+wait'], database: DATABASE });
+  const replica = await ReplicatedRedis.start([], DATABASE);
+  await replica.follow(redis);
+  const server = standalone(redis);
+  return {
+    server: { ...server, optionsAt: (ports) => ({ ...server.optionsAt(ports), ...DURABILITY }) },
+    faults: [...networkFaults, ...redisFaults(redis).filter(({ kind }) => REPLICA_STAYS.test(kind))],
+    async [Symbol.asyncDispose]() {
+      await replica[Symbol.asyncDispose]();
+      await redis[Symbol.asyncDispose]();
+    },
   };
 }

@@ -13,6 +13,8 @@ export interface ChaosRedisOptions {
   persistence: 'aof' | 'none';
   /** A wall clock of its own, that can be stepped. */
   clock?: { readonly env: Record<string, string> };
+  /** Where the locks are, and {@link ChaosRedis.admin}. @default 0 */
+  database?: number;
   /** What the user needs beside what the documentation says of every Redis. */
   rights?: readonly string[];
 }
@@ -52,18 +54,21 @@ export class ChaosRedis implements AsyncDisposable {
   readonly user = documentedUser();
   readonly #server: RedisServer;
   readonly #keepsData: boolean;
+  readonly #database: number;
 
-  private constructor(server: RedisServer, keepsData: boolean) {
+  private constructor(server: RedisServer, { persistence, database = 0 }: ChaosRedisOptions) {
     this.#server = server;
-    this.#keepsData = keepsData;
+    this.#keepsData = persistence === 'aof';
+    this.#database = database;
     this.port = server.port;
-    this.admin = connectAdmin(server.port);
+    this.admin = connectAdmin(server.port, { db: database });
   }
 
-  static async start({ persistence, clock, rights = [] }: ChaosRedisOptions): Promise<ChaosRedis> {
-    const keepsData = persistence === 'aof';
-    const args = [...documentedUserArgs(), ...rights, ...(keepsData ? AOF : [])];
-    return new ChaosRedis(await startRedisServer({ args, env: clock?.env }), keepsData);
+  static async start(options: ChaosRedisOptions): Promise<ChaosRedis> {
+    const { persistence, clock, database, rights = [] } = options;
+    const own = [...rights, ...(database ? ['+select'] : [])];
+    const args = [...documentedUserArgs(), ...own, ...(persistence === 'aof' ? AOF : [])];
+    return new ChaosRedis(await startRedisServer({ args, env: clock?.env }), options);
   }
 
   /** For an application: as the user with the least rights. */
@@ -73,7 +78,7 @@ export class ChaosRedis implements AsyncDisposable {
 
   /** The same through a proxy. */
   urlAt(port: number): string {
-    return `redis://${this.user.name}:${this.user.password}@127.0.0.1:${port}`;
+    return `redis://${this.user.name}:${this.user.password}@127.0.0.1:${port}/${this.#database}`;
   }
 
   /** SIGKILL. Over when {@link restart} is. */

@@ -15,9 +15,13 @@ export class QuorumSet implements AsyncDisposable {
     private readonly leaseMs: number,
   ) {}
 
-  /** Resolves when they grant locks. */
-  static async start(leaseMs: number): Promise<QuorumSet> {
-    const options = { persistence: 'none', rights: ['+info'] } as const;
+  /**
+   * Resolves when they grant locks.
+   *
+   * @param database where the locks are
+   */
+  static async start(leaseMs: number, database: number): Promise<QuorumSet> {
+    const options = { persistence: 'none', rights: ['+info'], database } as const;
     const nodes = await Promise.all(Array.from({ length: NODES }, () => ChaosRedis.start(options)));
     await sleep(leaseMs + ROUNDING_MS);
     return new QuorumSet(nodes, leaseMs);

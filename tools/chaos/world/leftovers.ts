@@ -35,12 +35,13 @@ export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, wa
 }
 
 async function look(admin: Redis, keyPrefix: string): Promise<Left> {
-  const [all, clients, channels] = await Promise.all([
+  const [others, all, clients, channels] = await Promise.all([
+    keysElsewhere(admin),
     admin.keys(`${keyPrefix}:*`),
     admin.client('LIST') as Promise<string>,
     admin.pubsub('CHANNELS', `${keyPrefix}:*`) as Promise<string[]>,
   ]);
-  const keys: string[] = [];
+  const keys = [...others];
   for (const key of all) {
     if (FENCE.test(key)) continue;
     // A replica has it, too, and answers that its primary should be asked.
@@ -49,4 +50,11 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
     keys.push(key);
   }
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };
+}
+
+/** A connection whose SELECT was refused, and that went on all the same, locks in database 0. */
+async function keysElsewhere(admin: Redis): Promise<string[]> {
+  const own = `db${admin.options.db ?? 0}`;
+  const databases = [...(await admin.info('keyspace')).matchAll(/^(db\d+):keys=(\d+)/gm)];
+  return databases.flatMap(([, name, count]) => (name === own ? [] : [`${count} keys in ${name}`]));
 }

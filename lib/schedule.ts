@@ -4,8 +4,12 @@
  * @module nestjs-redis-lock/schedule
  */
 export { SingletonCron, type SingletonCronOptions } from './nest/schedule/singleton-cron.decorator.js';
-export { SingletonInterval, type SingletonIntervalOptions } from './nest/schedule/singleton-interval.decorator.js';
-export { SingletonTimeout, type SingletonTimeoutOptions } from './nest/schedule/singleton-timeout.decorator.js';
+export {
+  SingletonInterval,
+  type SingletonIntervalOptions,
+  SingletonTimeout,
+  type SingletonTimeoutOptions,
+} from './nest/schedule/singleton-timed.decorators.js';
 export type { SingletonRun } from './core/singleton/singleton-run-options.js';
 export type { JobMethod } from './nest/schedule/run-job.js';
 export type { JobMethodDecorator } from './nest/schedule/singleton-method.js';

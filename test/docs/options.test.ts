@@ -72,7 +72,7 @@ import { RACE_POINT_OPTIONS } from '../../lib/testing/races/race-point.js';
 import { RACED_OPTIONS } from '../../lib/testing/races/raced.js';
 import { TEST_LOCKS_OPTIONS } from '../../lib/testing/test-locks-options.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
-import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timeout.decorator.js';
+import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
 import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { generateReference } from '../../tools/reference/reference.mjs';

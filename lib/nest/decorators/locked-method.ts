@@ -3,7 +3,7 @@ import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
-import { declareLockService, describeMethod, wrapMethod } from './method.js';
+import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from './method.js';
 import { addLockedMethod, type LockedMethod, refusalOfFirstCall } from '../transactions/transaction-order.js';
 import type { LockedMethodDecorator } from './method-types.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
@@ -49,6 +49,7 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
           return result;
         },
     );
+    if (plan.onBusy === 'skip') markAsSkipping(descriptor.value as object, `@${decorator} with onBusy: 'skip'`);
     const method: LockedMethod = {
       name: propertyKey,
       where,

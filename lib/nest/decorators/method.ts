@@ -49,6 +49,19 @@ export function copyMetadata(original: object, replacement: object): void {
   }
 }
 
+/** The metadata key of a method: the decorator on it that may return without running it. */
+const SKIPPING = 'nestjs-redis-lock:skipping';
+
+/** @param decorator for messages, such as `@LeaderOnly` */
+export function markAsSkipping(method: object, decorator: string): void {
+  Reflect.defineMetadata(SKIPPING, decorator, method);
+}
+
+/** Returns a decorator of this package that may return without running the method; decorators above copy this. */
+export function skippingDecoratorOf(method: object): string | undefined {
+  return Reflect.getMetadata(SKIPPING, method) as string | undefined;
+}
+
 /**
  * `Class.method`, for messages.
  *

@@ -22,8 +22,8 @@ import {
   checkAddedJob,
   fleetOptionsOf,
 } from './added-job-options.js';
-import type { CronJobClass, CronJobLike } from './cron-job-class.js';
-import { cronJobOf, describeTime, invalidSchedule, keepDate, type Place, timeOf } from './job-schedules.js';
+import type { CronJobClass, CronJobLike } from '../schedule/cron-job-class.js';
+import { cronJobOf, describeTime, invalidSchedule, keepDate, type Place, timeOf } from '../schedule/job-schedules.js';
 
 /** What the added jobs of an application need of it. */
 export interface Surroundings {

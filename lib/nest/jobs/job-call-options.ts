@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { OPERATOR } from '../../core/operators.js';
-import { describeTime, timeOf } from './job-schedules.js';
+import { describeTime, timeOf } from '../schedule/job-schedules.js';
 
 /** What `SingletonJobs.runNow` takes. */
 export interface RunNowOptions {

@@ -6,7 +6,7 @@ import { callManually, type FiredTick, type JobToRun, runFired } from '../schedu
 import type { DecoratedJob, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { ResolvedJobOptions } from '../schedule/singleton-options.js';
 import type { AddedJobs } from './added-jobs.js';
-import type { CronJobLike } from './cron-job-class.js';
+import type { CronJobLike } from '../schedule/cron-job-class.js';
 
 /** A job of one application, as a test fires it. */
 export interface JobUnderTest {

@@ -17,7 +17,7 @@ import { callManually, type JobMethod, manualTick, runManually, runTick } from '
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
 import { AddedJobs, type Surroundings } from './added-jobs.js';
-import { cronJobClass, type CronJobLike } from './cron-job-class.js';
+import { cronJobClass, type CronJobLike } from '../schedule/cron-job-class.js';
 import {
   checkPause,
   HISTORY_OPTIONS,
@@ -28,7 +28,7 @@ import {
   type ResumeOptions,
   type RunNowOptions,
 } from './job-call-options.js';
-import { setCronTime } from './job-schedules.js';
+import { setCronTime } from '../schedule/job-schedules.js';
 import { jobsUnderTest, setJobsUnderTest } from './jobs-under-test.js';
 import { watchAdded } from './watch-added.js';
 
@@ -169,7 +169,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const { result, isTaken } = await callManually(name, tick, decorated.call);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
-      `${decorated.where} was called, but not as a job: another decorator has replaced the method. Put that one below.`,
+      `${decorated.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
+        '@LeaderOnly does on an instance that does not lead, or has replaced the method. Ask the instance that leads, or ' +
+        'put that decorator below.',
       'decorator',
     );
   }

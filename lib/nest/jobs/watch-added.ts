@@ -7,7 +7,7 @@ import { jobWatchOf, watchJob } from '../schedule/job-watch.js';
 import { type JobToRun, runForMissed } from '../schedule/run-job.js';
 import type { AddedJob } from './added-job-options.js';
 import type { AddedJobs } from './added-jobs.js';
-import type { CronJobLike } from './cron-job-class.js';
+import type { CronJobLike } from '../schedule/cron-job-class.js';
 
 /** Watches a job that was added. One on a single date misses no tick, and leaves no trace. */
 export function watchAdded(

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { type LeaderOnlyOptions, resolveLeaderOnly } from './leader-only-options.js';
 import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { runUnder } from '../decorators/lock-call.js';
-import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
+import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { sharedLeadership } from './shared-leadership.js';
 
@@ -44,6 +44,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
           return leadership.run((term) => runUnder(term, onLost, () => original.apply(this, args)));
         },
     );
+    markAsSkipping(descriptor.value as object, '@LeaderOnly');
     const method: LeaderOnlyMethod = { where, name, leaseMs, lockService };
     // Kept on the class, because a decorator above may replace the method.
     Reflect.defineMetadata(LEADER_ONLY, [...leaderOnlyMethodsOf(target), method], target);

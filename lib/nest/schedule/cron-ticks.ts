@@ -1,17 +1,22 @@
 import { Inject, Optional } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import { inRootContext } from '../../core/util/async-contexts.js';
+import type { CronJobLike } from './cron-job-class.js';
+import { keepDate, type Place } from './job-schedules.js';
 import { type CronTick, cronTickAt, cronTicksOf, type ScheduledJob, scheduleOf } from './job-ticks.js';
 import type { CronTimeLike } from './nominal-tick.js';
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
 export interface CronSchedule {
-  readonly cronTime: unknown;
+  /** The date of a job that is due once, in milliseconds since the Unix epoch. */
+  readonly at: number | undefined;
+  /** As the scheduler parses it. `undefined` for a scheduler of an unknown version. */
+  readonly parsed: CronTimeLike | undefined;
   /** The name of the job in the scheduler's registry, if it has one. */
   readonly name: string | undefined;
-  readonly timeZone: string | undefined;
-  readonly utcOffset: number | undefined;
-  readonly disabled: boolean | undefined;
+  readonly disabled: boolean;
 }
 
 /** The ticks of a `@Cron` method. */
@@ -23,43 +28,36 @@ export interface DeclaredTicks {
    * stopped. Not set for a job on a single date.
    */
   readonly schedule: ((instance: object) => TickSchedule | undefined) | undefined;
+  /** The scheduler's registry in the application of an instance. */
+  registryOf(instance: object): SchedulerRegistry | undefined;
 }
 
 const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() in your root module)');
 
 /** Declares the scheduler's registry as an injected property of the class. */
-export function declareCronTicks(prototype: object, schedule: CronSchedule): DeclaredTicks {
+export function declareCronTicks(prototype: object, { at, parsed, name, disabled }: CronSchedule): DeclaredTicks {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
   // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
-  let computed: CronTimeLike | undefined;
   const registryOf = (instance: object) => (instance as { [REGISTRY]?: SchedulerRegistry })[REGISTRY];
-  const once = oneShotTime(schedule.cronTime);
-  const { name } = schedule;
+  /** Without a scheduler that has jobs, nothing fires: a call by hand is no tick of the schedule. */
+  const scheduledAs = (registry: SchedulerRegistry | undefined) => (registry?.getCronJobs().size ? parsed : undefined);
 
   const now = (instance: object, wallNow: number): CronTick => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
     if (current) return cronTickAt(current, wallNow);
-    if (once !== undefined) return { at: once, cronTime: undefined };
-    computed ??= parse(registry, schedule);
-    return computed ? cronTickAt(computed, wallNow) : { at: Math.floor(wallNow / 1000) * 1000, cronTime: undefined };
+    if (at !== undefined) return { at, cronTime: undefined };
+    const cronTime = scheduledAs(registry);
+    return cronTime ? cronTickAt(cronTime, wallNow) : { at: Math.floor(wallNow / 1000) * 1000, cronTime: undefined };
   };
-  const scheduled = (instance: object): TickSchedule | undefined => {
+  const schedule = (instance: object): TickSchedule | undefined => {
     const registry = registryOf(instance);
     if (name !== undefined) return scheduleOf(currentJob(registry, name));
-    if (schedule.disabled) return undefined;
-    computed ??= parse(registry, schedule);
-    return computed && cronTicksOf(computed);
+    const cronTime = disabled ? undefined : scheduledAs(registry);
+    return cronTime && cronTicksOf(cronTime);
   };
-  return { now, schedule: once === undefined ? scheduled : undefined };
-}
-
-/** Returns the time of a job that is scheduled by a Date, or by a DateTime of luxon. */
-function oneShotTime(cronTime: unknown): number | undefined {
-  if (cronTime instanceof Date) return cronTime.getTime();
-  const { toMillis } = cronTime as { toMillis?: () => number };
-  return typeof toMillis === 'function' ? toMillis.call(cronTime) : undefined;
+  return { now, schedule: at === undefined ? schedule : undefined, registryOf };
 }
 
 /** Returns a job with a name, with its current schedule: the application may have changed it in the registry. */
@@ -68,18 +66,35 @@ function currentJob(registry: SchedulerRegistry | undefined, name: string | unde
   return registry.getCronJob(name) as unknown as ScheduledJob;
 }
 
+/** By registry: the dates of jobs that are started when the scheduler adds them. */
+const startedAtDates = new WeakMap<SchedulerRegistry, Set<unknown>>();
+
 /**
- * Parses the expression in the same way as the scheduler. The package `cron` is a dependency of `@nestjs/schedule` and
- * not of this package, so it cannot be imported. But when a job fires, the registry has a job, and the job has the
- * class.
+ * Starts the job of a date when the scheduler has made it. The scheduler made it stopped: started by itself, a job whose
+ * date passes meanwhile, or just before its timer looks again, ends the process.
+ *
+ * @param date what the scheduler was given
+ * @throws InvalidLockOptionsError when the date is over before the application has started
  */
-function parse(registry: SchedulerRegistry | undefined, schedule: CronSchedule): CronTimeLike | undefined {
-  const anyJob = registry?.getCronJobs().values().next().value;
-  if (!anyJob) return undefined;
-  const CronTime = anyJob.cronTime.constructor as new (
-    source: unknown,
-    timeZone: string | undefined,
-    utcOffset: number | undefined,
-  ) => CronTimeLike;
-  return new CronTime(schedule.cronTime, schedule.timeZone, schedule.utcOffset);
+export function startAtDate(registry: SchedulerRegistry | undefined, date: unknown, at: number, place: Place): void {
+  if (!registry) return;
+  if (at <= Date.now()) {
+    throw new InvalidLockOptionsError(
+      `${place.option} of ${place.where} is over: ${new Date(at).toISOString()}. Set disabled: true, or remove the ` +
+        'decorator.',
+      place.option,
+    );
+  }
+  const known = startedAtDates.get(registry);
+  if (known) return void known.add(date);
+  const dates = new Set([date]);
+  startedAtDates.set(registry, dates);
+  const add = registry.addCronJob.bind(registry);
+  registry.addCronJob = (name, added) => {
+    add(name, added);
+    const job = added as unknown as CronJobLike;
+    if (!dates.has(job.cronTime.source)) return;
+    keepDate(job.cronTime);
+    inRootContext(() => job.start());
+  };
 }

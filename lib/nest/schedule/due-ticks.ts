@@ -1,15 +1,12 @@
 import type { DueTicks, TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
-import { type CronTimeLike, nominalTick, zoneOf } from './nominal-tick.js';
-
-/** A time as `cron` returns it: a DateTime of luxon, in the zone of the job. */
-interface ZonedTime {
-  toMillis(): number;
-  readonly minute: number;
-  readonly second: number;
-  /** Minutes ahead of UTC. */
-  readonly offset: number;
-  plus(duration: { hours: number }): ZonedTime;
-}
+import {
+  type CronTimeLike,
+  LONGEST_CHANGE_HOURS,
+  nominalTick,
+  tickAfter,
+  type ZonedTime,
+  zoneOf,
+} from './nominal-tick.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -17,10 +14,6 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 /** After so many questions to `cron`, of less than a millisecond each, the event loop has a turn. */
 const QUESTIONS_PER_TURN = 16;
-/** Where `cron` goes back in time, the next tick is looked for in such steps, up to this long. */
-const DETOUR = { stepMs: 5 * MINUTE_MS, longestMs: 4 * HOUR_MS };
-/** Around a change of the clocks, hours have other ticks than usual. */
-const UNUSUAL_HOURS = 2;
 
 /** The ticks of one cron expression in one zone, by the scheduler's own `CronTime`. */
 export class CronTicks implements TickSchedule {
@@ -41,7 +34,7 @@ export class CronTicks implements TickSchedule {
   }
 
   after(time: number): number | undefined {
-    return this.#zonedAfter(time)?.toMillis();
+    return tickAfter(this.#cronTime, time)?.toMillis();
   }
 
   around(tick: number): TicksAround {
@@ -72,7 +65,7 @@ export class CronTicks implements TickSchedule {
     let oldest: number | undefined;
     for (let questions = 1; ; questions++) {
       if (questions % QUESTIONS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
-      const first = this.#zonedAfter(last);
+      const first = tickAfter(this.#cronTime, last);
       if (first === undefined || first.toMillis() > until) break;
       const ticks = this.#block(first, last, until);
       oldest ??= ticks[0];
@@ -101,7 +94,7 @@ export class CronTicks implements TickSchedule {
 
   #hour(first: ZonedTime, start: number): readonly number[] {
     const ticks: number[] = [];
-    for (let next: ZonedTime | undefined = first; next; next = this.#zonedAfter(ticks.at(-1)!)) {
+    for (let next: ZonedTime | undefined = first; next; next = tickAfter(this.#cronTime, ticks.at(-1)!)) {
       const at = next.toMillis();
       if (at >= start + HOUR_MS) break;
       ticks.push(...this.#minute(at, at - next.second * SECOND_MS));
@@ -120,31 +113,13 @@ export class CronTicks implements TickSchedule {
     }
     return this.#ofMinute.map((offset) => start + offset);
   }
-
-  /** The first tick after a time; none if there is none within the years that `cron` looks ahead. */
-  #zonedAfter(time: number): ZonedTime | undefined {
-    // On the night when the clocks go back, `cron` returns times that are over, in zones of the south.
-    for (let from = time; from <= time + DETOUR.longestMs; from += DETOUR.stepMs) {
-      const next = this.#ask(from);
-      if (next === undefined || next.toMillis() > time) return next;
-    }
-    return undefined;
-  }
-
-  #ask(from: number): ZonedTime | undefined {
-    try {
-      return this.#cronTime.getNextDateFrom(new Date(from), this.#zone) as ZonedTime;
-    } catch {
-      // It throws where it has found none.
-      return undefined;
-    }
-  }
 }
 
 /** Whether the clocks are not changed in the hours before and after. */
 function isUsual(time: ZonedTime): boolean {
   const { offset } = time;
   return (
-    time.plus({ hours: -UNUSUAL_HOURS }).offset === offset && time.plus({ hours: UNUSUAL_HOURS }).offset === offset
+    time.plus({ hours: -LONGEST_CHANGE_HOURS }).offset === offset &&
+    time.plus({ hours: LONGEST_CHANGE_HOURS }).offset === offset
   );
 }

@@ -9,12 +9,27 @@ export interface CronTimeLike {
   getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
 }
 
+/** A time as `cron` returns it: a DateTime of luxon, in the zone of the job. */
+export interface ZonedTime {
+  toMillis(): number;
+  readonly minute: number;
+  readonly second: number;
+  /** Minutes ahead of UTC. */
+  readonly offset: number;
+  plus(duration: { hours?: number; milliseconds?: number }): ZonedTime;
+}
+
 /** A timer may fire this much early, by the wall clock. */
 const EARLY_MS = 10;
 const FIRST_LOOK_BACK_MS = 2_000;
 const LONGEST_LOOK_BACK_MS = 10 * 366 * 24 * 60 * 60 * 1000;
 /** The ticks of a cron expression are whole seconds. */
 const RESOLUTION_MS = 1_000;
+/** Where `cron` goes back in time, the next tick is looked for in such steps, up to this long. */
+const DETOUR = { stepMs: 5 * 60 * 1000, longestMs: 4 * 60 * 60 * 1000 };
+/** No zone sets its clocks by more than this. */
+export const LONGEST_CHANGE_HOURS = 2;
+const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Returns the time for which a job that fires now was scheduled: its last time not after `now`. All instances compute
@@ -25,29 +40,95 @@ const RESOLUTION_MS = 1_000;
  */
 export function nominalTick(cronTime: CronTimeLike, now: number): number {
   if (cronTime.realDate) return (cronTime.source as { toMillis(): number }).toMillis();
-  const latest = now + EARLY_MS;
-  const zone = zoneOf(cronTime);
-  /** The first tick after a time, if it is not after `latest`. */
-  const tickAfter = (time: number): number | undefined => {
-    const tick = cronTime.getNextDateFrom(new Date(time), zone).toMillis();
-    // When a zone repeats half an hour (Lord Howe), `cron` returns a time in the past.
-    return tick > time && tick <= latest ? tick : undefined;
+  return lastTickUntil(now + EARLY_MS, (time) => tickAfter(cronTime, time)) ?? Math.floor(now / 1000) * 1000;
+}
+
+/**
+ * The first tick of a schedule after a time, as an instance fires that was up all the time; none if there is none within
+ * the years that `cron` looks ahead.
+ */
+export function tickAfter(cronTime: CronTimeLike, time: number): ZonedTime | undefined {
+  for (let from = time; ;) {
+    const next = ask(cronTime, from);
+    const first = next && firstAfterChange(cronTime, next);
+    if (first === undefined || next!.toMillis() >= first) return next;
+    if (first === Infinity) return undefined;
+    from = first - RESOLUTION_MS;
+  }
+}
+
+/** The same, as `cron` answers an instance that starts at that time. */
+function ask(cronTime: CronTimeLike, time: number): ZonedTime | undefined {
+  // On the night when the clocks go back, `cron` returns times that are over, in zones of the south.
+  for (let from = time; from <= time + DETOUR.longestMs; from += DETOUR.stepMs) {
+    let next: ZonedTime;
+    try {
+      next = cronTime.getNextDateFrom(new Date(from), zoneOf(cronTime)) as ZonedTime;
+    } catch {
+      // It throws where it has found none.
+      return undefined;
+    }
+    if (next.toMillis() > time) return next;
+  }
+  return undefined;
+}
+
+/** Of the last change of the clocks that a schedule was asked for. */
+const changes = new WeakMap<CronTimeLike, { readonly change: number; readonly first: number }>();
+
+/**
+ * Where the clocks go back, some times come twice. Of a job that has run at 02:30, `cron` does not fire again at the
+ * second 02:30. Of an instance that starts in between, it does: that is no tick.
+ *
+ * @returns the first tick that is fired after the change, where the clocks have gone back in the hours before this tick
+ */
+function firstAfterChange(cronTime: CronTimeLike, tick: ZonedTime): number | undefined {
+  const back = tick.plus({ hours: -LONGEST_CHANGE_HOURS }).offset - tick.offset;
+  // `cron` knows changes of up to an hour, which is all zones but one.
+  if (back <= 0 || back > 60) return undefined;
+  const change = changeBefore(tick);
+  let known = changes.get(cronTime);
+  if (known?.change !== change) {
+    const last = lastTickUntil(change - RESOLUTION_MS, (time) => ask(cronTime, time));
+    const first = last === undefined ? change : (ask(cronTime, last)?.toMillis() ?? Infinity);
+    changes.set(cronTime, (known = { change, first }));
+  }
+  return known.first;
+}
+
+/** When the clocks went back, in the hours before this time. */
+function changeBefore(time: ZonedTime): number {
+  let before = time.toMillis() - LONGEST_CHANGE_HOURS * HOUR_MS;
+  let after = time.toMillis();
+  while (after - before > RESOLUTION_MS) {
+    const middle = Math.floor((before + after) / 2 / RESOLUTION_MS) * RESOLUTION_MS;
+    if (time.plus({ milliseconds: middle - time.toMillis() }).offset === time.offset) after = middle;
+    else before = middle;
+  }
+  return after;
+}
+
+/** The last tick that is not after `latest`. */
+function lastTickUntil(latest: number, next: (time: number) => ZonedTime | undefined): number | undefined {
+  const nextInTime = (time: number): number | undefined => {
+    const tick = next(time)?.toMillis();
+    return tick !== undefined && tick <= latest ? tick : undefined;
   };
   // A cron expression only says its next time. So start a little in the past, and further back until there is a tick.
   for (let lookBackMs = FIRST_LOOK_BACK_MS; lookBackMs < LONGEST_LOOK_BACK_MS; lookBackMs *= 8) {
-    const tick = tickAfter(latest - lookBackMs);
-    if (tick !== undefined) return lastTick(tick, latest, tickAfter);
+    const tick = nextInTime(latest - lookBackMs);
+    if (tick !== undefined) return lastTick(tick, latest, nextInTime);
   }
-  return Math.floor(now / 1000) * 1000;
+  return undefined;
 }
 
 /** Returns the last of the ticks from `first` to `latest`. A binary search, because there may be thousands. */
-function lastTick(first: number, latest: number, tickAfter: (time: number) => number | undefined): number {
+function lastTick(first: number, latest: number, nextInTime: (time: number) => number | undefined): number {
   let tick = first;
   let noneAfter = latest;
   while (noneAfter - tick >= RESOLUTION_MS) {
     const middle = Math.floor((tick + noneAfter) / 2);
-    const later = tickAfter(middle);
+    const later = nextInTime(middle);
     if (later === undefined) noneAfter = middle;
     else tick = later;
   }

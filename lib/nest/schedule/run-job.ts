@@ -165,3 +165,42 @@ export function takeManualTick(job: string): Pick<ManualRun, 'tick' | 'owed' | '
   run.isTaken = true;
   return run;
 }
+
+/** A decorated method that runs as a job now. */
+interface RunningMethod {
+  readonly self: object;
+  /** What the decorator keeps of it: another object for each decorated method. */
+  readonly job: { readonly method: string };
+  readonly run: SingletonRun;
+  isOver: boolean;
+}
+
+const RUNNING_KEY = Symbol.for('nestjs-redis-lock:running-methods:1');
+const sharedRunning = globalThis as { [RUNNING_KEY]?: AsyncLocalStorage<RunningMethod> };
+/** Shared with other copies of this package: one may have decorated the base class, and another one the subclass. */
+const runningMethods = (sharedRunning[RUNNING_KEY] ??= new AsyncLocalStorage());
+
+/** Runs the method of a job. {@link overridingRun} knows it until it ends. */
+export async function runMethod(
+  self: object,
+  job: RunningMethod['job'],
+  run: SingletonRun,
+  method: () => unknown,
+): Promise<unknown> {
+  const running: RunningMethod = { self, job, run, isOver: false };
+  try {
+    return await runningMethods.run(running, method);
+  } finally {
+    running.isOver = true;
+  }
+}
+
+/**
+ * The run of a job of a subclass that calls the method which it overrides, by `super`. That method is a job too, and
+ * would ask for a tick that the subclass has.
+ */
+export function overridingRun(self: object, job: RunningMethod['job']): SingletonRun | undefined {
+  const running = runningMethods.getStore();
+  if (!running || running.isOver || running.self !== self) return undefined;
+  return running.job !== job && running.job.method === job.method ? running.run : undefined;
+}

@@ -1,9 +1,13 @@
-import { Cron, type CronOptions } from '@nestjs/schedule';
+import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, OptionTable } from '../../core/api/option-table.js';
-import { declareCronTicks } from './cron-ticks.js';
+import { declareCronTicks, startAtDate } from './cron-ticks.js';
+import { type CronTimeClass, cronTimeClass } from './cron-job-class.js';
+import { parseCronTime, timeOf } from './job-schedules.js';
 import { checkMissedOfDate, jobTickOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
+  describeJob,
   type ResolvedJobOptions,
   resolveJobOptions,
   type SingletonTickOptions,
@@ -46,27 +50,55 @@ const CRON_OPTIONS = new OptionTable({
  * The method may be sync, as with `@Cron`. A call of it then returns a promise all the same.
  *
  * @param cronTime a cron expression, a Date, or a DateTime of luxon
- * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid, the scheduler could not parse
+ *   `cronTime`, or it has no tick at all
  */
 export function SingletonCron(
   cronTime: Parameters<typeof Cron>[0],
   options: SingletonCronOptions = {},
 ): JobMethodDecorator {
-  // Options that are no object are refused later, when the method is known for the message.
-  const { timeZone, utcOffset, name, disabled } = options ?? {};
-  const resolve = (where: string): ResolvedJobOptions => {
+  return singletonMethod('SingletonCron', (where, prototype) => {
     const resolved = resolveJobOptions(options, where, CRON_OPTIONS);
-    if (typeof cronTime !== 'string') checkMissedOfDate(resolved, where);
-    return resolved;
-  };
-  return singletonMethod(resolve, Cron(cronTime, pickCronOptions(options)), (prototype, resolved) => {
-    const ticks = declareCronTicks(prototype, { cronTime, name, timeZone, utcOffset, disabled });
-    const { schedule } = ticks;
+    const { timeZone, utcOffset, name, disabled = false } = options;
+    const at = typeof cronTime === 'string' ? undefined : timeOf(cronTime);
+    if (at !== undefined) checkDateOptions(resolved, options, where);
+    const place = { where: describeJob(name, where), option: 'cronTime' };
+    // A DateTime may be of another copy of luxon than that of the scheduler.
+    const schedule = { cronTime: at === undefined ? cronTime : new Date(at), timeZone, utcOffset };
+    CronTime ??= cronTimeClass(ScheduleModule, SchedulerRegistry);
+    // A date may be over where nothing is scheduled, such as in a test.
+    const check = at === undefined && !disabled;
+    const parsed = CronTime && parseCronTime(CronTime, schedule, place, (time) => check && time.sendAt());
+    const ticks = declareCronTicks(prototype, { at, parsed, name, disabled });
+    // The scheduler keeps this object, by which its job is known again.
+    const date = at === undefined ? undefined : (parsed?.source as CronSource | undefined);
+    const cronOptions = pickCronOptions(options);
     return {
-      now: (instance, wallNow) => jobTickOf(ticks.now(instance, wallNow), resolved),
-      ...(schedule && { schedule }),
+      options: resolved,
+      schedule: date ? Cron(date, { ...cronOptions, disabled: true }) : Cron(cronTime, cronOptions),
+      ticks: {
+        now: (instance, wallNow) => jobTickOf(ticks.now(instance, wallNow), resolved),
+        ...(ticks.schedule && { schedule: ticks.schedule }),
+        ...(date && !disabled && { mount: (instance) => startAtDate(ticks.registryOf(instance), date, at!, place) }),
+      },
     };
   });
+}
+
+type CronSource = Parameters<typeof Cron>[0];
+
+/** Found when the first class is defined. */
+let CronTime: CronTimeClass | undefined;
+
+/** @throws InvalidLockOptionsError */
+function checkDateOptions(resolved: ResolvedJobOptions, options: SingletonCronOptions, where: string): void {
+  checkMissedOfDate(resolved, where);
+  if ((options as { initialDelay?: unknown }).initialDelay === undefined) return;
+  throw new InvalidLockOptionsError(
+    `initialDelay in the schedule of ${where} needs a cron expression. A job on a single date starts at that date. ` +
+      'Leave initialDelay out.',
+    'initialDelay',
+  );
 }
 
 /**

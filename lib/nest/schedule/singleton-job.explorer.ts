@@ -1,16 +1,27 @@
-import { Logger, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnModuleInit, Scope } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
+import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
+import { hasMetadataOf } from '../request/known-handlers.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { Scheduler } from './scheduler.js';
 import type { JobTick } from './run-job.js';
-import type { ResolvedJobOptions } from './singleton-options.js';
+import { describeJob, type ResolvedJobOptions } from './singleton-options.js';
 
 /** The metadata key of a singleton job, on the method. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
+
+/** The ticks of the job of a method. */
+export interface JobTicks {
+  /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
+  now(instance: object, wallNow: number): JobTick;
+  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+  schedule?(instance: object): TickSchedule | undefined;
+  /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
+  mount?(instance: object): void;
+}
 
 /** A method that is a singleton job. */
 export interface SingletonJob {
@@ -19,10 +30,11 @@ export interface SingletonJob {
   readonly method: string;
   readonly lockService: string | undefined;
   readonly options: ResolvedJobOptions;
-  readonly ticks: {
-    now(instance: object, wallNow: number): JobTick;
-    schedule?(instance: object): TickSchedule | undefined;
-  };
+  readonly ticks: JobTicks;
+  /** The name of the decorator, for messages. */
+  readonly decorator: string;
+  /** What the scheduler was told of the method. */
+  readonly scheduling: ReadonlyMap<unknown, unknown>;
 }
 
 /** A singleton job of this application, and the object that has its method. */
@@ -41,8 +53,14 @@ export interface DecoratedJob {
 }
 
 /** Returns the name of the job in the fleet: its own, or class and method. */
-export function jobName({ name, method }: SingletonJob, instance: object): string {
+export function jobName({ name, method }: Pick<SingletonJob, 'name' | 'method'>, instance: object): string {
   return name ?? `${instance.constructor.name}.${method}`;
+}
+
+/** What decorators of `@nestjs/schedule` have left on a method, by metadata key. */
+export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
+  const keys = Reflect.getMetadataKeys(method).filter((key) => String(key).startsWith('SCHEDULE'));
+  return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
 }
 
 /** The jobs of a class, with their names in the fleet. */
@@ -57,10 +75,55 @@ export function jobsOf(prototype: object): { name: string; lockService: string |
   });
 }
 
+/** The options of `ScheduleModule.forRoot`, by which it leaves out jobs of one kind. */
+const SWITCHES = ['cronJobs', 'intervals', 'timeouts'] as const;
+
+type Switch = (typeof SWITCHES)[number];
+type Switches = Partial<Record<Switch, boolean>>;
+
+/** The metadata that the decorators of `@nestjs/schedule` leave on a method. */
+const METADATA: Record<Switch, string> = {
+  cronJobs: 'SCHEDULE_CRON_OPTIONS',
+  intervals: 'SCHEDULE_INTERVAL_OPTIONS',
+  timeouts: 'SCHEDULE_TIMEOUT_OPTIONS',
+};
+
+/** What is known of the `ScheduleModule` of an application. It may come from another copy of `@nestjs/schedule`. */
+class Scheduler {
+  readonly isImported: boolean;
+  readonly #switches: Switches;
+
+  constructor(discovery: DiscoveryService) {
+    const providers = discovery.getProviders();
+    const options = providers.find(({ token }) => token === 'SCHEDULE_MODULE_OPTIONS');
+    // The registry is public, and the token of the options is not: a later version may rename that.
+    this.isImported = options !== undefined || providers.some(({ name }) => name === 'SchedulerRegistry');
+    this.#switches = (options?.instance ?? {}) as Switches;
+  }
+
+  /** The option by which the module leaves out the jobs of this method's kind. */
+  switchedOffBy(method: object): Switch | undefined {
+    return SWITCHES.find((name) => this.#switches[name] === false && hasMetadataOf(method, [METADATA[name]]));
+  }
+}
+
+/** A job of a class. */
+interface FoundJob {
+  readonly job: SingletonJob;
+  /** The method, as it is called. */
+  readonly method: object;
+  /** The name of the job in the fleet. */
+  readonly name: string;
+  /** The class and the method, for messages. */
+  readonly where: string;
+  readonly definedBy: object;
+}
+
 /**
  * Looks at the singleton jobs when the application starts. One explorer for each lock service.
  *
- * It refuses two jobs with one name: they would claim each other's ticks, so each tick would run only one of them. It
+ * It refuses two jobs with one name, and one job of two objects: they would claim each other's ticks, so each tick would
+ * run only one of them. It refuses jobs that have another name in each process, and those whose schedule was replaced. It
  * warns of jobs without a name if another application could have jobs with the same class and method on the same keys,
  * and of jobs that never run because there is no `ScheduleModule`.
  */
@@ -78,6 +141,7 @@ export class SingletonJobExplorer implements OnModuleInit {
     this.#discovery = discovery;
     this.#lockService = lockService;
     this.#areKeysShared = areKeysShared;
+    this.#checkNames();
   }
 
   /** The decorated jobs of this application that can run: none on request-scoped providers. By name. */
@@ -86,18 +150,53 @@ export class SingletonJobExplorer implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    const methodsByJob = new Map<string, object>();
+    const known = new KnownJobs();
     const unnamed = new Set<string>();
-    for (const wrapper of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
+    for (const wrapper of this.#wrappers()) {
       const instance = wrapper.instance as object | null;
-      if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
-      for (const key of this.#scanner.getAllMethodNames(Object.getPrototypeOf(instance))) {
-        const job = this.#check(instance, key, methodsByJob, unnamed);
-        if (job && !this.#jobs.has(job.name) && wrapper.isDependencyTreeStatic()) this.#jobs.set(job.name, job);
+      if (instance === null || typeof instance !== 'object') continue;
+      const owner = wrapper.isDependencyTreeStatic() ? instance : undefined;
+      for (const found of this.#jobsOf(prototypeOf(wrapper), instance)) {
+        const { job, method, name } = found;
+        known.add(found, owner);
+        if (job.name === undefined) unnamed.add(name);
+        if (!owner || this.#jobs.has(name)) continue;
+        this.#jobs.set(name, this.#decorated(found, instance));
+        if (!this.#isSwitchedOff(method)) job.ticks.mount?.(instance);
       }
     }
     if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
-    this.#lookForScheduler(methodsByJob);
+    this.#lookForScheduler(known.methods);
+  }
+
+  /**
+   * The scheduler refuses two jobs of one name too, with another explanation. So this comes before it does: there may be
+   * no objects yet, and it is not known which of them depend on a request.
+   */
+  #checkNames(): void {
+    const known = new KnownJobs();
+    for (const wrapper of this.#wrappers()) {
+      for (const found of this.#jobsOf(prototypeOf(wrapper))) {
+        const isScheduled = found.job.name !== undefined && wrapper.scope !== Scope.REQUEST;
+        known.add(found, isScheduled ? ((wrapper.instance as object | undefined) ?? wrapper) : undefined);
+      }
+    }
+  }
+
+  #wrappers(): InstanceWrapper[] {
+    return [...this.#discovery.getProviders(), ...this.#discovery.getControllers()];
+  }
+
+  /** The jobs of a class that use this lock service. */
+  *#jobsOf(prototype: object | undefined, instance = prototype): Generator<FoundJob> {
+    for (const key of prototype ? this.#scanner.getAllMethodNames(prototype) : []) {
+      const method = (instance as Record<string, unknown>)[key];
+      if (typeof method !== 'function') continue;
+      const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
+      if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) continue;
+      const definedBy = prototype!.constructor;
+      yield { job, method, name: jobName(job, prototype!), where: `${definedBy.name}.${key}`, definedBy };
+    }
   }
 
   #isSwitchedOff(method: object): boolean {
@@ -132,32 +231,83 @@ export class SingletonJobExplorer implements OnModuleInit {
     );
   }
 
-  #check(
-    instance: object,
-    key: string,
-    methodsByJob: Map<string, object>,
-    unnamed: Set<string>,
-  ): DecoratedJob | undefined {
-    const method = (instance as Record<string, unknown>)[key];
-    if (typeof method !== 'function') return undefined;
-    const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
-    if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) return undefined;
-    const name = jobName(job, instance);
-    if (job.name === undefined) unnamed.add(name);
-    if (methodsByJob.has(name) && methodsByJob.get(name) !== method) {
+  #decorated({ job: { method: key, options, ticks }, method, name, where }: FoundJob, instance: object): DecoratedJob {
+    const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
+    const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
+    const tickAt = (wallNow: number): JobTick => ticks.now(instance, wallNow);
+    return { name, where, call, options, schedule, tickAt };
+  }
+}
+
+/** The jobs of an application, by name. It refuses those that could not run once for each tick. */
+class KnownJobs {
+  readonly methods = new Map<string, object>();
+  readonly #owners = new Map<string, object>();
+
+  /**
+   * @param owner the object whose method is scheduled, if it is
+   * @throws InvalidLockOptionsError
+   */
+  add({ job, method, name, where, definedBy }: FoundJob, owner: object | undefined): void {
+    const first = this.methods.get(name);
+    if (first !== undefined && first !== method) {
       throw new InvalidLockOptionsError(
-        `Two singleton jobs are called ${quote(name)}. The second one is ${instance.constructor.name}.${key}. ` +
+        `Two singleton jobs are called ${quote(name)}. The second one is ${where}. ` +
           `They would take each other's ticks. Give one of them another name.`,
         'name',
       );
     }
-    methodsByJob.set(name, method);
-    const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
-    const { options, ticks } = job;
-    const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
-    const tickAt = (wallNow: number): JobTick => ticks.now(instance, wallNow);
-    return { name, where: `${instance.constructor.name}.${key}`, call, options, schedule, tickAt };
+    this.methods.set(name, method);
+    checkHasStableName(job, definedBy);
+    checkIsScheduled(job, method, where);
+    if (!owner) return;
+    const firstOwner = this.#owners.get(name) ?? owner;
+    this.#owners.set(name, firstOwner);
+    if (firstOwner !== owner) throw twoObjects(describeJob(job.name, where));
   }
+}
+
+function twoObjects(what: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `Two objects of one class have ${what}. They would take each other's ticks, so for each tick only one of the ` +
+      'objects would run. If one object is enough, provide the class in one module, and export it there. For a job of ' +
+      'each object, remove the decorator, and add each job under a name of its own with SingletonJobs.add.',
+    'name',
+  );
+}
+
+/** What Nest's `mixin()` calls a class. It is random, so in each process another text. */
+const NAME_OF_MIXIN = /^[a-z\d]{21}$/;
+
+/**
+ * @param definedBy the class, whose name is that of the job
+ * @throws InvalidLockOptionsError
+ */
+function checkHasStableName({ name, method }: SingletonJob, definedBy: object): void {
+  const className = (definedBy as { readonly name: string }).name;
+  if (name !== undefined || !NAME_OF_MIXIN.test(className)) return;
+  // A class may be written like that.
+  if (Function.prototype.toString.call(definedBy).startsWith(`class ${className} `)) return;
+  throw new InvalidLockOptionsError(
+    `The singleton job ${method} of a mixin has no name. mixin() calls the class ${quote(className)}, and something ` +
+      'else in each process, so every instance would run each tick. Give the job a name.',
+    'name',
+  );
+}
+
+/**
+ * A decorator of `@nestjs/schedule` above takes the place of the schedule.
+ *
+ * @throws InvalidLockOptionsError
+ */
+function checkIsScheduled({ decorator, scheduling }: SingletonJob, method: object, where: string): void {
+  const now = schedulingOf(method);
+  if ([...now].every(([key, value]) => scheduling.get(key) === value)) return;
+  throw new InvalidLockOptionsError(
+    `${where}: another decorator of @nestjs/schedule stands above @${decorator}, and takes the place of its schedule. ` +
+      'Leave one of them out.',
+    'decorator',
+  );
 }
 
 function describeJobs(jobs: readonly string[]): string {

@@ -1,16 +1,23 @@
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import { SetMetadata } from '@nestjs/common';
-import { copyMetadata, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
-import { jobName, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
+import {
+  copyMetadata,
+  declareLockService,
+  describeMethod,
+  skippingDecoratorOf,
+  wrapMethod,
+} from '../decorators/method.js';
+import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-clock.js';
 import {
   type JobMethod,
-  type JobTick,
+  overridingRun,
   runFired,
   runForMissed,
   runManually,
+  runMethod,
   runTick,
   takeManualTick,
 } from './run-job.js';
@@ -45,50 +52,93 @@ type JobMistake<R> = unknown extends R
     ? ResultMistake<undefined, R>
     : Mistake<'A job that returns a result must be async'>;
 
-/** The ticks of the job of a method. */
-export interface MethodTicks {
-  /** The tick that fires now. */
-  now(instance: object, wallNow: number): JobTick;
-  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
-  schedule?(instance: object): TickSchedule | undefined;
+/** What a job decorator makes of one method. */
+export interface JobPlan {
+  readonly options: ResolvedJobOptions;
+  /** The decorator of `@nestjs/schedule`. */
+  readonly schedule: MethodDecorator;
+  readonly ticks: JobTicks;
 }
 
 /**
  * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
  * method that is not async returns a promise, as the scheduler expects.
  *
- * @param schedule the decorator of `@nestjs/schedule`
+ * @param decorator its name, for messages
+ * @param planOf checks the options, once for each method; `where` is the method, for its errors
  */
 export function singletonMethod(
-  resolve: (where: string) => ResolvedJobOptions,
-  schedule: MethodDecorator,
-  ticksFor: (prototype: object, options: ResolvedJobOptions) => MethodTicks,
+  decorator: string,
+  planOf: (where: string, prototype: object) => JobPlan,
 ): JobMethodDecorator {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
-    const options = resolve(where);
+    checkIsOnlyJob(target, propertyKey, descriptor, { where, decorator });
+    const { options, schedule, ticks } = planOf(where, target);
     const lockServiceOf = declareLockService(target, options.lockService);
-    const ticks = ticksFor(target, options);
     const { name: ownName, lockService } = options;
-    const job: SingletonJob = { name: ownName, method: String(propertyKey), lockService, options, ticks };
+    const own = { name: ownName, method: String(propertyKey), lockService, options, ticks, decorator };
     wrapMethod(
       descriptor,
       where,
       (original) =>
         async function (this: object) {
           const service = lockServiceOf(this, where);
-          const name = jobName(job, this);
-          const toRun = { name, options, work: (run: SingletonRun) => original.call(this, run) };
+          const overriding = overridingRun(this, own);
+          if (overriding) return original.call(this, overriding);
+          const name = jobName(own, this);
+          const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));
+          const toRun = { name, options, work };
           const manual = takeManualTick(name);
           if (!manual) return runTick(service, toRun, ticks.now(this, clockOf(service).wallNow()));
           if (manual.fired) return runFired(service, toRun, manual.fired);
           return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
         },
     );
-    SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);
     const wrapped = descriptor.value as object;
     schedule(target, propertyKey, descriptor);
     // Sentry replaces that decorator by one that replaces the method.
     if (descriptor.value !== wrapped) copyMetadata(wrapped, descriptor.value as object);
+    const job: SingletonJob = { ...own, scheduling: schedulingOf(descriptor.value as object) };
+    SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);
+    Reflect.defineMetadata(SINGLETON_JOB, job, target, propertyKey);
   };
+}
+
+/**
+ * Two schedules on one method would take each other's ticks, and a method that may return without running would be told
+ * as run.
+ *
+ * @throws InvalidLockOptionsError
+ */
+function checkIsOnlyJob(
+  target: object,
+  propertyKey: string | symbol,
+  { value }: PropertyDescriptor,
+  { where, decorator }: { readonly where: string; readonly decorator: string },
+): void {
+  const refuse = (why: string): never => {
+    throw new InvalidLockOptionsError(`${where}: ${why}`, 'decorator');
+  };
+  if (typeof propertyKey === 'symbol') {
+    refuse('its name is a symbol. @nestjs/schedule finds methods whose name is a text only. Give it such a name.');
+  }
+  const below = Reflect.getOwnMetadata(SINGLETON_JOB, target, propertyKey) as SingletonJob | undefined;
+  if (below) {
+    refuse(
+      `@${decorator} stands above @${below.decorator}. The scheduler has one schedule for a method, and each tick would ` +
+        'be claimed twice. Leave one of them out, or call one method from two that have a schedule each.',
+    );
+  }
+  if (typeof value !== 'function') return;
+  if (schedulingOf(value).size > 0) {
+    refuse(`@${decorator} stands above another decorator of @nestjs/schedule. Leave that one out.`);
+  }
+  const skipping = skippingDecoratorOf(value);
+  if (skipping !== undefined) {
+    refuse(
+      `@${decorator} stands above ${skipping}, which may return without running the method. The tick would then be ` +
+        `claimed, and told as run, where nothing ran. Write ${skipping} above @${decorator}.`,
+    );
+  }
 }

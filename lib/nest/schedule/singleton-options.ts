@@ -3,7 +3,8 @@ import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkInteger, checkText, describeValue } from '../../core/api/validation.js';
+import { checkText } from '../../core/api/validation.js';
+import { quote } from '../../core/util/quoted.js';
 import {
   HISTORY_SIZE,
   MAX_CLOCK_SKEW,
@@ -171,40 +172,6 @@ export const TICK_OPTIONS = new OptionTable({
   missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
-/**
- * What a job with a time in milliseconds takes: as in `@nestjs/schedule` the time, or a name and the time, and then its
- * options.
- */
-export type TimedJobArguments<N extends string | number, O extends SingletonJobOptions> = N extends string
-  ? [milliseconds: number, options?: Omit<O, 'name'>]
-  : [options?: O];
-
-/**
- * Reads the arguments of a job with a time in milliseconds. Options that are no object are refused later, when the
- * method is known for the message.
- *
- * @param range what the time is called in a message, the shortest and the longest one
- * @throws InvalidLockOptionsError when the time is out of range, or the name is stated twice
- */
-export function readTimedJob<O extends SingletonJobOptions>(
-  nameOrMs: string | number,
-  rest: readonly unknown[],
-  range: readonly [option: string, min: number, max: number],
-): { readonly ms: number; readonly options: O } {
-  const [given, options = {}] = typeof nameOrMs === 'string' ? rest : [nameOrMs, ...rest];
-  const [option, min, max] = range;
-  checkInteger(option, given, min, max);
-  const job = { ms: given as number, options: options as O };
-  if (typeof nameOrMs !== 'string' || options === null || typeof options !== 'object') return job;
-  const { name } = job.options;
-  if (name === undefined) return { ...job, options: { ...job.options, name: nameOrMs } };
-  throw new InvalidLockOptionsError(
-    `The name of a job is stated twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
-      'Leave it out of the options.',
-    'name',
-  );
-}
-
 /** Checked options, with their defaults. */
 export interface ResolvedJobOptions {
   readonly name: string | undefined;
@@ -264,6 +231,11 @@ export function checkSpread({ spreadMs }: ResolvedJobOptions, option: string, ms
       'could meet otherwise.',
     'spreadMs',
   );
+}
+
+/** A job, for messages. @param where the class and the method */
+export function describeJob(name: string | undefined, where: string): string {
+  return name === undefined ? where : `the job ${quote(name)} (${where})`;
 }
 
 function checkName(option: string, name: unknown): void {

@@ -192,6 +192,32 @@ describe('the ticks around a tick', () => {
   });
 });
 
+describe('on a night when the clocks are set, in summer time (DST) and out of it', () => {
+  const NIGHTS = [
+    ['Europe/Vienna', '2026-03-29T01:00:00Z'],
+    ['Europe/Vienna', '2026-10-25T01:00:00Z'],
+    ['Europe/London', '2026-10-25T01:00:00Z'],
+    ['America/New_York', '2026-11-01T06:00:00Z'],
+    ['America/Los_Angeles', '2026-03-08T10:00:00Z'],
+    ['Asia/Beirut', '2026-10-24T21:00:00Z'],
+  ];
+  const SCHEDULES = ['30 2 * * *', '30 1 * * *', '10,50 0-2 * * *', '15 * * * *', '0 0,30 2,3 * * *'];
+
+  it.each(NIGHTS)('an instance has the same ticks whenever it has started: %s', (zone, change) => {
+    for (const expression of SCHEDULES) {
+      const { ticks, cronTime } = scheduleOf(expression, zone);
+      const until = at(change) + 3 * HOUR;
+      const fired = firings(cronTime, zone, at(change) - 2 * HOUR, until);
+      for (let start = at(change) - 2 * HOUR; start < at(change) + 2 * HOUR; start += 25 * MINUTE) {
+        const found: number[] = [];
+        for (let tick = ticks.after(start)!; tick <= until; tick = ticks.after(tick)!) found.push(tick);
+        const due = fired.filter((tick) => tick > start);
+        expect([expression, iso(start), ...found.map(iso)]).toEqual([expression, iso(start), ...due.map(iso)]);
+      }
+    }
+  });
+});
+
 describe('what a schedule says', () => {
   it.each([
     ['another expression', ['0 1 * * *', 'UTC'], ['0 2 * * *', 'UTC']],

@@ -11,17 +11,17 @@ const YEARLY = '0 0 0 1 1 *';
 const EVERY_SECOND = '* * * * * *';
 
 /** Sentry replaces `Cron`, so that it wraps the method first, and copies the name alone. */
-const replacingSchedule = singletonMethod(
-  (where) => resolveJobOptions({ name: 'report' }, where, TICK_OPTIONS),
-  (target, name, descriptor: PropertyDescriptor) => {
+const replacingSchedule = singletonMethod('SingletonCron', (where) => ({
+  options: resolveJobOptions({ name: 'report' }, where, TICK_OPTIONS),
+  schedule: (target, name, descriptor: PropertyDescriptor) => {
     const original = descriptor.value as (...args: unknown[]) => unknown;
     descriptor.value = function (...args: unknown[]): unknown {
       return original.apply(this, args);
     };
     Cron(YEARLY)(target, name, descriptor);
   },
-  () => ({ now: () => ({ tick: 'once', keepMs: 1_000 }) }),
-);
+  ticks: { now: () => ({ tick: 'once', keepMs: 1_000 }) },
+}));
 
 describe('the method of a singleton job', () => {
   const start = useApps();

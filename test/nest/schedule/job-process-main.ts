@@ -8,8 +8,7 @@ import type { LockEvent } from '../../../lib/core/events/events.js';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { SingletonCron, type SingletonCronOptions } from '../../../lib/nest/schedule/singleton-cron.decorator.js';
-import { SingletonInterval } from '../../../lib/nest/schedule/singleton-interval.decorator.js';
-import { SingletonTimeout } from '../../../lib/nest/schedule/singleton-timeout.decorator.js';
+import { SingletonInterval, SingletonTimeout } from '../../../lib/nest/schedule/singleton-timed.decorators.js';
 
 /** What the application is to do. */
 export interface JobSetup {

@@ -126,6 +126,17 @@ describe('the tick a job fires for, where the clocks change', () => {
   });
 
   it.each([
+    ['Europe/Vienna', '0 30 2 * * *', '2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'],
+    ['Europe/Vienna', '* * 2 * * *', '2026-10-25T00:59:59Z', '2026-10-25T01:30:07Z'],
+    ['America/New_York', '0 30 1 * * *', '2026-11-01T05:30:00Z', '2026-11-01T06:30:00Z'],
+  ])('is no second one where an instance starts within the hour that comes twice: %s, %s', (zone, cron, due, again) => {
+    const cronTime = new CronTime(cron, zone);
+    // An instance that starts just before it fires for it.
+    expect(cronTime.getNextDateFrom(new Date(at(again) - SECOND), zone).toMillis()).toBe(at(again));
+    expect(tickAt(cron, at(again) + 3, zone)).toBe(due);
+  });
+
+  it.each([
     ['Australia/Sydney', '2026-04-04T16:00:00.003Z'],
     ['Australia/Sydney', '2026-04-04T16:20:00.003Z'],
     ['Australia/Lord_Howe', '2026-04-04T15:00:00.003Z'],

@@ -3,10 +3,10 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
-import type { CronJobClass, CronJobLike, TimerTime } from './cron-job-class.js';
+import type { CronJobClass, CronJobLike, CronTimeClass, TimerTime } from './cron-job-class.js';
 
 /** When a job of the package `cron` is due, as the application states it. */
-interface Schedule {
+export interface Schedule {
   readonly cronTime: unknown;
   readonly timeZone?: string | undefined;
   readonly utcOffset?: number | undefined;
@@ -44,18 +44,8 @@ export function cronJobOf(
  * @throws InvalidLockOptionsError when it cannot be right; then the job keeps its time
  */
 export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place): void {
-  checkCronTime(schedule, place);
-  const CronTime = job.cronTime.constructor as new (...args: unknown[]) => TimerTime & { sendAt(): unknown };
-  const { timeZone = null, utcOffset = null } = schedule;
-  let cronTime: TimerTime;
-  try {
-    const made = new CronTime(schedule.cronTime, timeZone, utcOffset);
-    // An expression may have no tick at all, such as February 30, and a date may be over.
-    made.sendAt();
-    cronTime = made;
-  } catch (error) {
-    throw invalidSchedule(schedule, place, error);
-  }
+  // An expression may have no tick at all, such as February 30, and a date may be over.
+  const cronTime = parseCronTime(job.cronTime.constructor as CronTimeClass, schedule, place, (time) => time.sendAt());
   const isToStart = job.isActive || job.cronTime.realDate;
   inRootContext(() => {
     keepDate(cronTime);
@@ -64,6 +54,29 @@ export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place):
     job.runOnce = cronTime.realDate;
     if (isToStart && !job.isActive) job.start();
   });
+}
+
+/**
+ * Parses a schedule as the scheduler does.
+ *
+ * @param check throws what else is wrong with it
+ * @throws InvalidLockOptionsError when it cannot be right
+ */
+export function parseCronTime(
+  CronTime: CronTimeClass,
+  schedule: Schedule,
+  place: Place,
+  check: (cronTime: TimerTime) => unknown,
+): TimerTime {
+  checkCronTime(schedule, place);
+  const { cronTime: source, timeZone = null, utcOffset = null } = schedule;
+  try {
+    const cronTime = new CronTime(source, timeZone, utcOffset);
+    check(cronTime);
+    return cronTime;
+  } catch (error) {
+    throw invalidSchedule(schedule, place, error);
+  }
 }
 
 /**

@@ -1,12 +1,18 @@
 import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import type { CronTimeLike } from '../schedule/nominal-tick.js';
+import 'reflect-metadata';
+import type { CronTimeLike } from './nominal-tick.js';
 
 /** What the timer of a cron job asks. */
 export interface TimerTime extends CronTimeLike {
   /** @returns the milliseconds until the next tick. @throws where that is a date that is over */
   getTimeout(): number;
+  /** @returns when it is due next. @throws where it never is */
+  sendAt(): unknown;
 }
+
+/** A schedule as the package `cron` parses it. It refuses what it cannot. */
+export type CronTimeClass = new (source: unknown, timeZone?: string | null, utcOffset?: number | null) => TimerTime;
 
 /** The part of `CronJob` that is needed here, of the package `cron`. */
 export interface CronJobLike {
@@ -42,8 +48,7 @@ const PROBE = 'probe';
 
 /**
  * Finds the class `CronJob`. The package `cron` is a dependency of `@nestjs/schedule` and not of this package, so it
- * cannot be imported. But any job in the registry is of that class. Where there is none, the scheduler makes one, in a
- * registry of its own.
+ * cannot be imported. But any job in the registry is of that class. Where there is none, the scheduler makes one.
  *
  * @returns `undefined` for a version of `@nestjs/schedule` that does it in another way
  */
@@ -54,13 +59,31 @@ export function cronJobClass(registry: SchedulerRegistry, discovery: DiscoverySe
   }
   const orchestrator = discovery.getProviders().find(({ name }) => name === 'SchedulerOrchestrator')?.instance as
     object | undefined;
-  if (!orchestrator) return undefined;
+  const job = orchestrator && makeProbe(orchestrator.constructor, registry.constructor);
+  return job && classOf(job);
+}
+
+/**
+ * Finds the class `CronTime` before there is an application, so that a schedule is checked when its class is defined.
+ *
+ * @returns `undefined` for a version of `@nestjs/schedule` that does it in another way
+ */
+export function cronTimeClass(scheduleModule: object, registry: object): CronTimeClass | undefined {
+  const providers = (Reflect.getMetadata('providers', scheduleModule) ?? []) as unknown[];
+  const orchestrator = providers.find(
+    (each): each is object => typeof each === 'function' && 'mountCron' in Object(each.prototype),
+  );
+  return orchestrator && (makeProbe(orchestrator, registry)?.cronTime.constructor as CronTimeClass | undefined);
+}
+
+/** A job that the scheduler makes in a registry of its own, and does not start. */
+function makeProbe(orchestrator: object, registry: object): CronJobLike | undefined {
   try {
-    const ownRegistry = new (registry.constructor as new () => SchedulerRegistry)();
-    const own = new (orchestrator.constructor as new (registry: SchedulerRegistry) => Orchestrator)(ownRegistry);
+    const ownRegistry = new (registry as new () => SchedulerRegistry)();
+    const own = new (orchestrator as new (registry: SchedulerRegistry) => Orchestrator)(ownRegistry);
     own.addCron(() => {}, { name: PROBE, cronTime: '* * * * * *', disabled: true });
     own.mountCron();
-    return classOf(ownRegistry.getCronJob(PROBE));
+    return ownRegistry.getCronJob(PROBE) as unknown as CronJobLike;
   } catch {
     return undefined;
   }

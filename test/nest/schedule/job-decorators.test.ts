@@ -1,0 +1,198 @@
+import { SetMetadata } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
+import {
+  DistributedLock,
+  DistributedSemaphore,
+  InvalidLockOptionsError,
+  LeaderOnly,
+  type LockEvent,
+  ReadLock,
+  RedisLockService,
+} from 'nestjs-redis-lock';
+import {
+  SingletonCron,
+  SingletonInterval,
+  SingletonJobs,
+  type SingletonRun,
+  SingletonTimeout,
+} from 'nestjs-redis-lock/schedule';
+import { eventually, rejection } from '../../support/expect/eventually.js';
+import { inMemory, useApps } from '../nest-apps.js';
+
+const YEARLY = '0 0 0 1 1 *';
+
+type Decorate = () => MethodDecorator;
+const JOBS: [string, Decorate][] = [
+  ['SingletonCron', () => SingletonCron(YEARLY, { name: 'one' }) as MethodDecorator],
+  ['SingletonInterval', () => SingletonInterval('one', 60_000) as MethodDecorator],
+  ['SingletonTimeout', () => SingletonTimeout('one', 60_000) as MethodDecorator],
+];
+const PLAIN: [string, Decorate][] = [
+  ['Cron', () => Cron(YEARLY)],
+  ['Interval', () => Interval(60_000)],
+  ['Timeout', () => Timeout(60_000)],
+];
+
+describe.each(JOBS)('@%s', (decorator, decorate) => {
+  const start = useApps();
+  const define = (...decorators: MethodDecorator[]) => {
+    class Jobs {
+      async run(): Promise<void> {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'run')!;
+    for (const each of decorators.reverse()) each(Jobs.prototype, 'run', descriptor);
+    Object.defineProperty(Jobs.prototype, 'run', descriptor);
+    return Jobs;
+  };
+  const refusal = (...decorators: MethodDecorator[]): string => {
+    try {
+      define(...decorators);
+    } catch (error) {
+      expect(error).toBeInstanceOf(InvalidLockOptionsError);
+      return (error as Error).message;
+    }
+    throw new Error('not refused');
+  };
+
+  it.each(JOBS)('is refused above @%s when the class is defined: they would take each others ticks', (below, other) => {
+    const message = refusal(decorate(), SetMetadata('note', 'between'), other());
+    expect(message).toContain(`Jobs.run: @${decorator} stands above @${below}.`);
+  });
+
+  it.each(PLAIN)('is refused above @%s when the class is defined', (_, plain) => {
+    expect(refusal(decorate(), plain())).toContain(`@${decorator} stands above another decorator of @nestjs/schedule`);
+  });
+
+  it.each(PLAIN)('is refused below @%s when the application starts: that would win', async (_, plain) => {
+    const boot = start({
+      imports: [ScheduleModule.forRoot(), inMemory()],
+      providers: [define(plain(), DistributedLock('between') as MethodDecorator, decorate())],
+    });
+    expect((await rejection(boot)).message).toBe(
+      `Jobs.run: another decorator of @nestjs/schedule stands above @${decorator}, and takes the place of its ` +
+        'schedule. Leave one of them out.',
+    );
+  });
+
+  it.each<[string, MethodDecorator]>([
+    ['@LeaderOnly', LeaderOnly('mailer') as MethodDecorator],
+    ["@DistributedLock with onBusy: 'skip'", DistributedLock({ key: 'x', onBusy: 'skip' }) as MethodDecorator],
+    ["@ReadLock with onBusy: 'skip'", ReadLock({ key: 'x', onBusy: 'skip' }) as MethodDecorator],
+    [
+      "@DistributedSemaphore with onBusy: 'skip'",
+      DistributedSemaphore({ key: 'x', permits: 1, onBusy: 'skip' }) as MethodDecorator,
+    ],
+  ])('is refused above %s, whose skipped calls would be runs', (name, skipping) => {
+    for (const decorators of [[skipping], [DistributedLock('y') as MethodDecorator, skipping]]) {
+      expect(refusal(decorate(), ...decorators)).toContain(
+        `Jobs.run: @${decorator} stands above ${name}, which may return without running the method.`,
+      );
+    }
+    expect(() => define(skipping, decorate())).not.toThrow();
+  });
+
+  it('is refused on a method whose name is a symbol: it would never be scheduled', () => {
+    const run = Symbol('run');
+    const method = { value: async () => {}, configurable: true };
+    expect(() => decorate()({}, run, method)).toThrow(InvalidLockOptionsError);
+    expect(() => decorate()({}, run, method)).toThrow('Object.Symbol(run): its name is a symbol.');
+  });
+});
+
+describe('a job below @LeaderOnly', () => {
+  const start = useApps();
+
+  it('runs on the leader; a run by hand says why it does not run elsewhere', async () => {
+    const ran: string[] = [];
+    class Jobs {
+      @LeaderOnly('mailer')
+      @SingletonCron(YEARLY, { name: 'mails' })
+      async run({ job }: SingletonRun): Promise<string | undefined> {
+        ran.push(job);
+        return 'ran';
+      }
+    }
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Jobs] });
+    const leadership = app.get(RedisLockService).leadership('mailer')!;
+    await leadership.whenElected();
+    const jobs = app.get(SingletonJobs);
+    expect(await jobs.runNow('mails')).toBe('ran');
+    await leadership.resign();
+    const error = await rejection(jobs.runNow('mails'));
+    expect(error.message).toMatch(/^Jobs\.run was called, but the job did not run: .*@LeaderOnly/);
+    expect(ran).toEqual(['mails']);
+  });
+});
+
+describe('a job that overrides a job', () => {
+  const start = useApps();
+  let ran: string[] = [];
+  let events: LockEvent[] = [];
+  beforeEach(() => {
+    ran = [];
+    events = [];
+  });
+  const startJobs = async (...providers: (new () => object)[]) => {
+    const observers = [(event: LockEvent) => void events.push(event)];
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory({ observers })], providers });
+    return { app, jobs: app.get(SingletonJobs) };
+  };
+
+  it.each([undefined, 'report'])('and calls super runs the base method in its own run (name %s)', async (name) => {
+    class Base {
+      @SingletonCron(YEARLY, { ...(name !== undefined && { name }) })
+      async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push(`base ${run.tick} ${run.lease.isHeld()}`);
+        return 'of base';
+      }
+    }
+    class Middle extends Base {
+      @SingletonCron(YEARLY, { name: name ?? 'middle' })
+      override async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push('middle');
+        return super.run(run);
+      }
+    }
+    class Sub extends Middle {
+      @SingletonCron(YEARLY, { ...(name !== undefined && { name }) })
+      override async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push('sub');
+        return `${await super.run(run)}, ${await super.run(run)}`;
+      }
+    }
+    const { jobs } = await startJobs(Sub);
+    expect(await jobs.runNow(name ?? 'Sub.run', { by: 'ann' })).toBe('of base, of base');
+    const base = expect.stringMatching(/^base manual:.* by ann true$/);
+    expect(ran).toEqual(['sub', 'middle', base, 'middle', base]);
+    expect(events.filter(({ type }) => type.startsWith('tick')).map(({ type }) => type)).toEqual([
+      'tickStarted',
+      'tickFinished',
+    ]);
+  });
+
+  it('and calls itself asks for a tick; what it started may call super after the run, which does too', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    class Base {
+      @SingletonTimeout(0)
+      async run(): Promise<string | undefined> {
+        ran.push(`base of ${this.constructor.name}`);
+        return 'ran';
+      }
+    }
+    class Sub extends Base {
+      @SingletonTimeout('sub', 0)
+      override async run(): Promise<string | undefined> {
+        late = () => super.run();
+        return undefined;
+      }
+    }
+    const { app } = await startJobs(Sub);
+    await eventually(() => expect(events.map(({ type }) => type)).toContain('tickFinished'));
+    expect(ran).toEqual([]);
+    // A job of its own, called by hand.
+    expect(await late!()).toBe('ran');
+    expect(await late!()).toBeUndefined();
+    expect(await app.get(Sub).run()).toBeUndefined();
+    expect(ran).toEqual(['base of Sub']);
+  });
+});

@@ -106,6 +106,7 @@ export class LockClient {
   /** What waits for resources without taking them. */
   readonly watches: LockWatches;
   readonly #closing = new AbortController();
+  readonly #drained = new AbortController();
   readonly #deps: LeaseDeps;
   readonly #leases: LeaseFactory;
   readonly #granting: Granting;
@@ -132,8 +133,10 @@ export class LockClient {
     const alarms = new Alarms(clock);
     const orphanReleases = new OrphanReleases(store, clock, alarms);
     const closing = this.#closing.signal;
-    // Every poller listens to it, and Node would warn of a leak at more than ten.
-    setMaxListeners(0, closing);
+    const drained = this.#drained.signal;
+    // Every poller listens to one, and Node would warn of a leak at more than ten.
+    setMaxListeners(0, closing, drained);
+    const context = new LockContext();
     const traces = new Traces(observers, clock);
     const runtime: Runtime = {
       store,
@@ -145,10 +148,11 @@ export class LockClient {
       orphanReleases,
       places: new PlaceKeeper({ store, clock, random, alarms }),
       closing,
+      drained,
+      closingHere: () => (context.isInWork() ? drained : closing),
       defaults,
     };
     const watchdog = new Watchdog(store, clock, observers, traces);
-    const context = new LockContext();
     const active = new ActiveHolds();
     const localQueues = granting.queues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', traces.followed);
@@ -403,9 +407,14 @@ export class LockClient {
     return this.#leases.runUnder(lease, work, this.#leases.transactions?.current());
   }
 
+  /** Refuses new locks and ends all waits, but those of work that holds a lease. */
+  beginShutdown(): void {
+    this.#closing.abort();
+  }
+
   /**
-   * Refuses new locks and ends all waits. Holders have `drainMs` to end their work. After that their signals abort, and
-   * leases that are still held are no longer renewed. Closes the store.
+   * Does that. Holders have `drainMs` to end their work, and may take further locks for it.
+   * After that their signals abort, and leases that are still held are no longer renewed. Closes the store.
    */
   shutdown(drainMs: number): Promise<void> {
     return (this.#shutdown ??= this.#drainAndClose(drainMs));
@@ -413,8 +422,9 @@ export class LockClient {
 
   async #drainAndClose(drainMs: number): Promise<void> {
     const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases, foreignLocks } = this.#deps;
-    this.#closing.abort();
+    this.beginShutdown();
     await drain(this.#deps, drainMs);
+    this.#drained.abort();
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);

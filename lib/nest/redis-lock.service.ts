@@ -364,9 +364,12 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     this.#onStarted?.();
   }
 
-  /**
-   * Called by Nest. Takes no new locks, waits up to `shutdown.drainMs` for running work, and closes the connections.
-   */
+  /** Called by Nest. From now on the service is down, takes no new locks, and ends the waits. */
+  onModuleDestroy(): void {
+    this.#client.beginShutdown();
+  }
+
+  /** Called by Nest. Waits up to `shutdown.drainMs` for running work, and closes the connections. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#client.shutdown(this.#drainMs);
   }

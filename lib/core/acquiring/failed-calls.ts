@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, LockError } from '../api/errors.js';
+import { InvalidLockOptionsError, LockError, LockUnavailableError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import { describeValue } from '../api/validation.js';
@@ -35,6 +35,7 @@ export function tellOfFailure(
   origin: Origin | undefined,
   { observers, clock }: Runtime,
 ): void {
+  if (observers.onUnavailable !== undefined && error instanceof LockUnavailableError) observers.onUnavailable(error);
   if (!observers.wants('notAcquired')) return;
   const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
   const fault = strategyFault(error);

@@ -72,6 +72,8 @@ export interface ForeignWait {
   readonly startedAt: number;
   /** Of our lock. It says whether the call has waited. */
   readonly grant: Grant;
+  /** Aborts when the shutdown ends the call. */
+  readonly closing: AbortSignal;
   /** Aborts when our lock is lost, the caller gives up, or the application shuts down. */
   readonly signal: AbortSignal;
 }
@@ -257,7 +259,7 @@ class ForeignAttempts {
   }
 
   #abortedError(): Error {
-    const { resource, options } = this.wait;
-    return aborted(resource, this.deps.closing, options.signal);
+    const { resource, options, closing } = this.wait;
+    return aborted(resource, closing, options.signal);
   }
 }

@@ -54,7 +54,7 @@ export class LocalQueue implements WaiterListener {
     if (!isFirst && this.size >= maxWaiters) {
       return call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
     }
-    if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.deps.closing, signal)));
+    if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
     if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
     this.#waiting.add(call);
     // First: an observer that is told may end the call.
@@ -203,15 +203,16 @@ export class LocalQueue implements WaiterListener {
     this.#storeLeases.doubt();
   }
 
-  /** The application shuts down: every call that waits fails. */
-  close(): void {
-    const first = this.#waiter;
-    first?.withdraw();
-    this.#waiter = undefined;
-    for (const call of [...(first ? [first.call] : []), ...this.#waiting.clear()]) {
-      call.fail(new LockShutdownError(this.resource));
-    }
+  /** The application shuts down: every call that waits fails, if `end` is what ends it. */
+  close(end: AbortSignal): void {
+    const ended = this.#calls().filter((call) => this.#endOf(call) === end);
+    // The first one last: its place is for a call that goes on.
+    for (const call of ended.toReversed()) this.#dismiss(call, new LockShutdownError(this.resource));
     this.#checkIdle();
+  }
+
+  #endOf({ isInWork }: PendingCall): AbortSignal {
+    return isInWork ? this.deps.drained : this.deps.closing;
   }
 
   granted(fencingToken: number, sentAt: number, now: number): void {

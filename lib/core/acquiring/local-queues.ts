@@ -19,9 +19,11 @@ export class LocalQueues implements GrantListener {
   constructor(private readonly deps: Runtime) {
     this.polling = new Polling(deps);
     deps.store.listen(this);
-    deps.closing.addEventListener('abort', () => {
-      for (const queue of this.#queues.values()) queue.close();
-    });
+    for (const end of [deps.closing, deps.drained]) {
+      end.addEventListener('abort', () => {
+        for (const queue of this.#queues.values()) queue.close(end);
+      });
+    }
   }
 
   /** How many resources are held through a queue, or waited for. */
@@ -68,11 +70,13 @@ export class LocalQueues implements GrantListener {
       if (storeLease) return this.#taken(storeLease, take, isPolled);
     }
     if (isPolled) return this.polling.acquire(resource, options, take, several);
-    const { clock, alarms, closing } = this.deps;
+    const { clock, alarms } = this.deps;
+    const closing = this.deps.closingHere();
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { succeeded: (grant: Grant) => resolve(take(grant)), failed: reject };
       const call = new PendingCall(options, clock.now(), outcome, alarms);
+      call.isInWork = closing === this.deps.drained;
       if (several !== undefined) call.several = several;
       this.#queueOf(resource).join(call);
     });

@@ -30,6 +30,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   declare several?: SeveralParts;
   /** Only set while it waits for its turn; see {@link WaitingCalls}. */
   declare link?: Link | undefined;
+  /** Whether it is made inside of work under a lease. At a shutdown, that work is drained first. */
+  isInWork = false;
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;
@@ -192,12 +194,5 @@ export class WaitingCalls {
     const { first } = this;
     if (first) this.delete(first);
     return first;
-  }
-
-  /** Removes all of them. */
-  clear(): PendingCall[] {
-    const calls = this.all;
-    for (const call of calls) this.delete(call);
-    return calls;
   }
 }

@@ -20,6 +20,8 @@ interface Poller {
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
   readonly giveUpAt: number;
+  /** Aborts when the shutdown ends the call. */
+  readonly closing: AbortSignal;
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
@@ -63,7 +65,8 @@ export class Polling {
     take: (grant: Grant) => T | Promise<T>,
     several?: SeveralParts,
   ): Promise<T> {
-    const { clock, closing } = this.deps;
+    const { clock } = this.deps;
+    const closing = this.deps.closingHere();
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const poller: Poller = {
@@ -71,6 +74,7 @@ export class Polling {
       options,
       startedAt,
       giveUpAt: startedAt + options.waitMs,
+      closing,
       signal,
       log: new AttemptLog(),
       several,
@@ -105,8 +109,8 @@ export class Polling {
   }
 
   async #poll(poller: Poller): Promise<StoreLease> {
-    const { store, clock, closing } = this.deps;
-    const { owner, options, startedAt, giveUpAt, signal, log } = poller;
+    const { store, clock } = this.deps;
+    const { owner, options, startedAt, giveUpAt, closing, signal, log } = poller;
     const { resource } = owner;
     for (;;) {
       const storeLease = await this.#attempt(poller);
@@ -143,8 +147,8 @@ export class Polling {
 
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
-    const { owner, options, giveUpAt, signal, log, several } = poller;
-    const { store, clock, alarms, orphanReleases, closing } = this.deps;
+    const { owner, options, giveUpAt, closing, signal, log, several } = poller;
+    const { store, clock, alarms, orphanReleases } = this.deps;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
     log.sent(sentAt);

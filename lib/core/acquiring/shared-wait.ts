@@ -19,7 +19,10 @@ export const PLACE_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 
 /** What waiting for something that is not taken needs. */
-export type WaitDeps = Pick<Runtime, 'clock' | 'random' | 'alarms' | 'defaults' | 'closing'> & {
+export type WaitDeps = Pick<
+  Runtime,
+  'clock' | 'random' | 'alarms' | 'defaults' | 'closing' | 'drained' | 'closingHere'
+> & {
   readonly store: { trouble(name: string): LockStoreError | undefined };
 };
 
@@ -82,9 +85,12 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
     if (!this.isAsking && lookAt < this.dueAt) alarms.set(this, Math.max(clock.now(), lookAt));
   }
 
-  /** The application shuts down: every call fails. */
-  close(): void {
-    this.end((call) => call.fail(new LockShutdownError(this.name)));
+  /** The application shuts down: every call fails, if `end` is what ends it. */
+  close(end: AbortSignal): void {
+    const { closing, drained } = this.deps;
+    for (const call of this.calls) {
+      if ((call.isInWork ? drained : closing) === end) this.#dismiss(call, new LockShutdownError(this.name));
+    }
   }
 
   protected override begin(sentAt: number): number {
@@ -136,10 +142,11 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
  */
 export async function lookOnce<T>(
   name: string,
-  { clock, alarms, defaults, closing }: WaitDeps,
+  { clock, alarms, defaults, closingHere }: WaitDeps,
   own: AbortSignal | undefined,
   send: () => Promise<T>,
 ): Promise<T> {
+  const closing = closingHere();
   const { signal, dispose } = mergeSignals(closing, own);
   const log = new AttemptLog();
   log.sent(clock.now());

@@ -1,4 +1,5 @@
 import { inRootContext } from '../util/async-contexts.js';
+import type { LockUnavailableError } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
 import type { SeenHolders } from '../api/seen-holders.js';
 import type { Origin } from '../util/call-site.js';
@@ -26,6 +27,8 @@ export class LockObservers {
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
   /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
   onAnswer: ((resource: string, seen: SeenHolders) => void) | undefined;
+  /** Told of each call that Redis did not answer, or refused, for the log. */
+  onUnavailable: ((error: LockUnavailableError) => void) | undefined;
   /** Set after an event that ended the wait of a call, to find out where that call came from. */
   onOrigin: ((origin: Origin) => void) | undefined;
 

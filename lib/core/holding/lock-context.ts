@@ -55,6 +55,11 @@ export class LockContext {
     return undefined;
   }
 
+  /** Whether the running code is work under a lease that is held. */
+  isInWork(): boolean {
+    return storage.getStore() !== undefined && this.find(() => true) !== undefined; // nearly always false
+  }
+
   /** How many permits of this semaphore the context holds. */
   permits(resource: string): number {
     if (storage.getStore() === undefined) return 0; // nearly always

@@ -23,5 +23,12 @@ export interface Runtime {
   readonly places: PlaceKeeper;
   /** Aborts when the shutdown begins. */
   readonly closing: AbortSignal;
+  /** Aborts when the work that was under way at that time has ended, or `drainMs` is over. */
+  readonly drained: AbortSignal;
+  /**
+   * What ends a call that begins now. Inside of work under a lease that is `drained`: such work cannot end well where it
+   * is refused a lock that it needs. Otherwise it is `closing`.
+   */
+  closingHere(): AbortSignal;
   readonly defaults: LockDefaults;
 }

@@ -25,12 +25,14 @@ export class Latches implements LatchListener {
   readonly #watches = new Map<string, LatchWatch>();
   readonly #deps: LatchDeps;
 
-  constructor({ clock, random, alarms, defaults, closing }: Runtime, store: LatchStore) {
-    this.#deps = { clock, random, alarms, defaults, closing, store };
+  constructor({ clock, random, alarms, defaults, closing, drained, closingHere }: Runtime, store: LatchStore) {
+    this.#deps = { clock, random, alarms, defaults, closing, drained, closingHere, store };
     store.listen(this);
-    closing.addEventListener('abort', () => {
-      for (const watch of this.#watches.values()) watch.close();
-    });
+    for (const end of [closing, drained]) {
+      end.addEventListener('abort', () => {
+        for (const watch of this.#watches.values()) watch.close(end);
+      });
+    }
   }
 
   /** @throws InvalidLockOptionsError when an option or the name cannot be right */
@@ -61,7 +63,8 @@ export class Latches implements LatchListener {
   }
 
   async #countDown(spec: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
-    const { clock, random, alarms, defaults, closing, store } = this.#deps;
+    const { clock, random, alarms, defaults, closingHere, store } = this.#deps;
+    const closing = closingHere();
     const id = checkCountDown(options) ?? random.id();
     const giveUpAt = clock.now() + defaults.waitMs;
     const log = new AttemptLog();
@@ -93,14 +96,17 @@ export class Latches implements LatchListener {
   }
 
   async #wait(spec: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
-    const { clock, alarms, defaults, closing } = this.#deps;
+    const { clock, alarms, defaults, drained, closingHere } = this.#deps;
+    const closing = closingHere();
     const { waitMs = defaults.waitMs, signal } = checkLatchWait(options);
     const abortedBy = () => aborted(spec.name, closing, signal);
     if (closing.aborted || signal?.aborted) throw abortedBy();
     if (waitMs === 0) return this.#look(spec, signal);
     return new Promise((resolve, reject) => {
       const outcome = { succeeded: resolve, failed: reject };
-      this.#watch(spec).join(new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms), abortedBy);
+      const call = new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms);
+      call.isInWork = closing === drained;
+      this.#watch(spec).join(call, abortedBy);
     });
   }
 

@@ -107,7 +107,8 @@ export class Adoption {
 
   /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */
   async #take(part: LeaseTransfer, options: ResolvedLockOptions, caller?: AsyncContext): Promise<SingleLease> {
-    const { store, clock, alarms, random, orphanReleases, closing } = this.deps;
+    const { store, clock, alarms, random, orphanReleases } = this.deps;
+    const closing = this.deps.closingHere();
     const { resource, minHoldMs } = part;
     const next = createOwner(resource, options, this.deps);
     const startedAt = clock.now();
@@ -130,7 +131,7 @@ export class Adoption {
           // A call that does not wait takes as long as one attempt may.
           const endsAt = options.waitMs === 0 ? startedAt + options.attemptTimeoutMs : giveUpAt;
           const leftMs = Math.max(0, endsAt - clock.now());
-          throw await this.#notThere(part, Math.min(options.attemptTimeoutMs, leftMs));
+          throw await this.#notThere(part, Math.min(options.attemptTimeoutMs, leftMs), closing);
         }
         if (answer.outcome === 'answered' && !closing.aborted && clock.now() < validUntil(sentAt, options.leaseMs)) {
           const storeLease = new StoreLease(next, answer.value!, sentAt, options, clock);
@@ -158,8 +159,12 @@ export class Adoption {
   }
 
   /** Looks up the holder, within the wait: was the text delivered twice, or too late? */
-  async #notThere({ resource, fencingToken }: LeaseTransfer, patienceMs: number): Promise<LeaseLostError> {
-    const { store, alarms, closing } = this.deps;
+  async #notThere(
+    { resource, fencingToken }: LeaseTransfer,
+    patienceMs: number,
+    closing: AbortSignal,
+  ): Promise<LeaseLostError> {
+    const { store, alarms } = this.deps;
     const answer = await withTimeout(alarms, store.inspect(resource), patienceMs, closing);
     const holders = answer.outcome === 'answered' ? answer.value.holders : [];
     // An adopted lease keeps its token.

@@ -50,7 +50,8 @@ export async function waitForForeign(
   deps: LeaseDeps,
 ): Promise<ForeignHold> {
   const { resource } = waiting.owner;
-  const { closing, foreignLocks } = deps;
+  const { foreignLocks } = deps;
+  const closing = deps.closingHere();
   // First, because opening it may throw.
   const foreign = foreignLocks.claim(also);
   const over = new AbortController();
@@ -61,7 +62,7 @@ export async function waitForForeign(
   if (closing.aborted || options.signal?.aborted) abort();
   const { isBusyFinal = options.waitMs === 0, isPatient = false } = also;
   try {
-    const wait = { resource, options, isBusyFinal, isPatient, startedAt, grant, signal: over.signal };
+    const wait = { resource, options, isBusyFinal, isPatient, startedAt, grant, closing, signal: over.signal };
     await acquireForeign(foreign, wait, deps);
   } catch (error) {
     // Our own loss ends the wait too, and says more.

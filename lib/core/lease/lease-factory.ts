@@ -117,7 +117,8 @@ export class LeaseFactory {
     const transaction = this.transactions?.current();
     if (also) checkIsNotOwn(resource, also, context, transaction);
     transaction?.checkIsFree(resource, options);
-    if (this.deps.closing.aborted) return Promise.reject(new LockShutdownError(resource));
+    if (this.deps.closing.aborted && this.deps.closingHere().aborted)
+      return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = outside ?? currentContext();
     const take = (grant: Grant): SingleLease | Promise<SingleLease> => {

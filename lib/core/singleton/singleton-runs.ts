@@ -59,11 +59,13 @@ export class SingletonRuns {
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
     const { spreadMs = 0 } = options;
-    if (spreadMs > 0) await this.#spread(spreadMs);
+    const closing = this.deps.closingHere();
+    if (spreadMs > 0) await this.#spread(spreadMs, closing);
     const attempt: TickAttempt = {
       ...resolved,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
+      closing,
       plan,
       note: this.#noteOf(options, plan),
       hasBegun: false,
@@ -81,8 +83,8 @@ export class SingletonRuns {
   }
 
   /** The claims of the fleet come at random moments: which instance gets the tick is left to chance. */
-  async #spread(spreadMs: number): Promise<void> {
-    const { clock, random, closing } = this.deps;
+  async #spread(spreadMs: number, closing: AbortSignal): Promise<void> {
+    const { clock, random } = this.deps;
     await pause(clock, spreadMs * random.fraction(), closing);
   }
 
@@ -97,7 +99,7 @@ export class SingletonRuns {
         const ran = await this.#start(attempt, sentAt, reply, work);
         if (ran) return ran.result;
         // The process has stood still since the answer. The claim is still its own.
-        if (this.deps.closing.aborted) this.#claims.forget(attempt);
+        if (attempt.closing.aborted) this.#claims.forget(attempt);
       } else {
         if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
           if (options.manual && reply.status === 'overlap') throw refusalOf(options, resource);
@@ -107,7 +109,7 @@ export class SingletonRuns {
         if (this.deps.context.lease(resource)?.isHeld()) {
           throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
         }
-        if ((await pause(this.deps.clock, this.#claims.patience(attempt, reply), this.deps.closing)) === 'aborted') {
+        if ((await pause(this.deps.clock, this.#claims.patience(attempt, reply), attempt.closing)) === 'aborted') {
           if (reply.status === 'claimed') this.#claims.forget(attempt);
           break;
         }
@@ -188,20 +190,24 @@ export class SingletonRuns {
       const began = deps.clock.now();
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       let failed = true;
+      let isGivenBack = false;
       try {
         const result = await work(lease, { job, tick, rerun, manual, ...(missed && { missed }), lease });
         if (isGenerator(result)) throw refuseGenerator(result, `the job ${quote(job)}`);
         failed = false;
         return result;
       } catch (error) {
+        // It counts as a crash, after which another instance runs the tick again. It had no time for its work.
+        isGivenBack = options.onCrash === 'retry' && deps.closing.aborted && error instanceof LockShutdownError;
         ending?.failedWith(error);
         throw error;
       } finally {
         const ranMs = deps.clock.now() - began;
-        const outcome = diedWith(lease) ? 'lost' : failed ? 'error' : 'ok';
+        const died = isGivenBack || diedWith(lease);
+        const outcome = died ? 'lost' : failed ? 'error' : 'ok';
         ending?.endedAs(outcome);
         cutOff?.cancel();
-        if (!failed || !diedWith(lease)) await this.#claims.finish(attempt, lease);
+        if (!failed || !died) await this.#claims.finish(attempt, lease);
         if (deps.traces.wantsTicks) deps.traces.tickIs(attempt, { fencingToken, rerun, ranMs, outcome });
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }

@@ -22,6 +22,8 @@ export interface TickAttempt extends ResolvedSingletonRun {
   /** Where the store remembers jobs. */
   readonly note: JobNote | undefined;
   readonly startedAt: number;
+  /** Aborts when the shutdown ends the attempt. */
+  readonly closing: AbortSignal;
   /** Whether the work was called. */
   hasBegun: boolean;
 }
@@ -76,8 +78,8 @@ export class TickClaims {
    * as well. So no missed tick stays untold.
    */
   async #claimAfterMissed(attempt: TickAttempt): Promise<Claimed | undefined> {
-    const { plan, startedAt, lock } = attempt;
-    const { clock, closing } = this.deps;
+    const { plan, startedAt, lock, closing } = attempt;
+    const { clock } = this.deps;
     let { note } = attempt;
     let before: number | undefined;
     for (;;) {
@@ -115,8 +117,8 @@ export class TickClaims {
     since = this.deps.clock.now(),
   ): Promise<Claimed | undefined> {
     const { deps, tickStore } = this;
-    const { clock, closing } = deps;
-    const { lock, target, owner, keepMs, options, due, note } = attempt;
+    const { clock } = deps;
+    const { lock, target, owner, keepMs, options, due, note, closing } = attempt;
     const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due, note };
     if (closing.aborted) return undefined;
     let sentAt = 0;
@@ -157,6 +159,7 @@ export class TickClaims {
     cause: LockStoreError,
   ): LockUnavailableError {
     const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
+    unclaimed.add(error);
     this.deps.observers.emit({ type: 'tickFailed', ...describeTick(this.deps.observers, options), error });
     return error;
   }
@@ -178,6 +181,13 @@ export class TickClaims {
       pauseMs: () => RETRY_PAUSE_MS,
     });
   }
+}
+
+const unclaimed = new WeakSet<object>();
+
+/** Whether this is the error of a tick that could not be claimed, which the observers were told of. */
+export function isUnclaimed(error: unknown): boolean {
+  return unclaimed.has(Object(error) as object);
 }
 
 /** What all events of a tick say. */

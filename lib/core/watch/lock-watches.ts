@@ -15,9 +15,11 @@ export class LockWatches implements FreedListener {
 
   constructor(private readonly deps: LeaseDeps) {
     deps.store.listenForFreed(this);
-    deps.closing.addEventListener('abort', () => {
-      for (const watch of this.#watches.values()) watch.close();
-    });
+    for (const end of [deps.closing, deps.drained]) {
+      end.addEventListener('abort', () => {
+        for (const watch of this.#watches.values()) watch.close(end);
+      });
+    }
   }
 
   /** How many resources calls of this process wait for. */
@@ -26,7 +28,8 @@ export class LockWatches implements FreedListener {
   }
 
   async waitUntilFree(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
-    const { clock, random, alarms, defaults, closing, context, store } = this.deps;
+    const { clock, random, alarms, defaults, drained, context, store } = this.deps;
+    const closing = this.deps.closingHere();
     const resource = checkWatched(name);
     const { waitMs = defaults.waitMs, signal } = checkWaitUntilFree(options);
     const abortedBy = () => aborted(resource, closing, signal);
@@ -41,7 +44,9 @@ export class LockWatches implements FreedListener {
     }
     await new Promise<void>((resolve, reject) => {
       const outcome = { succeeded: resolve, failed: reject };
-      this.#watch(resource).join(new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms), abortedBy);
+      const call = new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms);
+      call.isInWork = closing === drained;
+      this.#watch(resource).join(call, abortedBy);
     });
   }
 

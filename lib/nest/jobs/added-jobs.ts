@@ -11,7 +11,7 @@ import {
   resolveIntervalOptions,
 } from '../schedule/job-ticks.js';
 import type { CronTimeLike } from '../schedule/nominal-tick.js';
-import type { JobMethod, JobTick, JobToRun } from '../schedule/run-job.js';
+import { type JobMethod, type JobTick, type JobToRun, toldOf } from '../schedule/run-job.js';
 import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
 import {
   ADDED_CRON_OPTIONS,
@@ -196,7 +196,7 @@ export class AddedJobs {
 
   async #logged(tick: Promise<unknown>): Promise<void> {
     try {
-      await tick;
+      await toldOf(tick);
     } catch (error) {
       this.#logger.error(error);
     }

@@ -25,7 +25,10 @@ export class CampaignLog {
 
   /** The application has started. */
   started(): void {
-    setTimeout(() => this.#summarize(), SUMMARY_AFTER_MS).unref();
+    const { closing } = this.#client;
+    if (closing.aborted) return;
+    const timer = setTimeout(() => this.#summarize(), SUMMARY_AFTER_MS).unref();
+    closing.addEventListener('abort', () => clearTimeout(timer), { once: true });
   }
 
   readonly #observe = ({ leadership }: LockEventOf<'campaigning'>): void => {

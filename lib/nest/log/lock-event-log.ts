@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { type LockError, quoteResource } from '../../core/api/errors.js';
+import { type LockError, type LockUnavailableError, quoteResource } from '../../core/api/errors.js';
 import { describeLabel } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
@@ -23,6 +23,7 @@ const LOGGED_EVENTS = [
   'heldLong',
   'slowLoop',
   'foreignFailed',
+  'tickFailed',
   'lost',
   'leaked',
   'releaseFailed',
@@ -52,6 +53,8 @@ const WHY_SKIPPED = {
 export class LockEventLog {
   readonly #logger: Logger;
   readonly #lines: RepeatedLines;
+  /** The errors of calls that another line has told of: the lock of another library could not be asked for. */
+  readonly #told = new WeakSet<LockError>();
   /** The jobs for which a wrong clock has been logged. */
   readonly #wrongClocks = new Set<string>();
 
@@ -68,6 +71,8 @@ export class LockEventLog {
   listenTo(observers: LockObservers, closing: AbortSignal, countWaiting: () => number): void {
     const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
     observers.add((event) => this.#observe(event, outage, countWaiting), LOGGED_EVENTS);
+    // Not by the event of a call that failed, which each call that finds a lock taken would have to make.
+    observers.onUnavailable = (error) => this.#unavailable(error, outage);
     closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
   }
 
@@ -83,6 +88,13 @@ export class LockEventLog {
         return this.#slowLoop(event);
       case 'foreignFailed':
         return this.#foreignFailed(event);
+      case 'tickFailed':
+        if (this.#told.has(event.error)) return;
+        return outage.failed(
+          'ticks',
+          { resource: event.job, error: event.error },
+          describeFailure(event.error, 'This instance does not run the tick.'),
+        );
       case 'lost':
         if (event.reason === 'notRenewed') outage.lost();
         return this.#lost(event);
@@ -177,8 +189,16 @@ export class LockEventLog {
     );
   }
 
+  #unavailable(error: LockUnavailableError, outage: OutageLog): void {
+    if (this.#told.has(error)) return;
+    const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
+    const next = isRefused ? 'The call has failed.' : 'Calls fail with LockUnavailableError until Redis answers.';
+    outage.failed('calls', { resource: error.resource, error }, describeFailure(error, next));
+  }
+
   /** Its connection is made at the first call, so the start has not told that it cannot be made. */
   #foreignFailed({ resource, error }: LockEventOf<'foreignFailed'>): void {
+    this.#told.add(error);
     this.#lines.add('foreign', resource, describeFailure(error, 'The call has failed.'), (lines, names) => {
       return `In the last minute, ${count(lines, 'more call')} failed for a lock of another library (alsoLock): ${names}.`;
     });

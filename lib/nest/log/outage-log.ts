@@ -9,7 +9,13 @@ import { count, countWas } from '../../core/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** What fails while Redis is away: counted, and the noun of one. */
-const NOUNS = { renewals: 'renewal', releases: 'release', campaigns: 'campaign' } as const;
+const NOUNS = {
+  calls: 'call',
+  ticks: 'tick',
+  renewals: 'renewal',
+  releases: 'release',
+  campaigns: 'campaign',
+} as const;
 
 /** The kind of the lines about leases that were not renewed in time. */
 export const NOT_RENEWED = 'lost: notRenewed';
@@ -74,23 +80,21 @@ export class OutageLog {
     this.lines.forget(
       (kind) => kind === NOT_RENEWED || Object.keys(NOUNS).some((each) => kind.startsWith(`${each}: `)),
     );
-    const { renewals, releases, campaigns } = outage.failed;
-    const failed = [
-      renewals && count(renewals, 'renewal'),
-      releases && count(releases, 'release'),
-      campaigns && count(campaigns, 'campaign'),
-    ];
+    const failed = (Object.keys(NOUNS) as FailedKind[]).flatMap((kind) => {
+      const number = outage.failed[kind];
+      return number === 0 ? [] : [count(number, NOUNS[kind])];
+    });
     const lost = outage.lost ? `, and ${countWas(outage.lost, 'lease')} lost` : '';
     this.write(
       `Redis answers again after ${formatDuration(this.clock.now() - outage.since)}. ` +
-        `Meanwhile ${failed.filter(Boolean).join(' and ')} failed${lost}.`,
+        `Meanwhile ${failed.join(' and ')} failed${lost}.`,
     );
   }
 
   #begin(): Outage {
     // Only now: an observer of each lock would cost something all day.
     const stopListening = this.observers.add((event) => this.#acquired(event), ['acquired']);
-    const failed = { renewals: 0, releases: 0, campaigns: 0 };
+    const failed = { calls: 0, ticks: 0, renewals: 0, releases: 0, campaigns: 0 };
     return { since: this.clock.now(), failed, lost: 0, isTold: false, stopListening };
   }
 

@@ -13,7 +13,7 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
   // Windows has no such signal, and a worker gets none.
   if (process.platform === 'win32' || !isMainThread) return;
   const look = (): void => {
-    if (closing.aborted || process.listenerCount('SIGTERM') > 0) return;
+    if (process.listenerCount('SIGTERM') > 0) return;
     logger.log(
       `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
         `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
@@ -21,7 +21,9 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
         `See docs/guide/development.md.`,
     );
   };
-  setTimeout(look, AFTER_MS).unref();
+  if (closing.aborted) return;
+  const timer = setTimeout(look, AFTER_MS).unref();
+  closing.addEventListener('abort', () => clearTimeout(timer), { once: true });
 }
 
 /** Whether the process listens on a port. If not, it may be a script that waits for its end in vain. */

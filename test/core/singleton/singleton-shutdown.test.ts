@@ -182,4 +182,48 @@ describe('the shutdown of an instance', () => {
     expect(anna.tickStore.finishes).toHaveLength(1);
     expect(fleet.clock.timers).toBe(0);
   });
+
+  it('lets a run take further locks, so that it does what it has time for', async () => {
+    const { locks } = anna.instance;
+    const call = anna.run('09:00', async () => {
+      let served = 0;
+      for (; served < 8; served++) {
+        await locks.using(`customer:${served}`, undefined, async () => {
+          await new Promise<void>((resolve) => fleet.clock.setTimer(resolve, 500));
+        });
+      }
+      return served;
+    });
+    ben.fire('09:00');
+    await fleet.clock.advance(1_600);
+    void locks.shutdown(5_000);
+    await fleet.clock.advance(3 * LEASE_MS);
+    expect(call).toMatchObject({ state: 'fulfilled', value: 8 });
+    expect(fleet.runs).toEqual([]);
+  });
+
+  it.each([
+    ['retry', ['ben'], 'lost'],
+    ['skip', [], 'error'],
+  ] as const)('a run that it refused a lock counts as a crash (onCrash: %s)', async (onCrash, runs, outcome) => {
+    // Another lock service of the application, which has no work of its own to wait for.
+    const other = fleet.world.instance('billing');
+    const call = anna.run(
+      '09:00',
+      async () => {
+        await new Promise<void>((resolve) => fleet.clock.setTimer(resolve, 1_000));
+        await other.locks.using('customer', undefined, async () => {});
+      },
+      { onCrash },
+    );
+    ben.fire('09:00', 5, { onCrash });
+    await fleet.clock.advance(500);
+    void other.locks.shutdown(5_000);
+    void anna.instance.locks.shutdown(5_000);
+    await fleet.clock.advance(3 * LEASE_MS);
+    expect(call.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+    expect(eventsOf(anna.instance, 'tickFinished')).toMatchObject([{ outcome }]);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(runs);
+    expect(eventsOf(ben.instance, 'tickStarted').map(({ rerun }) => rerun)).toEqual(runs.map(() => true));
+  });
 });

@@ -151,4 +151,46 @@ describe('the log of a lock service whose Redis is away', () => {
       expect.stringMatching(/^In the last minute, 19 more leases were lost \(notRenewed\)/),
     ]);
   });
+
+  it('has the same lines on an instance that holds nothing, whose calls fail', async () => {
+    a.store.all(away);
+    const fail = (count: number) =>
+      Promise.all(Array.from({ length: count }, (_, n) => a.locks.tryAcquire(`order:${n}`).catch(() => {})));
+    await fail(30);
+    expect(log.at('warn')).toEqual([
+      'Redis could not acquire "order:0": not connected to Redis at shop-redis:6379. Calls fail with LockUnavailableError ' +
+        'until Redis answers. See docs/operations/logs.md#redis-does-not-answer.',
+    ]);
+    await world.clock.advance(MINUTE_MS);
+    expect(log.at('warn').slice(1)).toEqual([
+      expect.stringMatching(/^In the last minute, 29 more calls failed \(not connected to Redis at .*\): "order:1", /),
+    ]);
+    a.store.all(answered);
+    const lease = await a.locks.acquire('order:1');
+    expect(log.at('warn').slice(2)).toEqual([
+      expect.stringMatching(/^Redis answers again after 60 s. Meanwhile 30 calls failed.$/),
+    ]);
+    await lease.release();
+  });
+
+  it('has a line for a call that Redis refuses, which is no outage', async () => {
+    a.store.next('acquire', failing('refused', 'WRONGTYPE'));
+    await a.locks.tryAcquire('order:7').catch(() => {});
+    await a.locks.acquire('order:8');
+    expect(log.at('warn')).toEqual([
+      'Redis could not acquire "order:7": WRONGTYPE. The call has failed. See docs/operations/logs.md#redis-does-not-answer.',
+    ]);
+  });
+
+  it('has none for a call that finds a lock taken, gives up, or is refused by the shutdown', async () => {
+    const other = world.instance('b');
+    await other.locks.acquire('order:7', { leaseMs: MINUTE_MS });
+    await a.locks.tryAcquire('order:7');
+    const waiting = a.locks.acquire('order:7', { waitMs: 1_000 }).catch(() => {});
+    await world.clock.advance(1_000);
+    await waiting;
+    void a.locks.shutdown(0);
+    await a.locks.acquire('order:8').catch(() => {});
+    expect(log.at('warn')).toEqual([]);
+  });
 });

@@ -49,6 +49,7 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   leadership: (locks) => locks.campaign('mailer') === locks.leadership('mailer'),
   latch: async (locks) => (await locks.latch('l', 2).countDown()) === 1,
   onApplicationBootstrap: (locks) => locks.onApplicationBootstrap() === undefined,
+  onModuleDestroy: (locks) => locks.onModuleDestroy() === undefined,
   beforeApplicationShutdown: async (locks) => (await locks.beforeApplicationShutdown()) === undefined,
 };
 

@@ -10,7 +10,7 @@
 --        2  mode: exclusive, reentrant, read or write
 --        3  lease in milliseconds
 --        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
---        5  the largest number of waiters the contender accepts
+--        5  the largest number of waiters the caller accepts
 --        6  its label; '' where it has none
 --        and of each other lock: the owner that wants it, its label; '' where it has none
 -- Reply  the fencing tokens of the locks that were granted, in their order

@@ -1,5 +1,5 @@
 -- Takes the lock, or a share of it, if it is free and nobody waits for it. Lock, expiry and fencing token are written
--- in one step, so a crash at any point leaves nothing that does not expire. Otherwise the contender joins the queue,
+-- in one step, so a crash at any point leaves nothing that does not expire. Otherwise the caller joins the queue,
 -- or keeps the place it has there.
 --
 -- KEYS   1  lock
@@ -9,7 +9,7 @@
 --        2  mode: exclusive, reentrant, read, write or semaphore:count:total:resized
 --        3  lease in milliseconds
 --        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
---        5  the largest number of waiters the contender accepts
+--        5  the largest number of waiters the caller accepts
 --        6  its label, where it has one: JSON that begins with a brace
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
 --          again; its lease starts anew

@@ -1,5 +1,5 @@
 -- Frees the lock, or the share of it, that this owner has, and grants the next waiters. It also withdraws an
--- acquisition: the contender leaves the queue, and a lock that it was granted in the meantime goes to the next
+-- acquisition: the waiter leaves the queue, and a lock that it was granted in the meantime goes to the next
 -- waiter.
 --
 -- (This file ends without a newline. The SHA1 covers every byte, and the first version of the script had none there.)

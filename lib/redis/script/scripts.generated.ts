@@ -330,7 +330,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       break
     end
     local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
-    -- What another program has written, and no contender can have sent, is dropped.
+    -- What another program has written, and no waiter can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
     local isMisfit = isPlace and lock and isMismatch(lock, request)
@@ -460,7 +460,7 @@ end
 // include/joining.lua
 const joining = `
 -- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
--- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
+-- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
 -- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil

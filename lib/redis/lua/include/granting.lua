@@ -3,7 +3,7 @@
 -- their clients, in the inbox, whose name begins like that of the fence. Returns the lock as it is then, and the owner
 -- that is first in the queue and was not granted; an empty string if that is not known yet.
 --
--- lock is what readLock returned, or nil. It stops before own, the contender that asks and need not be told. It
+-- lock is what readLock returned, or nil. It stops before own, the waiter that asks and need not be told. It
 -- passes over a place that has expired and a client whose inbox has no subscriber; on a cluster it does not check
 -- that, because a node knows only its own subscribers. A subscriber of a pattern is no client. If an ACL forbids the
 -- channel, the grant stands (an error is a table), and the waiter finds it with its heartbeat.
@@ -11,7 +11,7 @@
 -- One script passes over, and grants, a bounded number of waiters: then it sets isCut. A script that frees something
 -- says so in its reply, and its sender asks again at once, by a release without an owner. The sender may die before
 -- that. So the waiter that asked last is told to ask at once as well; see tell-left.lua. If its client does not listen,
--- one of the two before it is told. A contender whose own script was cut is told to ask again: at once if it does not
+-- one of the two before it is told. A waiter whose own script was cut is told to ask again: at once if it does not
 -- wait, otherwise in a moment.
 --
 -- Every script that grants to waiters is made of these includes, and nothing else is in them: each function costs a
@@ -51,7 +51,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       break
     end
     local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
-    -- What another program has written, and no contender can have sent, is dropped.
+    -- What another program has written, and no waiter can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
     local isMisfit = isPlace and lock and isMismatch(lock, request)

@@ -5,7 +5,7 @@
 -- @include queue
 
 -- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
--- places will be over that are not; or false where there are as many waiters as the contender accepts: those whose place
+-- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
 -- has expired do not count for that.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil

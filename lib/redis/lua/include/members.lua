@@ -4,7 +4,7 @@
 -- used      permits in use; of readers, how many there are
 -- soonest   no member's lease ends before this, in Redis's time: until then no script has to look for expired members
 -- total     semaphores: number of permits
--- resized   semaphores: 1 after a resize; 0 while every contender states the same total
+-- resized   semaphores: 1 after a resize; 0 while every caller states the same total
 -- sweep     "cursor expiry", while the expired members are not all known. Each script looks at a bounded number of
 --           members, from this cursor of HSCAN on. No lease of those before it ends before this expiry. Until every
 --           member was seen, an expired member that was not seen counts as in use. The lock is free when nothing is

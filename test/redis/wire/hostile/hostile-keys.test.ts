@@ -109,7 +109,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
     ['the end of a place that is not there', [SOON, '#77']],
     ['a place without an owner', [7, ` 7 exclusive ${SOON} 0`]],
     ['many', Array.from({ length: 90 }, (_, index) => [index / 7, `mine ${index}`]).flat()],
-  ])('another contender can queue behind the waiters, whatever is written between them: %s', async (_what, members) => {
+  ])('another caller can queue behind the waiters, whatever is written between them: %s', async (_what, members) => {
     const [holder, first, second] = [await start(), await start(), await start()];
     const sections = new CriticalSections();
     const lease = await holder.locks.acquire('x');

@@ -134,6 +134,8 @@ export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecorato
   readonly ignoresTransaction: boolean;
   /** What events and metrics call this kind of lock. */
   readonly group: string;
+  /** The names that every call locks; not set where a key function returns them. */
+  readonly fixed?: readonly string[];
   /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
   /**
@@ -179,6 +181,7 @@ export function readLockPlan<A extends readonly unknown[]>(
     ignoresTransaction: rest.ignoreTransaction === true,
     mode: lock.mode ?? 'exclusive',
     resources: readKey(key, where, checkResources),
+    ...(typeof key !== 'function' && { fixed: checkResources(key, where) }),
     using: (service, resources, work, signal) =>
       service.using(
         resources.length === 1 ? resources[0]! : resources,

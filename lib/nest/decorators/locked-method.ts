@@ -1,10 +1,16 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { quote } from '../../core/util/quoted.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from './method.js';
-import { addLockedMethod, type LockedMethod, refusalOfFirstCall } from '../transactions/transaction-order.js';
+import {
+  addLockedMethod,
+  type LockedMethod,
+  lockedMethodsOf,
+  refusalOfFirstCall,
+} from '../transactions/transaction-order.js';
 import type { LockedMethodDecorator } from './method-types.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
 
@@ -21,6 +27,7 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
     const plan = read(where);
+    checkOtherLocks(target, propertyKey, where, plan);
     const lockServiceOf = declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
     /** Found out at the first call, when all decorators have been applied. */
@@ -58,10 +65,30 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
       group: plan.group,
       mode: plan.mode,
       ignoresTransaction: plan.ignoresTransaction,
+      fixed: plan.fixed,
       wrapped: descriptor.value as LockedMethod['wrapped'],
     };
     addLockedMethod(target, method);
   };
+}
+
+/** @throws InvalidLockOptionsError where each call would wait for a lock that a decorator below already holds */
+function checkOtherLocks(
+  target: object,
+  propertyKey: string | symbol,
+  where: string,
+  { fixed = [], mode, lockService }: LockPlan<never>,
+): void {
+  if (mode !== 'exclusive') return;
+  for (const other of lockedMethodsOf(target)) {
+    if (other.name !== propertyKey || other.mode !== 'exclusive' || other.lockService !== lockService) continue;
+    const shared = other.fixed?.find((resource) => fixed.includes(resource));
+    if (shared === undefined) continue;
+    throw new InvalidLockOptionsError(
+      `${where} is locked by ${quote(shared)} twice, so each call would wait for itself. Remove one of the two decorators.`,
+      'key',
+    );
+  }
 }
 
 /** Handlers whose result Nest sends to the client, also if it is a stream. */

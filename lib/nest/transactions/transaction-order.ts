@@ -17,6 +17,8 @@ export interface LockedMethod {
   readonly group: string;
   readonly mode: LockMode;
   readonly ignoresTransaction: boolean;
+  /** The names that every call locks, if they are fixed. */
+  readonly fixed: readonly string[] | undefined;
   /** What the decorator has put in place of the method. */
   readonly wrapped: (...args: never[]) => unknown;
 }

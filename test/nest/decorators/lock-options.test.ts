@@ -100,6 +100,36 @@ function decorating(options: unknown, decorator: (given: never) => unknown = Dis
   return () => (decorator(options as never) as MethodDecorator)(Reports.prototype, 'nightly', descriptor);
 }
 
+describe('two decorators with one key on one method', () => {
+  const define = (upper: unknown, lower: unknown) => () => {
+    class Shop {
+      @DistributedLock(upper as string)
+      @DistributedLock(lower as string)
+      async pay(): Promise<void> {}
+    }
+    return Shop;
+  };
+
+  it.each([
+    ['the same key', 'stock', 'stock'],
+    ['a key of several', ['orders', 'stock'], { key: ['stock', 'till'] }],
+  ])('are refused when the class is defined: %s', (_, upper, lower) => {
+    expect(define(upper, lower)).toThrow(InvalidLockOptionsError);
+    expect(define(upper, lower)).toThrow(
+      'Shop.pay is locked by "stock" twice, so each call would wait for itself. Remove one of the two decorators.',
+    );
+  });
+
+  it.each([
+    ['other keys', 'stock', 'till'],
+    ['a key function, which may return another', 'stock', () => 'stock'],
+    ['reentrant locks', { key: 'stock', mode: 'reentrant' }, { key: 'stock', mode: 'reentrant' }],
+    ['other lock services', 'stock', { key: 'stock', lockService: 'billing' }],
+  ])('are two locks with %s', (_, upper, lower) => {
+    expect(define(upper, lower)).not.toThrow();
+  });
+});
+
 describe('the options of a decorator are checked when the class is defined', () => {
   const bad: [string, unknown, string][] = [
     [

@@ -6,7 +6,7 @@ export interface CronTimeLike {
   readonly source: unknown;
   readonly timeZone?: string | undefined;
   readonly utcOffset?: number | undefined;
-  getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
+  getNextDateFrom(start: Date, timeZone?: string): ZonedTime;
 }
 
 /** A time as `cron` returns it: a DateTime of luxon, in the zone of the job. */
@@ -63,7 +63,7 @@ function ask(cronTime: CronTimeLike, time: number): ZonedTime | undefined {
   for (let from = time; from <= time + DETOUR.longestMs; from += DETOUR.stepMs) {
     let next: ZonedTime;
     try {
-      next = cronTime.getNextDateFrom(new Date(from), zoneOf(cronTime)) as ZonedTime;
+      next = cronTime.getNextDateFrom(new Date(from), zoneOf(cronTime));
     } catch {
       // It throws where it has found none.
       return undefined;

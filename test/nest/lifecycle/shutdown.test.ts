@@ -138,7 +138,7 @@ describe('when the application closes', () => {
     await app.close();
     const error = await waiting;
     expect(error).toBeInstanceOf(LockShutdownError);
-    expect(error.message).toBe('"job" was not acquired: this application is shutting down.');
+    expect(error.message).toBe('Jobs.long: "job" was not acquired: this application is shutting down.');
     expect(story).toEqual([]);
     expect((await holder.locks.inspect('job')).waiters).toEqual([]);
     expect(lease.isHeld()).toBe(true);

@@ -1,4 +1,5 @@
 import { CronTime } from 'cron';
+import { DateTime } from 'luxon';
 import { type CronTimeLike, nominalTick } from '../../../../lib/nest/schedule/nominal-tick.js';
 
 /** A job that every member of the fleet schedules. */
@@ -72,7 +73,7 @@ function everySoManyMs(everyMs: number): CronTimeLike {
     source: '',
     getNextDateFrom(start) {
       const next = (Math.floor(start.getTime() / everyMs) + 1) * everyMs;
-      return { toMillis: () => next };
+      return DateTime.fromMillis(next, { zone: 'UTC' });
     },
   };
 }

@@ -1,4 +1,5 @@
-import { MAX_GROUPS, OTHER_GROUP } from '../core/events/groups.js';
+import { MAX_GROUPS } from '../core/events/groups.js';
+import { OTHER_GROUP } from '../core/api/label.js';
 import { escapeText } from '../core/util/quoted.js';
 
 /**

@@ -25,6 +25,9 @@ export const LABEL_BYTES = 256;
 /** The text in place of a label where the process has handed the lease on in memory, and has not named the next holder. */
 export const HANDED_ON = '{}';
 
+/** The group of everything that has no group of its own. It is a value for metrics; no sentence names it. */
+export const OTHER_GROUP = '_other';
+
 /** How many values of a label a message names, and how long each may be. */
 const NAMED_VALUES = 4;
 const NAMED_LENGTH = 48;
@@ -97,7 +100,7 @@ export function describeLabel(label: LockLabel | undefined): string {
   if (!label) return '';
   const { group, site, traceparent, ...others } = label;
   const named: string[] = [];
-  const work = group ?? site;
+  const work = group === undefined || group === OTHER_GROUP ? site : group;
   if (work !== undefined) named.push(plain(work));
   for (const [name, value] of Object.entries(others)) {
     if (typeof value === 'object' && value !== null) continue;

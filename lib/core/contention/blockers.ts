@@ -1,4 +1,5 @@
-import { MAX_GROUPS, OTHER_GROUP } from '../events/groups.js';
+import { MAX_GROUPS } from '../events/groups.js';
+import { OTHER_GROUP } from '../api/label.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted } from '../util/quoted.js';
@@ -33,7 +34,7 @@ export interface SampledSite {
 export interface Blocker {
   /** The group of the calls that waited. */
   readonly waiter: string;
-  /** The group of the holders they waited for; `_unknown` where it is not known, `_other` for all above 200 groups. */
+  /** The group of the holders they waited for; `_unknown` where it is not known, `_other` for all that have no group of their own. */
   readonly holder: string;
   /** The process of those holders, where only that is known. */
   readonly instanceId?: string;
@@ -157,7 +158,13 @@ export class Blockers {
 
 function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker {
   const { group, instanceId } = holder;
-  const blockedBy = group === UNKNOWN_GROUP ? unknownHolder(instanceId) : plainOrQuoted(group);
+  const blockedBy =
+    group === UNKNOWN_GROUP
+      ? unknownHolder(instanceId)
+      : group === OTHER_GROUP
+        ? 'other holders'
+        : plainOrQuoted(group);
+  const blocked = waiter === OTHER_GROUP ? 'Other calls' : plainOrQuoted(waiter);
   const callSites = [...(sites ?? [])].map(([callSite, times]) => Object.freeze({ callSite, calls: times }));
   callSites.sort((a, b) => b.calls - a.calls);
   return Object.freeze({
@@ -167,7 +174,7 @@ function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker 
     waitedMs: Math.round(waitedMs),
     calls,
     callSites: Object.freeze(callSites),
-    text: `${plainOrQuoted(waiter)} waited ${formatDuration(waitedMs)} in ${count(calls, 'call')} for ${blockedBy}`,
+    text: `${blocked} waited ${formatDuration(waitedMs)} in ${count(calls, 'call')} for ${blockedBy}`,
   });
 }
 

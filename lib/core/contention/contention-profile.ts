@@ -1,8 +1,9 @@
+import { OTHER_GROUP } from '../api/label.js';
 import { groupNamed, LEADER_PREFIX } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
 import type { SeenHolder } from '../api/seen-holders.js';
 import type { LockEventOf } from '../events/events.js';
-import { MAX_GROUPS, OTHER_GROUP } from '../events/groups.js';
+import { MAX_GROUPS } from '../events/groups.js';
 import type { LockObservers } from '../events/observers.js';
 import type { BlockedTime } from '../events/telemetry.js';
 import { callSiteOf } from '../util/call-site.js';

@@ -50,7 +50,7 @@ export const CONTENTION_OPTIONS = new OptionTable({
 
 /** How one group of calls of this process waits and holds. */
 export interface GroupContention {
-  /** `Class.method` of a decorated method, or a part of the resource; `_other` for all above 200. */
+  /** `Class.method` of a decorated method, or a part of the resource; `_other` for all that have none of their own. */
   readonly group: string;
   /** How many of its calls wait at this moment. */
   readonly waiting: number;

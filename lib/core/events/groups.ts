@@ -1,10 +1,8 @@
+import { OTHER_GROUP } from '../api/label.js';
 import { GROUP, groupNamed, LONGEST_GROUP } from '../api/resource.js';
 import type { LockMode } from '../api/lock-mode.js';
 import { describeValue } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
-
-/** The group of everything that has no group of its own. */
-export const OTHER_GROUP = '_other';
 
 /**
  * How many groups of names that come with calls a lock service has, the registered ones among them. Contention and
@@ -14,6 +12,15 @@ export const MAX_GROUPS = 200;
 
 /** What the text before the first colon must look like. An e-mail address, for one, is no group. */
 const PREFIX = /^[\p{L}\p{N}_$.-]{1,100}$/u;
+
+/**
+ * What a whole name without a colon must look like, to be one that code has (`nightly-report`), not the id of some data:
+ * those begin with a digit, or have several.
+ */
+const NAME_OF_CODE = /^\p{L}[\p{L}_$.-]*(?:\p{N}[\p{L}_$.-]*)?$/u;
+
+/** How many of the groups such names may be. If they come from data all the same, names with a colon have places. */
+export const MAX_NAMES_OF_CODE = 50;
 
 /** What is known at boot: a decorated method, a job or a leadership. */
 export interface RegisteredGroup {
@@ -37,6 +44,7 @@ export class Groups {
   readonly #known = new Map<string, string>();
   readonly #registered = new Map<string, RegisteredGroup>();
   readonly #listeners = new Set<(registered: RegisteredGroup) => void>();
+  #namesOfCode = 0;
   #hasWarned = false;
 
   /**
@@ -84,6 +92,7 @@ export class Groups {
   #find(resource: string): string {
     if (!this.ofResource) {
       const end = resource.indexOf(':');
+      if (end < 0) return this.#findWhole(resource);
       const prefix = end < 1 || end > LONGEST_GROUP ? '' : resource.slice(0, end);
       return PREFIX.test(prefix) ? prefix : OTHER_GROUP;
     }
@@ -100,12 +109,21 @@ export class Groups {
     return OTHER_GROUP;
   }
 
+  #findWhole(name: string): string {
+    if (this.#known.has(name)) return name;
+    if (name.length > LONGEST_GROUP || this.#namesOfCode >= MAX_NAMES_OF_CODE || !NAME_OF_CODE.test(name)) {
+      return OTHER_GROUP;
+    }
+    this.#namesOfCode++;
+    return name;
+  }
+
   #warnOf(what: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
       `The module option group ${what}. It must return a name of 1 to ${LONGEST_GROUP} characters for each resource. ` +
-        `Metrics count such a resource as ${OTHER_GROUP}. This is logged once. See docs/reference/events.md.`,
+        `Metrics count such a resource with all that have no group of their own. This is logged once. See docs/reference/events.md.`,
     );
   }
 }

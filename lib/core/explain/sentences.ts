@@ -1,5 +1,5 @@
 import { LEADER_PREFIX } from '../api/resource.js';
-import { describeLabel } from '../api/label.js';
+import { describeLabel, OTHER_GROUP } from '../api/label.js';
 import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
 import { keepPeriodMs } from '../places/place.js';
@@ -52,7 +52,7 @@ function describeLease(name: string, { mode }: LockState, lease: SeenLease): str
 }
 
 function nameOf({ holder, own, isThisProcess }: SeenLease): string {
-  if (own) return `${own.isOfThisCall ? 'this call' : 'a call of this process'} (${plainOrQuoted(own.group)})`;
+  if (own) return `${own.isOfThisCall ? 'this call' : 'a call of this process'}${describeGroup(own.group)}`;
   if (isThisProcess) return 'this process';
   const name = plainOrQuoted(holder.instanceId);
   return name + (holder.isHandedOn ? ' (handed on inside that process)' : describeLabel(holder.label));
@@ -206,7 +206,7 @@ export function describeCause(
     case 'heldByThisProcess': {
       const group = leases.find(({ own }) => own)?.own?.group;
       return [
-        `The holder is another call of this process${group === undefined ? '' : ` (${plainOrQuoted(group)})`}, and calls of this process wait for it. ` +
+        `The holder is another call of this process${describeGroup(group)}, and calls of this process wait for it. ` +
           'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them goes on: ' +
           'use using() or a decorator with the mode reentrant.',
       ];
@@ -217,6 +217,10 @@ export function describeCause(
 /** Whether a holder that is slow has renewed its lease, or is this process. */
 function isKnownAlive(leases: readonly SeenLease[]): boolean {
   return leases.some((lease) => isSlow(lease) && (lease.isThisProcess || lease.status === 'renewing'));
+}
+
+function describeGroup(group: string | undefined): string {
+  return group === undefined || group === OTHER_GROUP ? '' : ` (${plainOrQuoted(group)})`;
 }
 
 function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {

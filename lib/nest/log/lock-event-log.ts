@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, type LockUnavailableError, quoteResource } from '../../core/api/errors.js';
-import { describeLabel } from '../../core/api/label.js';
+import { describeLabel, OTHER_GROUP } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import { JOB_PREFIX } from '../../core/api/resource.js';
@@ -168,7 +168,7 @@ export class LockEventLog {
       'heldLong',
       resource,
       () =>
-        `${quoteResource(resource)} has been held for ${formatDuration(heldMs)} (group ${quote(group)}), longer than ` +
+        `${quoteResource(resource)} has been held for ${formatDuration(heldMs)}${group === OTHER_GROUP ? '' : ` (group ${quote(group)})`}, longer than ` +
         `warnAfterMs. Other calls for it wait until it is released. Make the work under the lock shorter, or raise warnAfterMs. ` +
         see('a-lease-is-held-for-long'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
@@ -311,7 +311,7 @@ function describeLeak({ resource, mode, group, callSite, isRenewed }: LockEventO
     ? 'It is renewed for as long as this process lives, so no other call gets it'
     : "It is no longer renewed (onLeak: 'expire'), so it expires";
   return (
-    `The lease of ${quoteResource(resource)} (mode ${mode}, group ${quote(group)}) was not released. No code refers to it any longer, so none can release ` +
+    `The lease of ${quoteResource(resource)} (mode ${mode}${group === OTHER_GROUP ? '' : `, group ${quote(group)}`}) was not released. No code refers to it any longer, so none can release ` +
     `it.${from} ${effect}. Use locks.using(), await using, or release it in a finally.`
   );
 }

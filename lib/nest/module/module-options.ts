@@ -122,7 +122,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * Returns what events and metrics call a kind of lock: a static name, of at most 100 characters, for each resource
    * that is locked without a decorator. A lock service tells 200 groups apart; the others are `_other`.
    *
-   * @default the text before the first `:` of the resource, or `_other`
+   * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your code; or `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;

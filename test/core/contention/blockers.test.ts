@@ -78,7 +78,9 @@ describe('who has waited for whom', () => {
     const holders = blockers.top(Infinity).map(({ holder }) => holder);
     expect(holders.filter((holder) => holder.startsWith('theirs'))).toHaveLength(100);
     expect(holders.filter((holder) => holder.startsWith('ours'))).toHaveLength(100);
-    expect(blockers.top(1)).toMatchObject([{ holder: '_other', waitedMs: 400, calls: 400 }]);
+    expect(blockers.top(1)).toMatchObject([
+      { holder: '_other', waitedMs: 400, calls: 400, text: 'a waited 400 ms in 400 calls for other holders' },
+    ]);
   });
 
   it('tells 200 groups and 200 unknown processes apart, whatever comes, and loses no time', () => {

@@ -1,11 +1,22 @@
-import { Groups, MAX_GROUPS, OTHER_GROUP, type RegisteredGroup } from '../../../lib/core/events/groups.js';
+import { OTHER_GROUP } from '../../../lib/core/api/label.js';
+import { Groups, MAX_GROUPS, MAX_NAMES_OF_CODE, type RegisteredGroup } from '../../../lib/core/events/groups.js';
 
 describe('the group of a resource', () => {
   it.each([
     ['order:7', 'order'],
     ['order:7:items', 'order'],
     ['заказ:7', 'заказ'],
-    ['report', OTHER_GROUP],
+    ['report', 'report'],
+    ['nightly-report', 'nightly-report'],
+    ['oauth2.refresh', 'oauth2.refresh'],
+    ['отчёт', 'отчёт'],
+    ['4711', OTHER_GROUP],
+    ['user-4711', OTHER_GROUP],
+    ['b1946ac9-2f3e-4a7c-9d55-0c1e7a1f6b3d', OTHER_GROUP],
+    ['01ARZ3NDEKTSV4RRFFQ69G5FAV', OTHER_GROUP],
+    ['Jane Doe', OTHER_GROUP],
+    ['_unknown', OTHER_GROUP],
+    ['x'.repeat(101), OTHER_GROUP],
     ['jane@example.org', OTHER_GROUP],
     ['jane@example.org:cart', OTHER_GROUP],
     [':7', OTHER_GROUP],
@@ -65,6 +76,24 @@ describe('the group of a resource', () => {
     expect(seen.size).toBe(MAX_GROUPS - 1 + 1);
     expect(seen).toContain(OTHER_GROUP);
     expect(groups.of('late:1')).toBe(OTHER_GROUP);
+  });
+
+  it('leaves places for names with a colon, if names without one come from data', () => {
+    const groups = new Groups();
+    groups.register('method', 'Orders.pay');
+    const letters = (i: number) =>
+      `user-${String.fromCharCode(
+        ...String(i)
+          .split('')
+          .map((digit) => 97 + Number(digit)),
+      )}`;
+    const seen = new Set(Array.from({ length: 10_000 }, (_, i) => groups.of(letters(i))));
+    expect(seen.size).toBe(MAX_NAMES_OF_CODE + 1);
+    expect(seen).toContain(OTHER_GROUP);
+    // What has its place keeps it, and so does a method.
+    expect([groups.of(letters(0)), groups.of('Orders.pay')]).toEqual([letters(0), 'Orders.pay']);
+    const prefixes = new Set(Array.from({ length: 1_000 }, (_, i) => groups.of(`kind${i}:7`)));
+    expect(prefixes.size).toBe(MAX_GROUPS - 1 - MAX_NAMES_OF_CODE + 1);
   });
 
   it('keeps the names of a program free of what a terminal or a page would execute', () => {

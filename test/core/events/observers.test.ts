@@ -97,7 +97,7 @@ describe('observers', () => {
         service: 'default',
         resource: 'stock',
         mode: 'exclusive',
-        group: '_other',
+        group: 'stock',
         resources: ['stock'],
         waitedMs: 0,
         hasWaited: false,

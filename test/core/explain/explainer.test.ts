@@ -48,7 +48,17 @@ describe('explain', () => {
     ]);
     expect(state.holders).toMatchObject([{ instanceId: 'b', heldMs: 62_000 }]);
     // The holder itself knows more.
-    expect((await explain(b)).text).toContain('held by a call of this process (_other) for 62 s');
+    expect((await explain(b)).text).toContain('held by a call of this process (stock) for 62 s');
+  });
+
+  it('names no group where there is none', async () => {
+    const c = world.instance('c', { labelGroups: true });
+    await hold(b, { group: '_other' });
+    wait(b);
+    await world.clock.advance(100);
+    expect((await explain(b)).text).not.toContain('_other');
+    await c.locks.acquire('order 7');
+    expect((await a.locks.operators.explain('order 7')).text).toMatch(/^"order 7" is held by c for 0 ms \(mode/);
   });
 
   it('asks the store once', async () => {

@@ -60,7 +60,7 @@ describe('a process that stands still', () => {
     await world.clock.advance(900);
     world.clock.standStill(1_200);
     await world.clock.advance(1);
-    expect(told()).toMatchObject([{ resource: 'faster', group: '_other', mode: 'exclusive', leaseMs: 2_900 }]);
+    expect(told()).toMatchObject([{ resource: 'faster', group: 'faster', mode: 'exclusive', leaseMs: 2_900 }]);
     expect(told()[0]!.leftMs).toBeCloseTo(2_900 * 0.99 - 2 - 2_100, -1);
     expect(eventsOf(a, 'lost')).toEqual([]);
   });

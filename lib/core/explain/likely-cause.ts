@@ -3,7 +3,7 @@ import { LEADER_PREFIX } from '../api/resource.js';
 import type { LockState } from '../store/lock-state.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { type SeenLease, silentWaiters } from './seen-lease.js';
+import type { SeenLease, SilentWaiters } from './seen-lease.js';
 
 /** A holder is slow if it has held the lock for this long, and others wait. */
 const SLOW_MS = 5_000;
@@ -16,9 +16,15 @@ export interface Wanted {
 }
 
 /** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
-export function likelyCause(state: LockState, leases: readonly SeenLease[], own: OwnPart, wanted: Wanted): LockCause {
+export function likelyCause(
+  state: LockState,
+  leases: readonly SeenLease[],
+  own: OwnPart,
+  wanted: Wanted,
+  silent: SilentWaiters | undefined,
+): LockCause {
   const { mode, waiters } = state;
-  const isSilentQueue = silentWaiters(state, leases, own, wanted.leaseMs)?.count === waiters.length;
+  const isSilentQueue = silent?.count === waiters.length;
   if (mode === null) return causeOfFree(state, own, isSilentQueue);
   if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
   if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';

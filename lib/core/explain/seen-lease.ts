@@ -1,6 +1,7 @@
 import { fencingTickOf } from '../store/fencing-token.js';
 import type { LockHolder, LockState } from '../store/lock-state.js';
 import { keepPeriodMs } from '../places/place.js';
+import type { BetweenLooks, EarlierLook } from './earlier-look.js';
 import type { OwnHold, OwnPart } from './own-part.js';
 
 /** The watchdog renews a lease after a third of it. One that is not renewed after half of it is overdue. */
@@ -28,25 +29,36 @@ export interface SeenLease {
   readonly renewedMsAgo: number | undefined;
   /**
    * `new`: its first renewal is not due yet. `renewing`: renewed in time. `overdue`: not renewed in time. `fixed`: never
-   * renewed.
+   * renewed. `unknown`: that cannot be told without its length.
    */
   readonly status: 'new' | 'renewing' | 'overdue' | 'fixed' | 'unknown';
+  /** Only of another process, where an earlier look is known. */
+  readonly between: BetweenLooks | undefined;
 }
 
-export function seenLease(holder: LockHolder, state: LockState, own: OwnPart, statedMs?: number): SeenLease {
+export function seenLease(
+  holder: LockHolder,
+  state: LockState,
+  own: OwnPart,
+  statedMs?: number,
+  earlier?: EarlierLook,
+): SeenLease {
   const isThisProcess = holder.instanceId === own.instanceId;
   const mine = isThisProcess ? ownHoldOf(holder, own) : undefined;
   if (mine) {
     const { leaseMs, renewedMsAgo, isRenewed } = mine;
     const length = { leaseMs, isGuess: false };
     const status = !isRenewed ? 'fixed' : statusOf(leaseMs, renewedMsAgo, mine.heldMs);
-    return { holder, own: mine, isThisProcess, length, renewedMsAgo, status };
+    return { holder, own: mine, isThisProcess, length, renewedMsAgo, status, between: undefined };
   }
-  const length = lengthOf(holder, state, own, statedMs);
-  if (!length) return { holder, own: undefined, isThisProcess, length, renewedMsAgo: undefined, status: 'unknown' };
-  const renewedMsAgo = Math.max(0, length.leaseMs - holder.ttlMs);
-  const status = statusOf(length.leaseMs, renewedMsAgo, holder.heldMs);
-  return { holder, own: undefined, isThisProcess, length, renewedMsAgo, status };
+  const between = isThisProcess ? undefined : earlier?.between(holder);
+  const length = lengthOf(holder, state, own, statedMs, between);
+  const renewedMsAgo = length && Math.max(0, length.leaseMs - holder.ttlMs);
+  const status =
+    length && renewedMsAgo !== undefined
+      ? statusOf(length.leaseMs, renewedMsAgo, holder.heldMs)
+      : statusBetween(holder, between);
+  return { holder, own: undefined, isThisProcess, length, renewedMsAgo, status, between };
 }
 
 /** Leases that this process passes on in memory count up from the token that Redis has. */
@@ -61,25 +73,37 @@ function statusOf(leaseMs: number, renewedMsAgo: number, heldMs: number | undefi
   return heldMs !== undefined && renewedMsAgo >= heldMs - SLACK_MS ? 'new' : 'renewing';
 }
 
+/** What two looks show of a lease whatever its length. Without a renewal for longer than what is left, it is overdue. */
+function statusBetween({ ttlMs }: LockHolder, between: BetweenLooks | undefined): SeenLease['status'] {
+  if (between?.what === 'renewed') return 'renewing';
+  return between?.what === 'notRenewed' && between.leastMs > ttlMs + SLACK_MS ? 'overdue' : 'unknown';
+}
+
 /**
  * Redis does not keep how long a lease is. All calls for a resource mostly state the same, so what this process asks for
  * is a good guess; the default of the module is one that may be wrong. It is none where it does not fit: the lease is at
- * least as long as what is left, and at most as long as that and the time held.
+ * least as long as what is left, and at most as long as that and the time held. An earlier look narrows that: it shows
+ * whether the lease was renewed since.
  */
 function lengthOf(
   { ttlMs, heldMs = Infinity }: LockHolder,
   state: LockState,
   { wanted, defaultLeaseMs }: OwnPart,
   statedMs: number | undefined,
+  between: BetweenLooks | undefined,
 ): LeaseLength | undefined {
   const guesses = [
     { leaseMs: statedMs, isGuess: false, isDefault: false },
     { leaseMs: wanted?.leaseMs, isGuess: true, isDefault: false },
     { leaseMs: defaultLeaseMs, isGuess: true, isDefault: true },
   ];
+  const leastMs = between?.what === 'notRenewed' ? between.leastMs : 0;
+  const mostMs = between?.what === 'renewed' ? Math.min(between.mostMs, heldMs) : heldMs;
   for (const { leaseMs, isGuess, isDefault } of guesses) {
     if (leaseMs === undefined) continue;
-    const fits = ttlMs <= leaseMs + SLACK_MS && leaseMs <= ttlMs + heldMs + SLACK_MS;
+    // A holder that was seen to renew its lease lives: a guess by which it is overdue is wrong.
+    const mostOfGuessMs = between?.what === 'renewed' && isGuess ? Math.min(mostMs, leaseMs / OVERDUE_PART) : mostMs;
+    const fits = ttlMs + leastMs <= leaseMs + SLACK_MS && leaseMs <= ttlMs + mostOfGuessMs + SLACK_MS;
     // Together they are just this long, so it is this lease, and it was never renewed.
     const isWhole = Math.abs(ttlMs + heldMs - leaseMs) <= SLACK_MS;
     if (fits && (!isDefault || isWhole || !mayBeAnother(leaseMs, ttlMs, state))) return { leaseMs, isGuess };
@@ -126,13 +150,16 @@ export function silentWaiters(
   leases: readonly SeenLease[],
   { instanceId: ownId, wanted, defaultLeaseMs }: OwnPart,
   statedMs: number | undefined,
+  earlier?: EarlierLook,
 ): SilentWaiters | undefined {
   const seen = mode === null ? defaultLeaseMs : leases.find(({ length }) => length)?.length?.leaseMs;
   const leaseMs = statedMs ?? wanted?.leaseMs ?? seen;
   if (leaseMs === undefined) return undefined;
-  const silent = waiters.flatMap(({ instanceId, placeMs }) =>
-    instanceId !== ownId && placeMs !== undefined && isPlaceOverdue(placeMs, leaseMs) ? [placeMs] : [],
-  );
+  const silent = waiters.flatMap((waiter) => {
+    const { instanceId, placeMs } = waiter;
+    if (instanceId === ownId || placeMs === undefined || earlier?.isAlive(waiter)) return [];
+    return isPlaceOverdue(placeMs, leaseMs) ? [placeMs] : [];
+  });
   if (silent.length === 0) return undefined;
   const keptMsAgo = leaseMs - Math.max(...silent);
   return { count: silent.length, keptMsAgo, length: { leaseMs, isGuess: statedMs === undefined } };

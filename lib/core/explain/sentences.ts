@@ -7,7 +7,7 @@ import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { overdueKeepMs, type SeenLease, type SilentWaiters, silentWaiters } from './seen-lease.js';
+import { overdueKeepMs, type SeenLease, type SilentWaiters } from './seen-lease.js';
 import { isSlow, type Wanted } from './likely-cause.js';
 
 /** How many holders and waiters are named. */
@@ -58,10 +58,14 @@ function nameOf({ holder, own, isThisProcess }: SeenLease): string {
   return name + (holder.isHandedOn ? ' (handed on inside that process)' : describeLabel(holder.label));
 }
 
-function describeRenewals({ holder, own, length, renewedMsAgo, status, isThisProcess }: SeenLease): string {
+function describeRenewals({ holder, own, length, renewedMsAgo, status, isThisProcess, between }: SeenLease): string {
   const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
   if (status === 'fixed') return `Its lease is a fixed one, which is never renewed: ${left}.`;
   if (length === undefined || renewedMsAgo === undefined) {
+    if (status === 'renewing') return `It was renewed between the two looks: ${left}.`;
+    if (status === 'overdue') {
+      return `It was not renewed between the two looks, ${formatDuration(between!.leastMs)} apart: ${left}, which is less.`;
+    }
     return `At the moment ${left}. This process does not know how long it is in all.`;
   }
   const assumed = length.isGuess ? `If its lease is ${formatDuration(length.leaseMs)}, as here, it` : 'It';
@@ -73,19 +77,16 @@ function describeRenewals({ holder, own, length, renewedMsAgo, status, isThisPro
       : `${assumed} should be renewed for the first time about now: ${left}.`;
   }
   const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
-  if (status === 'renewing') return `${assumed} ${ago}, in time: ${left}.`;
+  if (status === 'renewing') {
+    return `${assumed} ${ago}, ${between?.what === 'renewed' ? 'between the two looks' : 'in time'}: ${left}.`;
+  }
   const what = (holder.heldMs ?? Infinity) - renewedMsAgo < 100 ? `was never renewed` : ago;
   const process = own || isThisProcess ? 'this process' : 'its process';
   return `${assumed} ${what}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
 }
 
 /** Which processes wait, and for how long. */
-export function describeWaiting(
-  state: LockState,
-  leases: readonly SeenLease[],
-  own: OwnPart,
-  { leaseMs }: Wanted,
-): string[] {
+export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWaiters | undefined): string[] {
   const { waiters, mode } = state;
   const lines: string[] = [];
   if (waiters.length > 0) {
@@ -94,7 +95,6 @@ export function describeWaiting(
     const queue = `${count(waiters.length, 'waiter')} ${waiters.length === 1 ? 'is' : 'are'} in its queue`;
     const more = left > 0 ? `, and ${left} more` : '';
     lines.push(`${queue}${waiters.length > 1 ? ', first' : ':'} ${named.join(', ')}${more}.`);
-    const silent = silentWaiters(state, leases, own, leaseMs);
     if (silent) lines.push(describeSilence(silent, waiters.length));
   }
   if (own.waiting > 0) {
@@ -154,24 +154,25 @@ export function describeCause(
             `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
             'then the waiters have died, or cannot reach Redis.',
         ];
-      return ['Nothing is wrong.'];
+      return [describeHealth(leases)];
     case 'holderSlow':
       return [
-        `${isKnownAlive(leases) ? 'The holder is alive and slow' : 'Whether the holder is alive shows when its first renewal is due. If so, it is slow'}: ` +
+        `${describeSlow(leases)}: ` +
           'it does long work under the lock, or waits for something else. ' +
           'Look at that process, lock less of its work, or set maxHoldMs. ' +
           'forceRelease() ends the lease, but not the work.',
       ];
     case 'unclear':
       return [
-        'Look again in a few seconds, or pass the leaseMs that its calls ask for. If what is left of the lease goes up, ' +
+        `${leases.some(({ between }) => between) ? 'Look again with a longer lookAgainMs' : 'Pass lookAgainMs, and explain() looks twice'}, ` +
+          'or pass the leaseMs that its calls ask for. If what is left of the lease goes up, ' +
           'the holder is alive and slow. If it only falls, the holder has died, or the lease is a fixed one.',
       ];
     case 'holderDead':
       return [
         `The holder has most likely died, stands still, or cannot reach Redis. ` +
           `The lock is free in ${formatDuration(ttlMs)} unless it renews its lease. ` +
-          `Look again: if what is left goes up, the holder lives, or its lease is another one than assumed here. ` +
+          `Look again: if what is left goes up, the holder lives${leases.some(({ length }) => length?.isGuess) ? ', or its lease is another one than assumed here' : ''}. ` +
           `If it is a fixed lease (watchdog: false), this is as it should be.`,
       ];
     case 'fixedLease':
@@ -179,7 +180,7 @@ export function describeCause(
     case 'leadership':
       return [
         `${quote(resource.slice(LEADER_PREFIX.length))} is a leadership: its holder leads for as long as it lives, and the waiters are ` +
-          'the other candidates. Nothing is wrong.',
+          `the other candidates. ${describeHealth(leases)}`,
       ];
     case 'deadWaiters':
       return [
@@ -214,9 +215,33 @@ export function describeCause(
   }
 }
 
-/** Whether a holder that is slow has renewed its lease, or is this process. */
-function isKnownAlive(leases: readonly SeenLease[]): boolean {
-  return leases.some((lease) => isSlow(lease) && (lease.isThisProcess || lease.status === 'renewing'));
+/** A holder that holds its lease may have died since. Only this process, and a renewal between two looks, shows that it lives. */
+function isKnownAlive({ isThisProcess, between }: SeenLease): boolean {
+  return isThisProcess || between?.what === 'renewed';
+}
+
+function describeHealth(leases: readonly SeenLease[]): string {
+  const unknown = leases.find((lease) => !isKnownAlive(lease));
+  if (!unknown) return 'Nothing is wrong.';
+  const { between, length } = unknown;
+  const who = leases.length === 1 ? 'its holder is' : 'all of its holders are';
+  const third = length
+    ? `of more than ${formatDuration(length.leaseMs / 3)}, a third of that lease`
+    : 'of more than a third of its lease';
+  const how = !between
+    ? `one look cannot tell. Pass a lookAgainMs ${third}, and explain() looks twice.`
+    : `${leases.length === 1 ? 'its lease' : 'the lease of one'} was ${between.what === 'granted' ? 'granted' : 'not renewed'} ` +
+      `between the two looks. Look again with a lookAgainMs ${third}.`;
+  return `Whether ${who} alive is not known yet: ${how}`;
+}
+
+function describeSlow(leases: readonly SeenLease[]): string {
+  const slow = leases.filter(isSlow);
+  if (slow.some(isKnownAlive)) return 'The holder is alive and slow';
+  const renewing = slow.find(({ status }) => status === 'renewing');
+  if (!renewing) return 'Whether the holder is alive shows when its first renewal is due. If so, it is slow';
+  const shows = `a ${renewing.between ? 'longer ' : ''}lookAgainMs shows whether it still is`;
+  return `The holder was alive when it last renewed its lease, and ${shows}. If so, it is slow`;
 }
 
 function describeGroup(group: string | undefined): string {

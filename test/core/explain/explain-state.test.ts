@@ -45,13 +45,14 @@ describe('the explanation of a lock', () => {
     expect(explain({})).toEqual(['free', '"order:7" is free: no process holds it, and none waits for it.']);
   });
 
-  it('in use, and nothing is wrong', () => {
+  it('in use', () => {
     expect(explain({ holders: [{ ...HOLDER, heldMs: 300, ttlMs: 29_700 }] })).toEqual([
       'inUse',
       '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
       'If its lease is 30 s, as here, it is renewed for the first time in 9.7 s: the lease has 30 s left.',
       'No call waits for it.',
-      'Nothing is wrong.',
+      'Whether its holder is alive is not known yet: one look cannot tell. ' +
+        'Pass a lookAgainMs of more than 10 s, a third of that lease, and explain() looks twice.',
     ]);
   });
 
@@ -62,7 +63,9 @@ describe('the explanation of a lock', () => {
       'If its lease is 30 s, as here, it was last renewed 5 s ago, in time: the lease has 25 s left.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       '3 calls of this process wait for it, the first of them for 3.2 s.',
-      expect.stringMatching(/^The holder is alive and slow: /),
+      expect.stringMatching(
+        /^The holder was alive when it last renewed its lease, and a lookAgainMs shows whether it still is\. If so, it is slow: /,
+      ),
     ]);
     expect(explain({ holders: [{ ...HOLDER, heldMs: 4_000, ttlMs: 26_000 }], waiters: [WAITER] })[0]).toBe('inUse');
     expect(explain({ holders: [HOLDER] })[0]).toBe('inUse');
@@ -76,9 +79,9 @@ describe('the explanation of a lock', () => {
     expect(sentences.at(-1)).toMatch(
       /^Whether the holder is alive shows when its first renewal is due\. If so, it is slow: /,
     );
-    // Another one that has renewed its lease is alive; and so is this process.
+    // Another one has renewed its lease; and this process is alive.
     const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };
-    expect(explain(readers).at(-1)).toMatch(/^The holder is alive and slow: /);
+    expect(explain(readers).at(-1)).toMatch(/^The holder was alive when it last renewed its lease, /);
     const mine = { ...MY_HOLD, heldMs: 6_000, renewedMsAgo: 6_000 };
     const own = { holders: [{ ...young, instanceId: 'shop-1' }], waiters: [WAITER] };
     expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: /);
@@ -105,7 +108,7 @@ describe('the explanation of a lock', () => {
       'At the moment the lease has 1.7 s left. This process does not know how long it is in all.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      expect.stringMatching(/^Look again in a few seconds/),
+      expect.stringMatching(/^Pass lookAgainMs, and explain\(\) looks twice, or pass the leaseMs/),
     ]);
     // The calls of this process do.
     const own = { wanted: { leaseMs: 2_000, watchdog: true }, waiting: 1, longestWaitMs: 10 };

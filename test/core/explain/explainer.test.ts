@@ -68,6 +68,137 @@ describe('explain', () => {
     expect(a.store.commands.map(({ verb }) => verb)).toEqual(['inspect']);
   });
 
+  it.each([
+    ['that has not renewed it yet', 1_000],
+    ['that has renewed it', 13_000],
+  ])('does not say that nothing is wrong of a holder %s, and may have died since', async (_, ageMs) => {
+    await hold(b);
+    await world.clock.advance(ageMs);
+    b.store.all(() => new Promise<never>(() => {}));
+    const { cause, text } = await explain(a);
+    expect(cause).toBe('inUse');
+    expect(text).not.toContain('Nothing is wrong');
+    expect(text).toContain('Whether its holder is alive is not known yet');
+    expect(text).toContain('lookAgainMs');
+  });
+
+  describe('with lookAgainMs', () => {
+    const lookTwice = async (lookAgainMs: number, options?: ExplainOptions) => {
+      const asked = track(explain(a, { lookAgainMs, ...options }));
+      await world.clock.advance(lookAgainMs);
+      expect(asked.state).toBe('fulfilled');
+      return asked.value;
+    };
+    const die = ({ store }: Instance) => store.all(() => new Promise<never>(() => {}));
+
+    it('looks twice, and says that nothing is wrong of a holder that has renewed its lease in between', async () => {
+      await hold(b);
+      await world.clock.advance(9_500);
+      a.store.commands.length = 0;
+      const { cause, text } = await lookTwice(1_000);
+      expect(a.store.commands.map(({ verb }) => verb)).toEqual(['inspect', 'inspect']);
+      expect(cause).toBe('inUse');
+      expect(text).toMatch(/between the two looks.* Nothing is wrong\.$/);
+    });
+
+    it('knows that a holder lives whose lease it does not know, and calls it slow', async () => {
+      await hold(b, { leaseMs: 6_000 });
+      wait(world.instance('c'), { leaseMs: 6_000 });
+      await world.clock.advance(9_900);
+      expect(await causeSeenBy(a)).toBe('unclear');
+      const { cause, text } = await lookTwice(3_000);
+      expect(cause).toBe('holderSlow');
+      expect(text).toContain('It was renewed between the two looks');
+      expect(text).toContain('The holder is alive and slow');
+    });
+
+    it('says what to pass where it did not wait for long enough', async () => {
+      await hold(b);
+      await world.clock.advance(1_000);
+      die(b);
+      const { cause, text } = await lookTwice(2_000);
+      expect(cause).toBe('inUse');
+      expect(text).toContain(
+        'Whether its holder is alive is not known yet: its lease was not renewed between the two looks. ' +
+          'Look again with a lookAgainMs of more than 10 s, a third of that lease.',
+      );
+    });
+
+    it('calls a holder dead that has not renewed its lease for longer than what is left, however long it is', async () => {
+      await hold(b, { leaseMs: 6_000 });
+      wait(world.instance('c'), { leaseMs: 6_000 });
+      await world.clock.advance(9_900);
+      die(b);
+      expect((await lookTwice(3_500)).cause).toBe('holderDead');
+    });
+
+    it('takes no lease that lives for dead, whatever was guessed of its length', async () => {
+      await hold(b, { leaseMs: 9_000 });
+      await world.clock.advance(62_000);
+      expect(await causeSeenBy(a)).toBe('holderDead');
+      const { cause, text } = await lookTwice(3_500);
+      expect(cause).toBe('inUse');
+      expect(text).toMatch(/Nothing is wrong\.$/);
+    });
+
+    it.each([500, 2_000, 30_000, 600_000])('never doubts a lease of %d ms that is renewed', async (leaseMs) => {
+      await hold(b, { leaseMs });
+      for (let look = 0; look < 40; look++) {
+        await world.clock.advance(leaseMs / 30);
+        const { cause, text } = await lookTwice(Math.max(100, Math.ceil(leaseMs * 0.4)));
+        expect([cause, text]).toEqual(['inUse', expect.stringMatching(/Nothing is wrong\.$/)]);
+      }
+    });
+
+    it('does not know yet whether a holder lives that was granted its lease in between', async () => {
+      const first = await hold(b);
+      const asked = track(explain(a, { lookAgainMs: 1_000 }));
+      await world.clock.advance(500);
+      await first.release();
+      await hold(world.instance('c'));
+      await world.clock.advance(500);
+      expect(asked.value.text).toContain(
+        'Whether its holder is alive is not known yet: its lease was granted between the two looks. ' +
+          'Look again with a lookAgainMs of more than 10 s, a third of that lease.',
+      );
+    });
+
+    it('speaks of all readers where it does not know of one', async () => {
+      for (const each of [b, world.instance('c')]) await hold(each, { mode: 'read' });
+      await world.clock.advance(9_500);
+      die(b);
+      expect((await lookTwice(1_000)).text).toContain(
+        'Whether all of its holders are alive is not known yet: the lease of one was not renewed between the two looks.',
+      );
+    });
+
+    it('does not call a waiter silent that keeps its place in between', async () => {
+      await hold(b, { leaseMs: 9_000 });
+      wait(world.instance('c'), { leaseMs: 9_000 });
+      await world.clock.advance(20_000);
+      expect((await explain(a, { leaseMs: 30_000 })).text).toContain('It has not kept its place');
+      expect((await lookTwice(4_000, { leaseMs: 30_000 })).text).not.toContain('not kept its place');
+    });
+
+    it('tells a leader that lives from one of which that is not known', async () => {
+      b.locks.campaign('mailer');
+      await world.clock.advance(9_500);
+      const leader = (options?: ExplainOptions) => a.locks.operators.explain('leader:mailer', options);
+      expect((await leader()).text).not.toContain('Nothing is wrong');
+      const asked = track(leader({ lookAgainMs: 1_000 }));
+      await world.clock.advance(1_000);
+      expect(asked.value.text).toMatch(/Nothing is wrong\.$/);
+    });
+
+    it('looks once where no other process holds it or waits', async () => {
+      await hold(a);
+      a.store.commands.length = 0;
+      expect((await explain(a, { lookAgainMs: 600_000 })).text).toMatch(/Nothing is wrong\.$/);
+      expect((await a.locks.operators.explain('free', { lookAgainMs: 600_000 })).cause).toBe('free');
+      expect(a.store.commands).toHaveLength(2);
+    });
+  });
+
   it('a holder that has died', async () => {
     await hold(b, { leaseMs: 3_000 });
     b.store.all(() => new Promise<never>(() => {}));
@@ -208,6 +339,7 @@ describe('explain', () => {
     [{ mode: 'semaphore' }, 'mode'],
     [{ permits: 0 }, 'permits'],
     [{ permits: 1, mode: 'read' }, 'permits'],
+    [{ lookAgainMs: 50 }, 'lookAgainMs'],
     [{ verbose: true }, 'verbose'],
   ])('refuses %p', async (options, option) => {
     await expect(explain(a, options as never)).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option });

@@ -67,6 +67,17 @@ describe('a process whose calls wait for another one', () => {
     expect((await holder.ask('contention')).blockers).toEqual([]);
   }, 40_000);
 
+  it('looks twice itself: a holder that lives renews its lease in between, and one that was killed does not', async () => {
+    await holder.ask('acquire', 'orders:7');
+    const lookTwice = () => waiter.ask('explain', 'orders:7', { lookAgainMs: LEASE_MS / 2 });
+    await eventually(async () =>
+      expect((await lookTwice()).text).toMatch(/between the two looks: .* Nothing is wrong\.$/),
+    );
+    await holder.kill();
+    expect((await waiter.ask('explain', 'orders:7')).text).not.toContain('Nothing is wrong');
+    expect((await lookTwice()).text).not.toContain('Nothing is wrong');
+  }, 40_000);
+
   it('names the process of a holder without a label, and tells that it has died', async () => {
     await holder.ask('acquire', 'orders:7');
     const { work } = await startToWait();

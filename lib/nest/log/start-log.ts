@@ -80,6 +80,14 @@ export class StartLog {
     }
   }
 
+  /** Connected as to one Redis. An error, because each call fails until the connection names the cluster. */
+  nodeOfCluster(server: string): void {
+    this.#logger.error(
+      `The Redis at ${server} is a node of a Redis Cluster, and the connection names one Redis: locks fail with CROSSSLOT. ` +
+        `Write { cluster: [...] } with its nodes as the connection. See docs/operations/topologies.md.`,
+    );
+  }
+
   noInbox(why: string): void {
     this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}. ${ACL_PAGE}`);
   }

@@ -251,8 +251,9 @@ function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): voi
   );
 }
 
-/** Logs a line for all servers that lack the same rights. */
+/** Logs a line for all servers that lack the same rights, and one for each that is a node of a cluster. */
 function logMissingRights(found: readonly MissingRights[], log: StartLog): void {
+  for (const { server, isOfCluster } of found) if (isOfCluster) log.nodeOfCluster(server);
   const serversByRules = new Map<string, MissingRights[]>();
   for (const each of found) {
     const rules = [...each.needed, '', ...each.helpful].join(' ');

@@ -42,6 +42,7 @@ const ADVICE: Advice = {
   WRONGTYPE: 'A key of the lock holds a value of another type; choose another key or keyPrefix, or remove that key',
   OOM: 'Redis is out of memory; raise maxmemory, or keep less data beside the locks',
   READONLY: 'This server is a read-only replica; connect to the primary',
+  CROSSSLOT: 'This server is a node of a Redis Cluster; write { cluster: [...] } with its nodes as the connection',
 };
 
 /**

@@ -12,6 +12,8 @@ export interface MissingRights {
   readonly needed: readonly string[];
   /** Without them, waiters hear of their grants later, or errors tell less. */
   readonly helpful: readonly string[];
+  /** Whether it refuses keys of different slots: it is a node of a cluster, and the connection names one Redis. */
+  readonly isOfCluster: boolean;
 }
 
 /** What the rights are needed for. */
@@ -62,10 +64,11 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
   const commands = commandsInScripts(use.isQuarantined);
   const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' ')];
   const refusalOf = (sent: Promise<unknown>): Promise<string> => sent.then(() => '', messageOf);
-  // All three are written before the first reply. EVAL is allowed or refused by a name of its own.
-  const [probed, evalsha, wait] = await Promise.all([
+  // All of them are written before the first reply. EVAL is allowed or refused by a name of its own.
+  const [probed, evalsha, exists, wait] = await Promise.all([
     client.call('EVAL', SCRIPTS.PROBE.lua, 0, ...args).catch(messageOf) as Promise<string[] | string>,
     refusalOf(client.call('EVALSHA', NO_SCRIPT, 0)),
+    refusalOf(client.exists(use.probeKey, use.fence)),
     use.isDurable ? refusalOf(client.wait(0, 1)) : '',
   ]);
   const needed = new Set<string>();
@@ -82,7 +85,8 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
     else if (/ channels?\b/.test(refusal)) helpful.add(`&${asPattern(use.prefix)}:*`);
     else if (/ keys?\b/.test(refusal)) needed.add(`~${asPattern(use.prefix)}:*`);
   }
-  return { server: describeServer(client), needed: [...needed].sort(), helpful: [...helpful].sort() };
+  const isOfCluster = replyCode(exists) === 'CROSSSLOT';
+  return { server: describeServer(client), needed: [...needed].sort(), helpful: [...helpful].sort(), isOfCluster };
 }
 
 /** Whether a refusal is about a command, and not about its keys or its channel. */

@@ -165,11 +165,14 @@ export class ClusterConnection implements Connection {
   /** @param slot the slot without a known node; left out if no node at all is known */
   #unknown(slot?: number): LockStoreError {
     const { lastError, isKnown } = this.#topology;
-    const what =
-      slot !== undefined && isKnown
-        ? `no node of the Redis Cluster is known to have slot ${slot}`
-        : 'the nodes of the Redis Cluster are not known';
-    return new LockStoreError('notExecuted', `${what}${lastError ? ` (${lastError.message})` : ' yet'}`);
+    const why = lastError ? ` (${lastError.message})` : ' yet';
+    if (slot !== undefined && isKnown) {
+      return new LockStoreError('notExecuted', `no node of the Redis Cluster is known to have slot ${slot}${why}`);
+    }
+    return new LockStoreError(
+      'notExecuted',
+      `not connected to the Redis Cluster at ${this.#topology.startNodes}${why}`,
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
@@ -23,6 +23,8 @@ export class ClusterTopology {
   #isRefreshing = false;
   #isClosed = false;
   lastError: Error | undefined;
+  /** Why a connection was closed on which ioredis was asking a node. */
+  #closedBy: Error | undefined;
 
   /** @param onChange called whenever the table was read */
   constructor(
@@ -45,10 +47,11 @@ export class ClusterTopology {
     connectInRootContext(this.#cluster);
     clients.add(this.#cluster);
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
-    this.#cluster.on('node error', (error: Error) => (this.lastError = error));
+    // The connection has said why, where it was closed.
+    this.#cluster.on('node error', (error: Error) => (this.lastError = this.#closedBy ?? error));
     this.#cluster.on('error', (error: Error) => (this.lastError ??= error));
     this.#cluster.on('refresh', () => {
-      this.lastError = undefined;
+      this.lastError = this.#closedBy = undefined;
       this.#moved.clear();
       onChange();
     });
@@ -57,6 +60,12 @@ export class ClusterTopology {
   connect(): void {
     // lastError keeps the reason. ioredis tries again by itself.
     this.#cluster.connect().catch((error: Error) => (this.lastError ??= error));
+  }
+
+  /** The nodes that the options name, for messages. */
+  get startNodes(): string {
+    const { startupNodes } = this.#cluster as unknown as { startupNodes: readonly (string | number | RedisOptions)[] };
+    return startupNodes.map(addressOfNode).join(' ');
   }
 
   /** Whether the table was ever read. */
@@ -123,9 +132,17 @@ export class ClusterTopology {
       const copy = duplicate(changes);
       if (changes?.connectionName?.includes('refresher')) {
         this.#asking.add(this.clients.add(copy));
+        copy.on('error', (error: Error) => (this.#closedBy = error));
         copy.once('end', () => this.#asking.delete(copy));
       }
       return copy;
     };
   }
+}
+
+/** "host:port" of a node as the options name it: a URL has a password, too. */
+function addressOfNode(node: string | number | RedisOptions): string {
+  if (typeof node === 'number') return `127.0.0.1:${node}`;
+  if (typeof node === 'object') return `${node.host ?? '127.0.0.1'}:${node.port ?? 6379}`;
+  return /^(?:[a-z]+:)?(?:\/\/)?(?:[^/?#]*@)?([^@/?#]+)/.exec(node)?.[1] ?? 'a node';
 }

@@ -1,6 +1,9 @@
+import { NestFactory } from '@nestjs/core';
 import { Cluster } from 'ioredis';
+import { RedisLockModule } from 'nestjs-redis-lock';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
+import { LogBook } from '../../nest/nest-apps.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { documentedUser } from '../../support/redis/lock-user.js';
 import { take, type TakeOptions } from '../../support/expect/mixed-sections.js';
@@ -135,14 +138,34 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(error.message).toContain(why);
   });
 
+  it('say so where the connection names one node as if it were one Redis', async () => {
+    const { host, port } = cluster().nodes[0]!.admin.options;
+    const { locks, store } = await start({ connection: `redis://${host}:${port}` });
+    expect(await store.missingRights()).toEqual([expect.objectContaining({ isOfCluster: true })]);
+    const error = await rejection(locks.acquire('x', { waitMs: 300 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toContain('CROSSSLOT');
+    expect(error.message).toContain('write { cluster: [...] } with its nodes as the connection');
+    const log = new LogBook();
+    const app = await NestFactory.createApplicationContext(
+      RedisLockModule.forRoot({ connection: `redis://${host}:${port}` }),
+      { logger: log },
+    );
+    await app.close();
+    expect(log.at('error')).toEqual([
+      expect.stringMatching(/^The Redis at \S+ is a node of a Redis Cluster, and the connection names one Redis/),
+    ]);
+  });
+
   it('start with the application where the cluster is down, say so, and find it later', async () => {
     await using own = await RedisCluster.start();
     for (const { server } of own.nodes) await server.kill();
     const { locks, store } = await start({ connection: own.connection, patienceMs: 0 });
     const error = await rejection(locks.acquire('x', { waitMs: 300 }));
     expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toMatch(/the nodes of the Redis Cluster are not known/);
-    expect(store.describeTrouble()).toMatch(/ECONNREFUSED|not known/);
+    const trouble = /not connected to the Redis Cluster at \S+:\d+.* \(connect ECONNREFUSED \S+:\d+\)/;
+    expect(error.message).toMatch(trouble);
+    expect(store.describeTrouble()).toMatch(trouble);
     const lease = locks.acquire('x', { waitMs: 45_000 });
     for (const { server } of own.nodes) await server.restart({ keepData: true });
     await (await lease).release();
@@ -206,8 +229,8 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(found.length).toBeGreaterThan(2);
     expect(lacking.toSorted((a, b) => Number(a.server > b.server))).toEqual(
       [
-        { server: `127.0.0.1:${first.server.port}`, needed: ['+zadd', '~lock:*'], helpful: [] },
-        { server: `127.0.0.1:${second.server.port}`, needed: ['+hset'], helpful: ['&lock:*'] },
+        { server: `127.0.0.1:${first.server.port}`, needed: ['+zadd', '~lock:*'], helpful: [], isOfCluster: false },
+        { server: `127.0.0.1:${second.server.port}`, needed: ['+hset'], helpful: ['&lock:*'], isOfCluster: false },
       ].toSorted((a, b) => Number(a.server > b.server)),
     );
   });

@@ -132,6 +132,7 @@ export class MemoryJobStore implements JobStore {
       }
       job.schedule = schedule;
       job.due = next;
+      job.stated = now;
       job.instances.delete(this.store.instanceId);
       jobs.noteInstance(job, this.store.instanceId);
       return this.#stateOf(resource, 0, 0);

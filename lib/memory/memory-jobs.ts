@@ -13,6 +13,8 @@ import {
 export interface MemoryJob {
   schedule?: string | undefined;
   due?: number | undefined;
+  /** When an instance that has this schedule last told when the next tick is due. */
+  stated?: number | undefined;
   missed: number;
   /** When it became known, until something is claimed. Only the tick that was due last before may still be claimed. */
   since?: number | undefined;

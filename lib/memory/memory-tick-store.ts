@@ -23,6 +23,11 @@ import {
   type TickReply,
 } from '../core/store/tick-store.js';
 
+/** See {@link JobNote.schedule}; as in lua/claim-tick.lua. */
+const SCHEDULE_STANDS_MS = 2 * 24 * 60 * 60 * 1000;
+/** How long after its time a tick may still be claimed, where the claim does not say it. */
+const DUE_STANDS_MS = 60_000;
+
 /**
  * Claims of ticks in the memory of **one process**, for tests without Redis. Pass it the server of the lock store: the
  * claim of a tick takes the job's lock there in the same step.
@@ -42,6 +47,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (isRemembered) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
     if (claim !== undefined && !due && takeOver === 'nothing') claims.shorten(key, keepMs);
+    if (claim !== undefined) this.#noteOthersTick(resource, note);
     if (claim === FINISHED || (takeOver !== 'nothing' && claim === undefined)) return { status: 'finished' };
     const { claimant, state } = readClaim(claim);
     const rerun = state === RERUNS || (state === RUNS && claimant !== owner);
@@ -80,7 +86,7 @@ export class MemoryTickStore implements TickStore, TickNode {
       if (due) this.#note(tick, due);
       if (note!.kind === 'tick') {
         claims.set(key, FINISHED, keepMs);
-        if (job) noteSchedule(job, note!);
+        if (job) this.#noteSchedule(job, note!, due);
       }
       const { by, until } = pause;
       return { status: 'paused', ...(by !== undefined && { by }), ...(until !== undefined && { until }) };
@@ -89,7 +95,7 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (due) this.#note(tick, due);
     if (note && job) {
       if (note.kind === 'tick') job.since = undefined;
-      noteSchedule(job, note);
+      this.#noteSchedule(job, note, due);
     }
     if (lock && overlap === 'skip') {
       claims.set(key, FINISHED, keepMs);
@@ -132,6 +138,27 @@ export class MemoryTickStore implements TickStore, TickNode {
     if (schedule === undefined || previous === undefined || job.schedule !== schedule) return undefined;
     if (last === undefined || last > clock.wallNow() + earlyMs || last >= previous) return undefined;
     return { status: 'gap', last, lateMs: clock.wallNow() - at };
+  }
+
+  /** The instance comes to the ticks of its schedule, also where another one was first at this tick. */
+  #noteOthersTick(resource: string, note: JobNote | undefined): void {
+    const { jobs, clock } = this.server;
+    const job = jobs.get(resource);
+    if (note?.kind !== 'tick' || note.schedule === undefined || note.schedule !== job?.schedule) return;
+    if (note.next !== undefined && job.due !== undefined && note.next > job.due) {
+      Object.assign(job, { due: note.next, stated: clock.wallNow() });
+    }
+  }
+
+  #noteSchedule(job: MemoryJob, { next, schedule }: JobNote, due: TickDue | undefined): void {
+    const now = this.server.clock.wallNow();
+    const isStated = job.stated !== undefined && now < job.stated + SCHEDULE_STANDS_MS;
+    // An instance with the other schedule still comes to its ticks.
+    if (job.schedule !== schedule && isStated && now <= (job.due ?? 0) + (due?.lateMs ?? DUE_STANDS_MS)) return;
+    if (next !== undefined) Object.assign(job, { due: next, stated: now });
+    if (schedule === undefined || schedule === job.schedule) return;
+    job.schedule = schedule;
+    job.owed = undefined;
   }
 
   async finish(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
@@ -186,13 +213,6 @@ export class MemoryTickStore implements TickStore, TickNode {
     const keepMs = Math.max(LAST_TICK_KEEP_MS, this.server.jobs.leftMs(resource));
     if (at > last || last > clock.wallNow() + earlyMs) lastTicks.set(resource, at, keepMs);
   }
-}
-
-function noteSchedule(job: MemoryJob, { next, schedule }: JobNote): void {
-  job.due = next ?? job.due;
-  if (schedule === undefined || schedule === job.schedule) return;
-  job.schedule = schedule;
-  job.owed = undefined;
 }
 
 function claimKey({ resource, tick }: Tick): string {

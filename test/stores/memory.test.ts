@@ -90,6 +90,35 @@ describe('the in-memory server', () => {
     expect(server.take({ resource: 'b', id: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
   });
 
+  it.each([
+    [47, 'weekly UTC'],
+    [49, 'hourly UTC'],
+  ])(
+    'knows after %i hours, in which only instances of another release asked, the schedule %s',
+    async (hours, known) => {
+      const HOUR_MS = 3_600_000;
+      const clock = new FakeClock();
+      const server = new MemoryServer(clock);
+      const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: 'new', server }));
+      await jobs.register([{ resource: 'job', schedule: 'weekly UTC', next: clock.wallNow() + 168 * HOUR_MS }]);
+      await clock.advance(hours * HOUR_MS);
+      const [at, next] = [clock.wallNow(), clock.wallNow() + HOUR_MS];
+      await new MemoryTickStore(server).claim(
+        { resource: 'job', tick: 'now' },
+        {
+          owner: { resource: 'job', id: 'old/1', mode: 'exclusive' },
+          leaseMs: 50,
+          keepMs: 90_000,
+          overlap: 'skip',
+          takeOver: 'nothing',
+          due: { at, earlyMs: 0, lateMs: 1_000 },
+          note: { kind: 'tick', historySize: 10, schedule: 'hourly UTC', next },
+        },
+      );
+      expect((await jobs.look(['job'], 0))[0]).toMatchObject({ schedule: known });
+    },
+  );
+
   it('keeps no ticks of the past', async () => {
     const clock = new FakeClock();
     const server = new MemoryServer(clock);

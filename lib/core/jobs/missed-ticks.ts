@@ -244,26 +244,39 @@ export class MissedTicks {
 
   async #account(watched: Watched, state: JobState): Promise<void> {
     const { job } = watched;
-    const { clock, random } = this.runtime;
+    const { clock } = this.runtime;
     const schedule = job.schedule();
     if (!schedule || schedule.text !== watched.text) return;
-    if (state.last === undefined || state.schedule !== schedule.text) {
-      // Redis has lost its data, or an instance has another schedule. At the next look it is registered again.
+    // An instance whose clock is behind comes to its ticks later.
+    const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
+    const isOther = state.schedule !== schedule.text;
+    if (state.last === undefined || (isOther && (state.next ?? 0) <= until)) {
+      // Redis has lost its data, or no instance is left that has the other schedule. At the next look it is registered again.
       watched.isRegistered = false;
       return;
     }
-    // An instance whose clock is behind comes to its ticks later.
-    const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
     const { unanswered } = watched;
+    if (isOther) {
+      // An instance of another release has registered later. Registered again, this schedule would take its place.
+      if (unanswered) await this.#notes.send(watched, unanswered);
+      const askAgainAt = job.onMissed === 'runOnce' ? this.#askAgainAt() : Infinity;
+      Object.assign(watched, { last: state.last, next: schedule.after(until), askAgainAt });
+      return;
+    }
     let reply: MissedReply | undefined;
     if (unanswered) reply = await this.#notes.send(watched, unanswered);
     else if (until > state.last) reply = await this.#notes.note(watched, schedule, state.last, until);
     const through = unanswered ? unanswered.ticks.at(-1)! : until;
     const last = reply?.status === 'noted' ? through : state.last;
     if (reply?.status !== 'stale') Object.assign(watched, { last, next: schedule.after(last) });
-    watched.askAgainAt = job.onMissed === 'runOnce' ? clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction()) : Infinity;
+    watched.askAgainAt = job.onMissed === 'runOnce' ? this.#askAgainAt() : Infinity;
     const owed = reply ? reply.owed : state.owed;
     if (owed && job.onMissed === 'runOnce') this.#runOwed(watched, owed, state.running !== undefined);
+  }
+
+  #askAgainAt(): number {
+    const { clock, random } = this.runtime;
+    return clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction());
   }
 
   /** Every instance that knows of the run tries, so that it runs although one of them dies. */

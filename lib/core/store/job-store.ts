@@ -86,6 +86,12 @@ export interface JobNote {
   /**
    * The cron text with its time zone. Not set for jobs whose ticks have no order: intervals, and texts of the user.
    * Needs `due` in the claim.
+   *
+   * A claim leaves another schedule in the record, with its next tick, as long as instances come to the ticks of that one:
+   * until its next tick can be claimed no longer (`due.lateMs` after it), and at most until two days after an instance
+   * with that schedule last told a next tick, by `register` or by a claim, also by one that was not granted because
+   * another instance had the tick. So in a rolling deployment an old release does not take the place of what the new one
+   * has registered.
    */
   readonly schedule?: string | undefined;
   /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */

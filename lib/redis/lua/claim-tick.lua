@@ -65,6 +65,15 @@ local claim = redis.call('GET', KEYS[2])
 if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
   redis.call('PEXPIRE', KEYS[2], ARGV[3])
 end
+local function noteDue()
+  redis.pcall('HSET', KEYS[6], 'due', ARGV[14], 'stated', string.format('%.0f', now))
+end
+-- This instance comes to the ticks of its schedule, also where another one was first at this tick.
+if claim and kind == 'tick' and ARGV[12] ~= '' and ARGV[14] ~= '' then
+  local told = redis.pcall('HGET', KEYS[6], 'due')
+  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(ARGV[14])
+  if isOlder and redis.call('HGET', KEYS[6], 'schedule') == ARGV[12] then noteDue() end
+end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
@@ -84,8 +93,15 @@ if claim and not isMine and claimant ~= 'returned' then
   end
 end
 local record = kind and readRecord(KEYS[6])
+-- Whether the record has another schedule, with which some instance still comes to its ticks. See JobNote.schedule.
+local function isOfOthers()
+  local ahead, stated = tonumber(record.due or ''), tonumber(record.stated or '')
+  if (record.schedule or '') == ARGV[12] or not ahead or not stated then return false end
+  return now <= ahead + (tonumber(ARGV[8]) or 60000) and now < stated + 172800000
+end
 local function noteSchedule()
-  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if isOfOthers() then return end
+  if ARGV[14] ~= '' then noteDue() end
   if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
     redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
     redis.pcall('HDEL', KEYS[6], 'owed')

@@ -24,7 +24,7 @@ if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
   redis.call('HDEL', KEYS[1], 'owed', 'since')
   if not last then redis.call('HSET', KEYS[1], 'since', since) end
 end
-redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3])
+redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3], 'stated', string.format('%.0f', now))
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end
 redis.pcall('ZREM', KEYS[3], string.match(ARGV[1], '^[^/]*'))
 noteInstance(KEYS[3], ARGV[1], ARGV[4])

@@ -699,9 +699,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since', 'stated')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -789,6 +789,15 @@ local claim = redis.call('GET', KEYS[2])
 if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
   redis.call('PEXPIRE', KEYS[2], ARGV[3])
 end
+local function noteDue()
+  redis.pcall('HSET', KEYS[6], 'due', ARGV[14], 'stated', string.format('%.0f', now))
+end
+-- This instance comes to the ticks of its schedule, also where another one was first at this tick.
+if claim and kind == 'tick' and ARGV[12] ~= '' and ARGV[14] ~= '' then
+  local told = redis.pcall('HGET', KEYS[6], 'due')
+  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(ARGV[14])
+  if isOlder and redis.call('HGET', KEYS[6], 'schedule') == ARGV[12] then noteDue() end
+end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
@@ -808,8 +817,15 @@ if claim and not isMine and claimant ~= 'returned' then
   end
 end
 local record = kind and readRecord(KEYS[6])
+-- Whether the record has another schedule, with which some instance still comes to its ticks. See JobNote.schedule.
+local function isOfOthers()
+  local ahead, stated = tonumber(record.due or ''), tonumber(record.stated or '')
+  if (record.schedule or '') == ARGV[12] or not ahead or not stated then return false end
+  return now <= ahead + (tonumber(ARGV[8]) or 60000) and now < stated + 172800000
+end
 local function noteSchedule()
-  if ARGV[14] ~= '' then redis.pcall('HSET', KEYS[6], 'due', ARGV[14]) end
+  if isOfOthers() then return end
+  if ARGV[14] ~= '' then noteDue() end
   if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
     redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
     redis.pcall('HDEL', KEYS[6], 'owed')
@@ -1644,7 +1660,7 @@ if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
   redis.call('HDEL', KEYS[1], 'owed', 'since')
   if not last then redis.call('HSET', KEYS[1], 'since', since) end
 end
-redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3])
+redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3], 'stated', string.format('%.0f', now))
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end
 redis.pcall('ZREM', KEYS[3], string.match(ARGV[1], '^[^/]*'))
 noteInstance(KEYS[3], ARGV[1], ARGV[4])

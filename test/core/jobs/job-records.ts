@@ -11,6 +11,7 @@ import { LockStoreError } from '../../../lib/core/store/store-error.js';
 
 interface JobRecord {
   schedule?: string | undefined;
+  next?: number | undefined;
   last?: number;
   owed?: OwedRun | undefined;
   isRunning: boolean;
@@ -88,10 +89,10 @@ export class JobRecords {
     };
   }
 
-  #register({ resource, schedule }: JobRegistration): JobState {
+  #register({ resource, schedule, next }: JobRegistration): JobState {
     const record = this.byResource.get(resource);
     if (schedule !== undefined && (record === undefined || record.schedule !== schedule)) {
-      this.byResource.set(resource, { schedule, last: this.now(), isRunning: false });
+      this.byResource.set(resource, { schedule, next, last: this.now(), isRunning: false });
     }
     // Without a schedule, the record has none any more.
     else if (record && schedule === undefined) record.schedule = undefined;
@@ -100,7 +101,7 @@ export class JobRecords {
 
   #stateOf(resource: string): JobState {
     const record = this.byResource.get(resource);
-    const { schedule, last, owed, isRunning, pause } = record ?? { isRunning: false };
+    const { schedule, next, last, owed, isRunning, pause } = record ?? { isRunning: false };
     const run = { tick: 'x', startedAt: 0, instance: 'x', rerun: false, manual: false, catchUp: false };
     return {
       resource,
@@ -111,6 +112,7 @@ export class JobRecords {
       instances: [],
       instanceCount: 0,
       ...(schedule !== undefined && { schedule }),
+      ...(next !== undefined && { next }),
       ...(last !== undefined && { last }),
       ...(owed && { owed }),
       ...(pause && { pause }),

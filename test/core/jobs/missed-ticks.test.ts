@@ -345,6 +345,31 @@ describe('no tick is missed', () => {
     expect(toldBy(process)[0]).toMatchObject({ first: '2026-01-01T12:10:00.000Z' });
   });
 
+  it('of a job for which another release has registered another schedule, which stays', async () => {
+    start('anna', { onMissed: 'runOnce' });
+    await world.clock.advance(10 * MINUTE);
+    const other = start('bert', { schedule: () => every(DAY) });
+    await world.clock.advance(5_000);
+    other.isDead = true;
+    records.commands.length = 0;
+    await world.clock.advance(5 * HOUR);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(DAY).text });
+    expect(new Set(records.commands)).toEqual(new Set(['look']));
+    // Not at each look of the process: after its own ticks, and every few minutes for a run that may be owed.
+    expect(records.commands.length).toBeLessThan(5 + 5 * 24);
+  });
+
+  it('of a job whose other release is gone: it is registered again', async () => {
+    const process = start('anna');
+    await world.clock.advance(10 * MINUTE);
+    const other = start('bert', { schedule: () => every(90 * MINUTE) });
+    await world.clock.advance(5_000);
+    other.isDead = true;
+    await world.clock.advance(3 * HOUR);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
+    expect(toldBy(process)[0]).toMatchObject({ first: '2026-01-01T03:00:00.000Z' });
+  });
+
   it('of a job whose schedule was changed while the application runs', async () => {
     let current = every(HOUR);
     const process = start('anna', { schedule: () => current });

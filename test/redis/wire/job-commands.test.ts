@@ -140,6 +140,19 @@ describe('what the record of a job costs', () => {
     expect(await others.list()).toEqual(['cron:report']);
   });
 
+  it.each([
+    [47, 'weekly UTC'],
+    [49, 'hourly UTC'],
+  ])('after %i hours, in which only instances of another release asked, the schedule %s', async (hours, known) => {
+    const { with: runs, jobs } = await open();
+    const now = Date.now();
+    await jobs.register([{ resource: 'cron:report', schedule: 'weekly UTC', next: now + 168 * 60 * MINUTE_MS }]);
+    await admin().hset('lock:{cron:report}:job', 'stated', now - hours * 60 * MINUTE_MS);
+    const due = { at: now + MINUTE_MS, maxClockSkewMs: 2 * MINUTE_MS };
+    await runs.run(optionsOf({ due }), () => undefined, { schedule: 'hourly UTC', next: now + 60 * MINUTE_MS });
+    expect((await jobs.look(['cron:report'], 1))[0]).toMatchObject({ schedule: known, runs: [{ outcome: 'ok' }] });
+  });
+
   it('every key but an endless pause ends by itself, a week after the next tick at the soonest', async () => {
     const { with: runs, jobs } = await open();
     const next = Date.now() + 30 * 24 * 60 * MINUTE_MS;

@@ -2,6 +2,7 @@
 -- optional:
 --   schedule  the cron text and its time zone
 --   due       when the next tick is due, in milliseconds since 1970
+--   stated    when an instance that has this schedule last told when the next tick is due
 --   missed    how many ticks were missed
 --   ok        when the last run that succeeded ended
 --   owed      the catch-up that no instance has begun: when the last of its ticks was due
@@ -15,9 +16,9 @@
 -- Needs clock.lua. A record that another program has written is none.
 
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since', 'stated')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.

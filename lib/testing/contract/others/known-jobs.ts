@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
 import type { Base, Suite } from '../suite.js';
-import { claim, DAY_MS, end, JOB, MINUTE_MS, missedOf, openJobs, ownerOf, run, SCHEDULE } from './job-world.js';
+import {
+  claim,
+  claimOf,
+  DAY_MS,
+  end,
+  JOB,
+  MINUTE_MS,
+  missedOf,
+  noteOf,
+  openJobs,
+  ownerOf,
+  run,
+  SCHEDULE,
+} from './job-world.js';
 
 /** What every job store keeps to: what it knows of a job. */
 export function describeKnownJobs(suite: Suite<Base>): void {
@@ -69,6 +82,52 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       assertMatches(state, { schedule: 'another', missed: 1 });
       assertAtLeast(state.last, at);
       assert.equal(state.owed, undefined);
+    });
+
+    it('has the registered schedule while an instance of an old release, with another one, claims ticks', async ({
+      one,
+      at,
+      two,
+      registration,
+      look,
+    }) => {
+      await one.jobs.register([registration]);
+      const old = { schedule: 'another', next: at + 9 * MINUTE_MS };
+      assertMatches(await claim(two, at, undefined, old), { status: 'granted' });
+      assertMatches(await look(), { schedule: SCHEDULE, next: at + MINUTE_MS });
+      await two.ticks.claim(
+        { resource: JOB, tick: 'interval' },
+        claimOf(ownerOf(two), noteOf(at, { schedule: undefined, next: at })),
+      );
+      assertMatches(await look(), { schedule: SCHEDULE, next: at + MINUTE_MS });
+    });
+
+    it('has the next tick of the registered schedule where another instance was first at this one', async ({
+      one,
+      at,
+      two,
+      registration,
+      look,
+    }) => {
+      await one.jobs.register([registration]);
+      const time = at + MINUTE_MS;
+      assertMatches(await claim(two, time, undefined, { schedule: 'another' }), { status: 'granted' });
+      assertMatches(await claim(one, time, undefined, { next: time + 5 * MINUTE_MS }), { status: 'taken' });
+      assertMatches(await look(), { schedule: SCHEDULE, next: time + 5 * MINUTE_MS });
+    });
+
+    it('has the schedule of a claim where no instance asked for the next tick of the other one', async ({
+      one,
+      at,
+      two,
+      registration,
+      look,
+    }) => {
+      await one.jobs.register([{ ...registration, next: at - 2 * MINUTE_MS }]);
+      const time = at + MINUTE_MS;
+      const due = { at: time, earlyMs: MINUTE_MS, lateMs: MINUTE_MS };
+      await claim(two, time, undefined, { schedule: 'another', next: time + 5 * MINUTE_MS }, { due });
+      assertMatches(await look(), { schedule: 'another', next: time + 5 * MINUTE_MS });
     });
 
     it('is of many jobs at once, in the order of the question', async ({ one, two }) => {

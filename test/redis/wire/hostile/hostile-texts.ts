@@ -108,6 +108,8 @@ export const FIELDS = [
   'label',
   'count',
   'open',
+  'due',
+  'stated',
   '+a',
   'x',
   '',

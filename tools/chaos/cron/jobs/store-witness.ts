@@ -278,7 +278,8 @@ export class StoreWitness {
       if (passed > 0) this.#tell(job, 'not told', `${passed} ticks before ${tick}`);
     }
     job.beginsAt(at);
-    if (isOther) {
+    // Otherwise, instances with the other one may still come to its ticks.
+    if (isOther && this.server.jobs.get(job.resource)?.schedule === note!.schedule) {
       job.schedule = scheduleOf(note!.schedule!);
       job.debt = undefined;
     }

@@ -237,6 +237,7 @@ export class HostileKeys {
             500,
             1_000,
             '',
+            this.any(['', 1_000]),
           ],
         ];
       case 'FINISH_TICK':

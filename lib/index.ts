@@ -84,6 +84,7 @@ export type {
   RunKind,
   RunOutcome,
   RunRecord,
+  TimedPause,
 } from './core/store/job-store.js';
 export type { LatchListener, LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';
 export type { Clock, Timer } from './core/util/clock.js';

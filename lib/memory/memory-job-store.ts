@@ -6,6 +6,7 @@ import {
   type JobStore,
   type MissedReply,
   type MissedNote,
+  MOST_TIMED_PAUSES,
   readHistory,
   type RunEnd,
   type StoredRun,
@@ -89,7 +90,7 @@ export class MemoryJobStore implements JobStore {
   }
 
   async pause(resource: string, { by, until }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
-    const { jobs, clock } = this.#server;
+    const { jobs, lastTicks, clock } = this.#server;
     const now = clock.wallNow();
     const standing = jobs.pauses.get(resource);
     jobs.index.add(resource);
@@ -99,7 +100,11 @@ export class MemoryJobStore implements JobStore {
       jobs.pauses.set(resource, pause, Infinity);
     } else {
       jobs.pauses.set(resource, pause, Math.max(1, until - now));
-      jobs.keep(resource, until).pause = { from: at, until };
+      const job = jobs.keep(resource, until);
+      const last = lastTicks.get(resource) ?? 0;
+      // The one that it replaces began when it does.
+      const others = job.timedPauses.filter((earlier) => earlier.until > last && earlier.from !== at);
+      job.timedPauses = [...others, { from: at, until }].slice(-MOST_TIMED_PAUSES);
     }
     return standing;
   }
@@ -114,7 +119,7 @@ export class MemoryJobStore implements JobStore {
     if (job?.schedule !== undefined && (lastTicks.get(resource) ?? 0) < now) {
       lastTicks.set(resource, now, Math.max(jobs.leftMs(resource), jobs.keepMs(undefined)));
     }
-    if (job) job.pause = undefined;
+    if (job) job.timedPauses = [];
     return standing;
   }
 
@@ -157,7 +162,7 @@ export class MemoryJobStore implements JobStore {
     const pause = this.#server.jobs.pauses.get(resource);
     return (tick) =>
       (pause !== undefined && tick >= pause.at && tick <= (pause.until ?? Infinity)) ||
-      (job?.pause !== undefined && tick >= job.pause.from && tick <= job.pause.until);
+      (job?.timedPauses.some(({ from, until }) => tick >= from && tick <= until) ?? false);
   }
 
   #stateOf(resource: string, limit: number, instances: number): JobState {
@@ -177,7 +182,7 @@ export class MemoryJobStore implements JobStore {
       ...(job?.lastSuccessAt !== undefined && { lastSuccessAt: job.lastSuccessAt }),
       ...this.#owed(job),
       ...(pause && { pause }),
-      ...(job?.pause && { timedPause: job.pause }),
+      ...(job && job.timedPauses.length > 0 && { timedPauses: job.timedPauses }),
       ...readHistory(job?.runs ?? [], token, limit),
       instances: [...(job?.instances ?? [])]
         .reverse()

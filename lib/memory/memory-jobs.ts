@@ -7,6 +7,7 @@ import {
   type MissedSpan,
   type OwedRun,
   type StoredRun,
+  type TimedPause,
 } from '../core/store/job-store.js';
 
 /** What is known of one job, as in Redis; see lua/include/job-record.lua. */
@@ -25,8 +26,8 @@ export interface MemoryJob {
   owed?: number | undefined;
   /** The last catch-up. */
   span?: MissedSpan & Pick<OwedRun, 'until'>;
-  /** The last pause that ends by itself. */
-  pause?: { readonly from: number; readonly until: number } | undefined;
+  /** The pauses that end by themselves, the oldest first. */
+  timedPauses: readonly TimedPause[];
   /** The newest first. */
   runs: StoredRun[];
   readonly instances: Map<string, number>;
@@ -57,7 +58,7 @@ export class MemoryJobs {
    * @param next when its next tick is due
    */
   keep(resource: string, next: number | undefined): MemoryJob {
-    const job = this.get(resource) ?? { missed: 0, runs: [], instances: new Map<string, number>() };
+    const job = this.get(resource) ?? { missed: 0, timedPauses: [], runs: [], instances: new Map<string, number>() };
     this.#jobs.lengthen(resource, job, this.keepMs(next));
     return job;
   }

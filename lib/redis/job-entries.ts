@@ -1,4 +1,11 @@
-import { catchUpTick, type JobPause, type MissedSpan, type OwedRun, type StoredRun } from '../core/store/job-store.js';
+import {
+  catchUpTick,
+  type JobPause,
+  type MissedSpan,
+  type OwedRun,
+  type StoredRun,
+  type TimedPause,
+} from '../core/store/job-store.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
 
@@ -73,4 +80,9 @@ export function readPause(text: string): JobPause | undefined {
   const [, at, until, by] = /^(\d+) (\d+) (.*)$/s.exec(text) ?? [];
   if (at === undefined) return undefined;
   return { at: Number(at), ...(by && { by }), ...(until !== '0' && { until: Number(until) }) };
+}
+
+/** @param text "from until" of each, with a space between them */
+export function readTimedPauses(text: string): TimedPause[] {
+  return Array.from(text.matchAll(/(\d+) (\d+)/g), ([, from, until]) => ({ from: Number(from), until: Number(until) }));
 }

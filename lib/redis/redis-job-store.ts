@@ -7,12 +7,13 @@ import {
   type JobStore,
   type MissedReply,
   type MissedNote,
+  MOST_TIMED_PAUSES,
   readHistory,
   type RunEnd,
   type StoredRun,
 } from '../core/store/job-store.js';
 import { LAST_TICK_KEEP_MS } from '../core/store/tick-store.js';
-import { encodeField, readOwed, readPause, readRun } from './job-entries.js';
+import { encodeField, readOwed, readPause, readRun, readTimedPauses } from './job-entries.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { END_RUN, INDEX_JOBS, LOOK_JOBS, NOTE_MISSED, PAUSE_JOB, REGISTER_JOB } from './script/scripts.js';
 
@@ -91,7 +92,8 @@ export class RedisJobStore implements JobStore {
   async #pause(resource: string, what: string, until: number, by: string): Promise<JobPause | undefined> {
     const { keys } = this.store;
     const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
-    const standing = readPause((await this.store.run(PAUSE_JOB, own, [what, until, by, JOB_KEEP_MS])) as string);
+    const terms = [what, until, by, JOB_KEEP_MS, MOST_TIMED_PAUSES];
+    const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
     return standing;
   }
@@ -145,7 +147,6 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   const { runs, running } = readHistory(stored, number(2), limit);
   const [last, next, lastSuccessAt] = [number(1), number(4), number(5)];
   const owed = facts[7] ? readOwed(facts[8]!) : undefined;
-  const [, from, until] = /^(\d+) (\d+)$/.exec(facts[9]!) ?? [];
   const schedule = facts.slice(10).join('\n');
   // One by one: a list has a thousand of these, and spreads take far more memory.
   const state: { -readonly [K in keyof JobState]: JobState[K] } = {
@@ -163,7 +164,7 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
   if (owed && owed.until >= now) state.owed = owed;
   if (pause) state.pause = pause;
-  if (until) state.timedPause = { from: Number(from), until: Number(until) };
+  if (facts[9]) state.timedPauses = readTimedPauses(facts[9]);
   if (running) state.running = running;
   return state;
 }

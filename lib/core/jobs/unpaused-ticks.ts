@@ -23,10 +23,9 @@ export async function countUnpaused(
 type Span = readonly [from: number, until: number];
 
 /** When the job was paused, with both ends. */
-function pausesOf({ pause, timedPause }: JobState): Span[] {
-  const pauses: Span[] = [];
+function pausesOf({ pause, timedPauses = [] }: JobState): Span[] {
+  const pauses = timedPauses.map(({ from, until }): Span => [from, until]);
   if (pause) pauses.push([pause.at, pause.until ?? Infinity]);
-  if (timedPause) pauses.push([timedPause.from, timedPause.until]);
   return pauses.sort(([one], [other]) => one - other);
 }
 

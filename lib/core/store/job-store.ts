@@ -106,6 +106,8 @@ export interface JobNote {
 export const JOB_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 /** How many missed ticks one command names at most. */
 export const MOST_MISSED_AT_ONCE = 1_000;
+/** How many pauses that end by themselves a record keeps at most. */
+export const MOST_TIMED_PAUSES = 16;
 
 /** How a run ended, as its process tells the store. */
 export interface RunEnd {
@@ -171,6 +173,12 @@ export interface JobInstance {
   readonly seenAt: number;
 }
 
+/** When a job was paused, with both ends, in milliseconds since the Unix epoch. */
+export interface TimedPause {
+  readonly from: number;
+  readonly until: number;
+}
+
 /** What the store knows of a job, at one moment. Times are in milliseconds since the Unix epoch. */
 export interface JobState {
   /** The lock of the job. */
@@ -194,8 +202,11 @@ export interface JobState {
   readonly lastSuccessAt?: number;
   readonly owed?: OwedRun;
   readonly pause?: JobPause;
-  /** The last pause that ends by itself, also after its end. */
-  readonly timedPause?: { readonly from: number; readonly until: number };
+  /**
+   * The pauses that end by themselves, also after their end, the oldest first. A new one drops those that ended before
+   * the last accounted tick, and more than the last 16.
+   */
+  readonly timedPauses?: readonly TimedPause[];
   /** The run that holds the job's lock. */
   readonly running?: RunRecord;
   /** The newest runs first, at most as many as were asked for. */

@@ -40,10 +40,16 @@ local isCurrent = last and tonumber(last) == tonumber(ARGV[2]) and record.schedu
 -- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
 local pausedAt, pausedTill = readPause(KEYS[4])
-local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
+local pauses = {}
+for from, till in string.gmatch(record.pause or '', '(%d+) (%d+)') do
+  pauses[#pauses + 1] = { from = tonumber(from), till = tonumber(till) }
+end
 local function isPaused(tick)
   if pausedAt and tick >= pausedAt and (pausedTill == 0 or tick <= pausedTill) then return true end
-  return from and tick >= tonumber(from) and tick <= tonumber(till)
+  for _, pause in ipairs(pauses) do
+    if tick >= pause.from and tick <= pause.till then return true end
+  end
+  return false
 end
 
 local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])

@@ -1479,10 +1479,16 @@ local isCurrent = last and tonumber(last) == tonumber(ARGV[2]) and record.schedu
 -- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
 local pausedAt, pausedTill = readPause(KEYS[4])
-local from, till = string.match(record.pause or '', '^(%d+) (%d+)$')
+local pauses = {}
+for from, till in string.gmatch(record.pause or '', '(%d+) (%d+)') do
+  pauses[#pauses + 1] = { from = tonumber(from), till = tonumber(till) }
+end
 local function isPaused(tick)
   if pausedAt and tick >= pausedAt and (pausedTill == 0 or tick <= pausedTill) then return true end
-  return from and tick >= tonumber(from) and tick <= tonumber(till)
+  for _, pause in ipairs(pauses) do
+    if tick >= pause.from and tick <= pause.till then return true end
+  end
+  return false
 end
 
 local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -1542,8 +1548,15 @@ if ARGV[2] == '0' then
 else
   local left = math.max(1, ARGV[2] - now)
   redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', left))
-  -- Known after its end as well: what was due during the pause was not missed.
-  redis.pcall('HSET', KEYS[2], 'pause', string.format('%.0f ', at) .. ARGV[2])
+  -- Known after its end as well: what was due during the pause was not missed. Those before it are known until their
+  -- ticks are accounted. The one that it replaces began when it does.
+  local last = tonumber(redis.pcall('GET', KEYS[3]) or '') or 0
+  local pauses = {}
+  for from, till in string.gmatch(readRecord(KEYS[2]).pause or '', '(%d+) (%d+)') do
+    if tonumber(till) > last and tonumber(from) ~= at then pauses[#pauses + 1] = from .. ' ' .. till end
+  end
+  pauses[#pauses + 1] = string.format('%.0f ', at) .. ARGV[2]
+  redis.pcall('HSET', KEYS[2], 'pause', table.concat(pauses, ' ', math.max(1, #pauses - ARGV[5] + 1)))
   redis.pcall('PEXPIRE', KEYS[2], keepFor(KEYS[2], ARGV[2], ARGV[4]))
 end
 return standing

@@ -16,6 +16,7 @@ interface JobRecord {
   owed?: OwedRun | undefined;
   isRunning: boolean;
   pause?: JobState['pause'];
+  timedPauses?: JobState['timedPauses'];
 }
 
 /** What a store promises of jobs, as far as missed ticks are concerned. Many processes share it. */
@@ -101,7 +102,7 @@ export class JobRecords {
 
   #stateOf(resource: string): JobState {
     const record = this.byResource.get(resource);
-    const { schedule, next, last, owed, isRunning, pause } = record ?? { isRunning: false };
+    const { schedule, next, last, owed, isRunning, pause, timedPauses } = record ?? { isRunning: false };
     const run = { tick: 'x', startedAt: 0, instance: 'x', rerun: false, manual: false, catchUp: false };
     return {
       resource,
@@ -116,6 +117,7 @@ export class JobRecords {
       ...(last !== undefined && { last }),
       ...(owed && { owed }),
       ...(pause && { pause }),
+      ...(timedPauses && { timedPauses }),
       ...(isRunning && { running: run }),
     };
   }

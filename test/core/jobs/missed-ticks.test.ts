@@ -268,17 +268,22 @@ describe('ticks that no instance claimed', () => {
     expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
   });
 
-  it('are counted without those of a pause, where there are more than can be named', async () => {
+  it('are counted without those of pauses, where there are more than can be named', async () => {
     await nightOff(2);
     const from = world.clock.wallNow() - HOUR;
     records.byResource.get(RESOURCE)!.pause = { at: from, until: from + 30 * MINUTE };
+    const earlier = [50 * MINUTE, 30 * MINUTE].map((ago) => ({ from: from - ago, until: from - ago + 10 * MINUTE }));
+    records.byResource.get(RESOURCE)!.timedPauses = earlier;
     records.byResource.get(RESOURCE)!.schedule = 'each second';
     const a = start('a', { schedule: () => every(1_000, 'each second') });
     await world.clock.advance(2_000);
     const [told] = toldBy(a);
     const { after, ticks } = records.noted[0]!;
-    const inPause = Math.floor((from + 30 * MINUTE) / 1_000) - Math.ceil(from / 1_000) + 1;
-    expect(told!.count).toBe((ticks.at(-1)! - Math.floor(after / 1_000) * 1_000) / 1_000 - inPause);
+    const inPauses = [{ from, until: from + 30 * MINUTE }, ...earlier].map(
+      (pause) => Math.floor(pause.until / 1_000) - Math.ceil(pause.from / 1_000) + 1,
+    );
+    const all = (ticks.at(-1)! - Math.floor(after / 1_000) * 1_000) / 1_000;
+    expect(told!.count).toBe(all - inPauses.reduce((sum, count) => sum + count));
     expect(records.commands).toEqual(['register', 'look', 'noteMissed']);
   });
 

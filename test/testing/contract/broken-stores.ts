@@ -246,6 +246,17 @@ export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
         }
       })(locks),
   },
+  'forgets a pause that is over with the next one': {
+    jobs: (locks) =>
+      new (class extends MemoryJobStore {
+        override async pause(resource: string, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+          const standing = await super.pause(resource, pause);
+          const job = locks.connected().jobs.get(resource);
+          if (job) job.timedPauses = job.timedPauses.slice(-1);
+          return standing;
+        }
+      })(locks),
+  },
 };
 
 /** Ways in which a latch store may be wrong. */

@@ -47,6 +47,8 @@ const FOUND_BY: Readonly<Record<string, string>> = {
     'the history > leaves nothing with size 0 of a text that is no time: not even a record',
   'forgets by whom a job was paused':
     'the history > leaves nothing with size 0 of a text that is no time: not even a record',
+  'forgets a pause that is over with the next one':
+    'a pause that ends by itself > is known still when the job is paused again',
   'counts an id twice': 'counts an id once, on every instance',
 };
 

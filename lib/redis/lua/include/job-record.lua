@@ -9,7 +9,8 @@
 --   span      "count first last until" of the last catch-up
 --   since     when it became known, until something is claimed or told: only the tick that was due last before may still be claimed
 --   told      the last missed ticks: the accounted tick before them, the last of them, and the owner id that noted them
---   pause     "from until" of the last pause that ends by itself
+--   pause     "from until" of each pause that ends by itself, the oldest first, with a space between them: those that
+--             ended after the last accounted tick, and at most the last 16
 -- Beside it: the history, a list of runs, the newest first; the instances that have the job, a sorted set with the time
 -- at which each was last seen; and the pause, a string "at until by", with 0 for one that does not end by itself.
 --

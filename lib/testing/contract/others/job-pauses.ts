@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { MOST_TIMED_PAUSES } from '../../../core/store/job-store.js';
 import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
 import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
@@ -10,6 +11,7 @@ import {
   type Granted,
   JOB,
   MINUTE_MS,
+  missedOf,
   openJobs,
   ownerOf,
   run,
@@ -18,7 +20,8 @@ import {
 
 /** What every job store keeps to: a pause stops the ticks of a job, and nothing else. */
 export function describeJobPauses(suite: Suite<Base>): void {
-  const { describe, it } = suite.with(openJobs);
+  const withJobs = suite.with(openJobs);
+  const { describe, it } = withJobs;
 
   describe('a pause', () => {
     it('is obeyed by each claim, with what its caller said', async ({ subject, two, one, at, look }) => {
@@ -102,6 +105,72 @@ export function describeJobPauses(suite: Suite<Base>): void {
       assertAtLeast((await look()).last, at);
       // Nothing was missed.
       assert.equal((await claim(one, at + MINUTE_MS, ownerOf(one), { previous: at })).status, 'granted');
+    });
+  });
+
+  const paused = withJobs.with(async ({ subject, one, at }) => {
+    const after = at - 5 * MINUTE_MS;
+    await run(one, after);
+    return {
+      after,
+      /** Returns when it ended. Long enough for a pause that takes a while to reach a busy store. */
+      pauseBriefly: async (): Promise<number> => {
+        const until = (await subject.now()) + 4 * SHORT_MS;
+        await one.jobs.pause(JOB, { until });
+        await subject.pass(5 * SHORT_MS);
+        return until;
+      },
+    };
+  });
+
+  paused.describe('a pause that ends by itself', () => {
+    const { it } = paused;
+
+    it('is known still when the job is paused again', async ({ one, after, pauseBriefly, look }) => {
+      const first = await pauseBriefly();
+      const second = await pauseBriefly();
+      await one.jobs.pause(JOB, {});
+      const between = first + 1;
+      const ticks = [first - 1, between, second - 1];
+      const reply = await one.jobs.noteMissed(missedOf({ after, ticks }));
+      assertEquals(reply, { status: 'noted', missed: { count: 1, first: between, last: between, ticks: [between] } });
+      assertMatches(await look(), { missed: 1, last: second - 1 });
+    });
+
+    it('lasts no longer than the one that took its place', async ({ subject, one, after, pauseBriefly }) => {
+      await one.jobs.pause(JOB, { until: (await subject.now()) + DAY_MS });
+      const tick = (await pauseBriefly()) + 1;
+      assertMatches(await one.jobs.noteMissed(missedOf({ after, ticks: [tick] })), { missed: { ticks: [tick] } });
+    });
+
+    it('is forgotten with the next pause, once its ticks are accounted', async ({ one, after, pauseBriefly, look }) => {
+      const first = await pauseBriefly();
+      assertEquals((await look()).timedPauses, [{ from: ANY_NUMBER, until: first }]);
+      await one.jobs.noteMissed(missedOf({ after, ticks: [first] }));
+      const second = await pauseBriefly();
+      assertEquals((await look()).timedPauses, [{ from: ANY_NUMBER, until: second }]);
+    });
+
+    it('is forgotten with a resume, which accounts all ticks', async ({ one, pauseBriefly, look }) => {
+      await pauseBriefly();
+      await one.jobs.pause(JOB, {});
+      await one.jobs.resume(JOB);
+      assert.equal((await look()).timedPauses, undefined);
+    });
+
+    it('is known with the last others, so that the record stays short', async ({ subject, one, look }) => {
+      const ends: number[] = [];
+      for (let times = 0; times <= MOST_TIMED_PAUSES; times++) {
+        const until = (await subject.now()) + 1;
+        await one.jobs.pause(JOB, { until });
+        await subject.pass(5);
+        ends.push(until);
+      }
+      const { timedPauses } = await look();
+      assertEquals(
+        timedPauses?.map((span) => span.until),
+        ends.slice(1),
+      );
     });
   });
 }

@@ -209,7 +209,7 @@ export class HostileKeys {
       case 'PAUSE_JOB':
         return [
           [PAUSE, RECORD, LAST],
-          [this.any(['pause', 'resume']), this.any([0, Date.now() + 1_000]), 'x', 1_000],
+          [this.any(['pause', 'resume']), this.any([0, Date.now() + 1_000]), 'x', 1_000, 16],
         ];
       case 'REGISTER_JOB':
         return [

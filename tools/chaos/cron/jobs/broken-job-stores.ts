@@ -220,7 +220,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
         return reply;
       },
     })),
-    options: { calmMs: 2_000 },
+    options: RETURNED,
   },
   'what was missed before an early tick is told at once': {
     rule: 'told early',
@@ -272,7 +272,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
     breakJobs: jobsWith((jobs, server) => ({
       noteMissed(missed) {
         const job = server.jobs.get(missed.resource);
-        if (job) job.pause = undefined;
+        if (job) job.timedPauses = [];
         return jobs.noteMissed(missed);
       },
     })),

@@ -3,7 +3,7 @@ import { type LockError, type LockUnavailableError, quoteResource } from '../../
 import { describeLabel, OTHER_GROUP } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
-import { JOB_PREFIX } from '../../core/api/resource.js';
+import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
 import { nameHolders } from '../../core/api/seen-holders.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
@@ -190,7 +190,8 @@ export class LockEventLog {
   }
 
   #unavailable(error: LockUnavailableError, outage: OutageLog): void {
-    if (this.#told.has(error)) return;
+    // A campaign that failed has a line of its own.
+    if (this.#told.has(error) || error.resource.startsWith(LEADER_PREFIX)) return;
     const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
     const next = isRefused ? 'The call has failed.' : 'Calls fail with LockUnavailableError until Redis answers.';
     outage.failed('calls', { resource: error.resource, error }, describeFailure(error, next));

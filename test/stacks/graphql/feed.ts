@@ -70,7 +70,8 @@ export class FeedResolver {
   }
 
   @Subscription(() => Int)
-  @DistributedLock('prices')
+  // The compiler refuses it, too.
+  @(DistributedLock('prices') as MethodDecorator)
   async refused(): Promise<Prices> {
     return this.#silent();
   }

@@ -162,7 +162,7 @@ describe.each(SERVERS)('subscriptions of %s', (_, { adapter, graphql }) => {
     it('@DistributedLock is refused: its lock would end before the first event', async () => {
       const { errors } = await ended(subscribe('refused'));
       expect(errors).toMatchObject([{ extensions: { code: 'INVALID_LOCK_OPTIONS', status: 500 } }]);
-      expect(app.log.at('error').join()).toMatch(/FeedResolver\.refused returned.*Use @LockHandler/);
+      expect(app.log.at('error').join()).toMatch(/FeedResolver\.refused returned a generator.*needs @LockHandler/);
       expect(feed.notes).toEqual([]);
       expect(await lock()).toEqual([0, 0]);
     });

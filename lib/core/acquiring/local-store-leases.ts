@@ -20,8 +20,7 @@ export class LocalStoreLeases {
 
   /** The one that was granted first. */
   get first(): StoreLease | undefined {
-    for (const storeLease of this.#all) return storeLease;
-    return undefined;
+    return this.#only ?? this.#several?.values().next().value;
   }
 
   add(storeLease: StoreLease): void {

@@ -57,23 +57,25 @@ export class LocalStoreLeases {
   }
 
   holds(owner: LockOwner): boolean {
-    for (const storeLease of this.#all) if (storeLease.owner === owner) return true;
-    return false;
+    return this.#find((storeLease) => storeLease.owner === owner) !== undefined;
   }
 
   /** One that another reader may share without asking the store. */
   sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
-    if (options.mode !== 'read') return undefined;
-    for (const storeLease of this.#all) if (storeLease.mayShareWith(options)) return storeLease;
-    return undefined;
+    return options.mode === 'read' ? this.#find((storeLease) => storeLease.mayShareWith(options)) : undefined;
   }
 
   /** Whether nothing can be granted with these options before this process releases. */
   excludes({ mode }: ResolvedLockOptions): boolean {
     // A call that takes a lock for a semaphore asks the store, which refuses it at once.
-    if (mode === 'semaphore') return false;
-    for (const { isShared } of this.#all) if (!isShared) return true;
-    return false;
+    return mode !== 'semaphore' && this.#find(({ isShared }) => !isShared) !== undefined;
+  }
+
+  /** Asked at each hand-over: without an array or an iterator where there is one. */
+  #find(isMeant: (storeLease: StoreLease) => boolean): StoreLease | undefined {
+    if (this.#only) return isMeant(this.#only) ? this.#only : undefined;
+    for (const storeLease of this.#several ?? NONE) if (isMeant(storeLease)) return storeLease;
+    return undefined;
   }
 
   get #all(): Iterable<StoreLease> {

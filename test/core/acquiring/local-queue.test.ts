@@ -131,18 +131,25 @@ describe('waiters of one instance', () => {
 });
 
 describe('what a process keeps of one resource', () => {
-  /** How much longer each step takes with 16 times as many: the best of some rounds, because others use the processor too. */
+  /** In microseconds, of this process alone: others use the processor too. */
+  const usedUs = (since: NodeJS.CpuUsage): number => {
+    const { user, system } = process.cpuUsage(since);
+    return user + system;
+  };
+
+  /** How much more processor time each step takes with 16 times as many: the best of some rounds. */
   function growth(round: (count: number) => void): number {
-    const perStep = (count: number): number => {
-      const times = Array.from({ length: 3 }, () => {
-        const from = performance.now();
-        round(count);
-        return performance.now() - from;
+    const usedBy = (count: number): number => {
+      const times = Array.from({ length: 7 }, () => {
+        const from = process.cpuUsage();
+        // As many steps in each: a short round would be measured by a few ticks of the clock.
+        for (let done = 0; done < 32_000; done += count) round(count);
+        return usedUs(from);
       });
-      return Math.min(...times) / count;
+      return Math.min(...times);
     };
-    perStep(1_000); // until it is compiled
-    return perStep(32_000) / perStep(2_000);
+    usedBy(1_000); // until it is compiled
+    return usedBy(32_000) / usedBy(2_000);
   }
 
   it('costs each of 32,000 permits what it costs each of 2,000', () => {

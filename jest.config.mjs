@@ -15,7 +15,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-redis-lock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redis-lock/(schedule|migration|telemetry|prom-client|health|testing)$': '<rootDir>/lib/$1.ts',
+    '^nestjs-redis-lock/([\\w-]+)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   setupFiles: ['<rootDir>/test/support/order/forget-contexts.mjs'],

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import ts from 'typescript';
+import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 
-/** The entry points of the package. */
-const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'];
 /** What snippets may use without an import. */
 const WORLD = `
 import type { RedisLockService } from 'nestjs-redis-lock';
@@ -47,7 +46,7 @@ export function createSnippetProgram(extra: Record<string, string> = {}): ts.Pro
     if (text === undefined) return getSourceFile.call(host, name, languageVersion, ...rest);
     return ts.createSourceFile(name, text, languageVersion);
   };
-  return ts.createProgram([...texts.keys(), ...ENTRIES.map((name) => join(ROOT, `lib/${name}.ts`))], options, host);
+  return ts.createProgram([...texts.keys(), ...ENTRY_POINTS.map(({ source }) => join(ROOT, source))], options, host);
 }
 
 /** What the compiler says about the snippets, with the line of the guide. */

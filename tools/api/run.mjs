@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
+import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 import { reportApi } from './report.mjs';
 
 const INTRODUCTION = `# Public names
@@ -16,15 +17,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const path = join(root, 'api.md');
 
 const names = reportApi({
-  entries: {
-    '.': join(root, 'lib/index.ts'),
-    './schedule': join(root, 'lib/schedule.ts'),
-    './migration': join(root, 'lib/migration.ts'),
-    './telemetry': join(root, 'lib/telemetry.ts'),
-    './prom-client': join(root, 'lib/prom-client.ts'),
-    './health': join(root, 'lib/health.ts'),
-    './testing': join(root, 'lib/testing.ts'),
-  },
+  entries: Object.fromEntries(ENTRY_POINTS.map(({ subpath, source }) => [subpath, join(root, source)])),
   tsconfig: join(root, 'tsconfig.esm.json'),
 });
 const options = await prettier.resolveConfig(path);

@@ -1,10 +1,9 @@
 import { OptionDefaults } from 'typedoc';
+import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 
 /** The API reference of the site. */
 export default {
-  entryPoints: ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'].map(
-    (name) => `../../lib/${name}.ts`,
-  ),
+  entryPoints: ENTRY_POINTS.map(({ source }) => `../../${source}`),
   tsconfig: '../../tsconfig.esm.json',
   plugin: ['typedoc-plugin-markdown', 'typedoc-vitepress-theme'],
   out: '../../site/api',

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
-/** The entry points of the package. */
-const ENTRIES = ['index', 'schedule', 'migration', 'telemetry', 'prom-client', 'health', 'testing'];
+const ENTRIES = ENTRY_POINTS.map(({ name }) => name);
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 

@@ -14,6 +14,15 @@ const PAUSE_MS = { first: 20, longest: 500 };
 /** A command that is sent before the release, and again with each retry. */
 type Before = () => Promise<unknown>;
 
+/** How many commands are sent, one after the answer of the other. */
+const commandsWith = (before: Before | undefined): number => (before ? 2 : 1);
+
+/** A release that is not answered yet. */
+interface Pending {
+  readonly work: Promise<void>;
+  readonly commands: number;
+}
+
 /** Knows for how long a resource stays taken if it is released now. */
 export interface Retained {
   retention(): Retention | undefined;
@@ -27,7 +36,7 @@ export interface Retained {
  */
 export class OrphanReleases {
   /** By owner id. */
-  readonly #pending = new Map<string, Promise<void>>();
+  readonly #pending = new Map<string, Pending>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   /** The owners whose releases leave the resource taken for a time, or tell the store more. */
@@ -67,10 +76,10 @@ export class OrphanReleases {
   #begin(owner: LockOwner, limits: Limits, before: Before | undefined): void {
     const earlier = this.#pending.get(owner.id);
     const repeat = () => this.#repeat(owner, limits, before);
-    const work = (earlier ? earlier.then(repeat) : repeat()).finally(() => {
-      if (this.#pending.get(owner.id) === work) this.#pending.delete(owner.id);
+    const work = (earlier ? earlier.work.then(repeat) : repeat()).finally(() => {
+      if (this.#pending.get(owner.id)?.work === work) this.#pending.delete(owner.id);
     });
-    this.#pending.set(owner.id, work);
+    this.#pending.set(owner.id, { work, commands: commandsWith(before) + (earlier?.commands ?? 0) });
   }
 
   /**
@@ -120,10 +129,12 @@ export class OrphanReleases {
     );
   }
 
-  /** Waits for all releases, but at most `patienceMs`. The remaining locks expire. */
-  async settle(patienceMs: number): Promise<void> {
-    const timer = this.clock.setTimer(() => this.#stop.abort(), patienceMs);
-    await Promise.all(this.#pending.values());
+  /** Waits for all releases, but at most `attemptTimeoutMs` for each command of the longest one. The remaining locks expire. */
+  async settle(attemptTimeoutMs: number): Promise<void> {
+    const pending = [...this.#pending.values()];
+    const commands = pending.reduce((most, each) => Math.max(most, each.commands), 1);
+    const timer = this.clock.setTimer(() => this.#stop.abort(), commands * attemptTimeoutMs);
+    await Promise.all(pending.map(({ work }) => work));
     timer.cancel();
     this.#stop.abort();
   }
@@ -132,7 +143,7 @@ export class OrphanReleases {
     const expiresAt = this.clock.now() + leaseMs;
     await askUntil(this.alarms, this.clock, {
       send: () => (before ? this.#inOrder(before, owner) : this.#release(owner)),
-      timeoutMs: attemptTimeoutMs,
+      timeoutMs: commandsWith(before) * attemptTimeoutMs,
       giveUpAt: expiresAt,
       pauseMs: (failures) => backoff(PAUSE_MS, failures),
       signal: this.#stop.signal,

@@ -260,6 +260,13 @@ export default {
       to: { path: '^lib/[^/]+$' },
     },
     {
+      name: 'entries-without-nest',
+      comment: 'What writes under a fence, or is a store, need not be an application of Nest.',
+      severity: 'error',
+      from: { path: '^lib/(fence|store)\\.ts$' },
+      to: { path: '(^|/)node_modules/(@nestjs|reflect-metadata|rxjs)/', reachable: true },
+    },
+    {
       name: 'no-circles',
       comment: 'A circle of imports, types included: neither file can be read without the other.',
       severity: 'error',

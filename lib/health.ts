@@ -3,4 +3,4 @@
  *
  * @module nestjs-redis-lock/health
  */
-export { RedisLockHealth, type LockHealthData, type RedisLockHealthOptions } from './health/redis-lock-health.js';
+export { RedisLockHealth, type RedisLockHealthOptions } from './health/redis-lock-health.js';

@@ -8,12 +8,12 @@ export { redisSemaphore, type RedisSemaphoreOptions } from './migration/redis-se
 export { redisson, type RedissonOptions } from './migration/redisson.js';
 export { murlock, type MurlockOptions } from './migration/murlock.js';
 export { setNx, type SetNxOptions } from './migration/set-nx.js';
-export type { ForeignClientOption, ForeignClientsOption, ForeignKey, ForeignKeyOptions } from './migration/key-lock.js';
+
+// The lock of a library that is not here
 export type {
   ForeignClaim,
   ForeignClient,
   ForeignContext,
   ForeignLock,
   ForeignReply,
-  ForeignRun,
 } from './core/api/foreign-lock.js';

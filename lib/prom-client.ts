@@ -4,12 +4,4 @@
  * @module nestjs-redis-lock/prom-client
  */
 export { lockMetrics } from './telemetry/prom-client/lock-metrics.js';
-export {
-  LOCK_METRIC_BUCKETS,
-  LOCK_METRICS,
-  LockAttribute,
-  LockMetric,
-  type LockMetricDefinition,
-  type LockMetricKind,
-  prometheusNameOf,
-} from './telemetry/names.js';
+export { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockAttribute, LockMetric, prometheusNameOf } from './telemetry/names.js';

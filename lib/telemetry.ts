@@ -1,16 +1,34 @@
 /**
- * Metrics and traces of the locks, by OpenTelemetry. Needs `@opentelemetry/api`.
+ * Metrics and traces of the locks, by OpenTelemetry, and the types for a telemetry of your own. The functions need
+ * `@opentelemetry/api`.
  *
  * @module nestjs-redis-lock/telemetry
  */
+
+// OpenTelemetry
 export { openTelemetry, type OpenTelemetryOptions } from './telemetry/open-telemetry/open-telemetry.js';
-export {
-  LOCK_METRIC_BUCKETS,
-  LOCK_METRICS,
-  LockAttribute,
-  LockMetric,
-  type LockMetricDefinition,
-  type LockMetricKind,
-  prometheusNameOf,
-} from './telemetry/names.js';
+export { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockAttribute, LockMetric, prometheusNameOf } from './telemetry/names.js';
 export { LockSpan, LockSpanAttribute, LockSpanEvent } from './telemetry/spans/names.js';
+
+// The module option telemetry
+export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
+export type {
+  CallTrace,
+  HoldTrace,
+  LockTracer,
+  RenewalTrace,
+  RunTrace,
+  TracedEnd,
+  TracedGrant,
+  TracedLock,
+  TracedRun,
+} from './core/events/lock-tracer.js';
+
+// Diagnostics channels
+export type {
+  LockAcquireTrace,
+  LockHoldTrace,
+  LockReleaseTrace,
+  LockRenewTrace,
+  LockTickTrace,
+} from './core/tracing/contexts.js';

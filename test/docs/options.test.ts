@@ -22,7 +22,7 @@ import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
-import { ADOPT_OPTIONS } from '../../lib/core/lease/adoption.js';
+import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
@@ -74,7 +74,7 @@ import { TEST_LOCKS_OPTIONS } from '../../lib/testing/test-locks-options.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
-import type { AdoptOptions, RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
+import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { generateReference } from '../../tools/reference/reference.mjs';
 
 const { options: tables } = (await generateReference()).declarations;

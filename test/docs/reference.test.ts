@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { Redis } from 'ioredis';
+import * as fence from '../../lib/fence.js';
 import * as lock from '../../lib/index.js';
 import { LockError, type LockEvent } from '../../lib/index.js';
+import * as schedule from '../../lib/schedule.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../lib/redis/redis-tick-store.js';
@@ -51,7 +53,7 @@ describe('the generated reference', () => {
   });
 
   it('lists every error class with the code of its instances', () => {
-    const classes = Object.entries(lock as Record<string, unknown>).filter(
+    const classes = Object.entries({ ...lock, ...fence, ...schedule } as Record<string, unknown>).filter(
       (entry): entry is [string, ErrorClass] =>
         typeof entry[1] === 'function' && entry[1].prototype instanceof LockError,
     );

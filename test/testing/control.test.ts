@@ -1,5 +1,6 @@
 import { InvalidLockOptionsError, LeaseLostError, LockUnavailableError, type Lease } from 'nestjs-redis-lock';
-import type { TestKitError, TestLossReason } from 'nestjs-redis-lock/testing';
+import type { TestKitError } from 'nestjs-redis-lock/testing';
+import type { TestLossReason } from '../../lib/testing/lose.js';
 import { rejection } from '../support/expect/eventually.js';
 import { useKitApps } from './kit-apps.js';
 

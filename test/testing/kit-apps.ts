@@ -1,12 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DistributedLock, RedisLockService } from 'nestjs-redis-lock';
-import {
-  RedisLockTestingModule,
-  type RedisLockTestingModuleOptions,
-  type TestLocks,
-  testLocks,
-} from 'nestjs-redis-lock/testing';
+import { RedisLockTestingModule, type TestLocks, testLocks } from 'nestjs-redis-lock/testing';
+import type { RedisLockTestingModuleOptions } from '../../lib/testing/redis-lock-testing.module.js';
 
 @Injectable()
 export class Shop {

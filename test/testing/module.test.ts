@@ -11,12 +11,12 @@ import {
 } from 'nestjs-redis-lock';
 import {
   RedisLockTestingModule,
-  type RedisLockTestingModuleOptions,
   TestKitError,
   testLocks,
   type TestLocksOptions,
   withTestLocks,
 } from 'nestjs-redis-lock/testing';
+import type { RedisLockTestingModuleOptions } from '../../lib/testing/redis-lock-testing.module.js';
 import { LogBook } from '../nest/nest-apps.js';
 import { rejection } from '../support/expect/eventually.js';
 

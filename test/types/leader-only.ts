@@ -2,10 +2,11 @@
 import { applyDecorators } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
 import {
-  type DemotionReason,
   LeaderOnly,
   type Leadership,
   type Lease,
+  type LeaseLostError,
+  type NotLeaderError,
   type RedisLockService,
   type Term,
 } from 'nestjs-redis-lock';
@@ -62,7 +63,7 @@ export async function campaigns(locks: RedisLockService): Promise<void> {
       expectTypeOf(term).toEqualTypeOf<Term>();
     },
     onDemoted(reason, term) {
-      expectTypeOf(reason).toEqualTypeOf<DemotionReason>();
+      expectTypeOf(reason).toEqualTypeOf<LeaseLostError | NotLeaderError>();
       expectTypeOf(term).toExtend<Lease>();
       if (reason.code === 'NOT_LEADER') expectTypeOf(reason.reason).not.toEqualTypeOf<string>();
     },

@@ -4,7 +4,6 @@ import { expectTypeOf } from 'expect-type';
 import { type Cluster, Redis } from 'ioredis';
 import {
   type CountdownLatch,
-  fence,
   type InjectRedisLock,
   type Lease,
   type LockEvent,
@@ -14,9 +13,9 @@ import {
   type RedisLockModuleOptions,
   type RedisLockOptionsFactory,
   type RedisLockService,
-  type WaitUntilFreeOptions,
   type TryUsingResult,
 } from 'nestjs-redis-lock';
+import { fence } from 'nestjs-redis-lock/fence';
 
 @Injectable()
 export class Config implements RedisLockOptionsFactory {
@@ -169,7 +168,7 @@ export async function latches(locks: RedisLockService): Promise<void> {
 
 export async function waitsUntilFree(locks: RedisLockService, signal: AbortSignal): Promise<void> {
   expectTypeOf(locks.waitUntilFree('a')).toEqualTypeOf<Promise<void>>();
-  const options: WaitUntilFreeOptions = { waitMs: Infinity, signal };
+  const options: Parameters<RedisLockService['waitUntilFree']>[1] = { waitMs: Infinity, signal };
   await locks.waitUntilFree('a', options);
   // @ts-expect-error several resources are never free at one moment
   await locks.waitUntilFree(['a', 'b']);

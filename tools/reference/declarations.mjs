@@ -1,4 +1,6 @@
-// Reads what the public declarations of lib/ say of themselves: options, errors, events and reasons, by their exported names.
+// Reads what the public declarations of lib/ say of themselves: options, errors, events and reasons. A type that users need not name, and
+// so cannot import, is found by its name in lib/.
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -6,7 +8,6 @@ import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
-const ENTRIES = ENTRY_POINTS.map(({ name }) => name);
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 
@@ -23,12 +24,12 @@ const QUERY = join(LIB, 'reference-tables.ts');
  */
 
 /**
- * @param {string[]} queries types with options, as TypeScript writes them of exported names, such as `Omit<A, keyof B>`
+ * @param {string[]} queries types with options, as TypeScript writes them of names in lib/, such as `Omit<A, keyof B>`
  */
 export function readDeclarations(queries) {
   const program = createProgram(queries);
   const checker = program.getTypeChecker();
-  const entries = ENTRIES.map((name) => program.getSourceFile(join(LIB, `${name}.ts`)));
+  const entries = ENTRY_POINTS.map(({ source }) => program.getSourceFile(join(ROOT, source)));
   const exported = new Map(
     entries.flatMap((entry) =>
       checker.getExportsOfModule(checker.getSymbolAtLocation(entry)).map((symbol) => [symbol.name, resolve(symbol)]),
@@ -54,7 +55,7 @@ export function readDeclarations(queries) {
     const tables = program.getSourceFile(QUERY).statements.find(ts.isInterfaceDeclaration);
     const member = checker.getTypeAtLocation(tables).getProperty(`table${index}`);
     const type = checker.getTypeOfSymbol(member);
-    if (type.flags & ts.TypeFlags.Any) throw new Error(`"${queries[index]}" is no type of exported names`);
+    if (type.flags & ts.TypeFlags.Any) throw new Error(`"${queries[index]}" is no type of names in lib/`);
     return type;
   }
 
@@ -65,7 +66,7 @@ export function readDeclarations(queries) {
       .getProperties()
       .filter(isOwn)
       .flatMap((property) => {
-        for (const declaration of property.declarations) covered.add(declaration);
+        for (const declaration of property.declarations) cover(declaration, property.name);
         const { name } = property;
         const valueType = checker.getNonNullableType(checker.getTypeOfSymbol(property));
         if (isGroup(valueType)) return optionsOf(valueType, `${prefix}${name}.`);
@@ -81,6 +82,15 @@ export function readDeclarations(queries) {
           },
         ];
       });
+  }
+
+  /** A property is in a table, and so is what it declares anew of an interface that its own extends. */
+  function cover(declaration, name) {
+    covered.add(declaration);
+    if (!ts.isInterfaceDeclaration(declaration.parent)) return;
+    for (const base of checker.getBaseTypes(checker.getTypeAtLocation(declaration.parent))) {
+      for (const earlier of base.getProperty(name)?.declarations ?? []) if (!covered.has(earlier)) cover(earlier, name);
+    }
   }
 
   /** Declared here, not by ioredis or Nest. */
@@ -169,11 +179,17 @@ export function readDeclarations(queries) {
     return [...events.values()];
   }
 
-  /** The members of an exported union, with the comment before each, which the compiler attaches to nothing. */
+  /** What lib/ declares by this name, exported to users or not. */
+  function declared(name) {
+    const source = program.getSourceFile(declaredIn(name) ?? '');
+    return source && checker.getExportsOfModule(checker.getSymbolAtLocation(source)).find((each) => each.name === name);
+  }
+
+  /** The members of a union, with the comment before each, which the compiler attaches to nothing. */
   function unionMembers(name) {
-    const [declaration] = exported.get(name)?.declarations ?? [];
+    const [declaration] = declared(name)?.declarations ?? [];
     if (!declaration || !ts.isTypeAliasDeclaration(declaration) || !ts.isUnionTypeNode(declaration.type)) {
-      throw new Error(`${name} is no exported union`);
+      throw new Error(`${name} is no union`);
     }
     const source = declaration.getSourceFile();
     let end = declaration.name.end;
@@ -185,27 +201,56 @@ export function readDeclarations(queries) {
     });
   }
 
-  /** The members of an exported enum. */
+  /** The members of an enum. */
   function enumMembers(name) {
-    const [declaration] = exported.get(name)?.declarations ?? [];
-    if (!declaration || !ts.isEnumDeclaration(declaration)) throw new Error(`${name} is no exported enum`);
+    const [declaration] = declared(name)?.declarations ?? [];
+    if (!declaration || !ts.isEnumDeclaration(declaration)) throw new Error(`${name} is no enum`);
     return declaration.members.map((member) => ({
       value: checker.getConstantValue(member),
       text: textOf(checker.getSymbolAtLocation(member.name)),
     }));
   }
 
-  /** Options of exported types that no table has. */
+  /** Options that no table has, of the types that users can name, and of those that declarations for users name. */
   function uncoveredOptions() {
-    const types = [...exported].filter(([name]) => /(Options|Extras|Callbacks)$/.test(name));
-    return types.flatMap(([name, symbol]) =>
+    const types = publicTypes().filter(({ name }) => /(Options|Extras|Callbacks)$/.test(name));
+    return types.flatMap((symbol) =>
       checker
         .getDeclaredTypeOfSymbol(symbol)
         .getProperties()
-        .filter((property) => isOwn(property) && !property.declarations.some((declared) => covered.has(declared)))
-        .map((property) => `${name}.${property.name}`),
+        .filter((property) => isOwn(property) && !property.declarations.some((each) => covered.has(each)))
+        .map((property) => `${symbol.name}.${property.name}`),
     );
   }
+
+  /** Exported symbols, what their declarations name, what those name, and so on. */
+  function publicTypes() {
+    const found = new Set(exported.values());
+    const visit = (node) => {
+      if (ts.isBlock(node) || ts.isConstructorDeclaration(node) || isPrivate(node)) return;
+      const name = ts.isTypeReferenceNode(node)
+        ? node.typeName
+        : ts.isExpressionWithTypeArguments(node) && node.expression;
+      const symbol = name && checker.getSymbolAtLocation(name);
+      if (symbol) found.add(resolve(symbol));
+      ts.forEachChild(node, visit);
+    };
+    // A set that grows is walked to its end. A class that users cannot import is none of their business.
+    for (const symbol of found) {
+      if (symbol.flags & ts.SymbolFlags.Class && ![...exported.values()].includes(symbol)) continue;
+      (symbol.declarations ?? []).filter(isInLib).forEach((each) => visit(each));
+    }
+    return [...found].filter((symbol) => symbol.declarations?.some(isInLib));
+  }
+}
+
+function isInLib(declaration) {
+  return declaration.getSourceFile().fileName.startsWith(LIB);
+}
+
+function isPrivate(node) {
+  if (node.name && ts.isPrivateIdentifier(node.name)) return true;
+  return ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
 }
 
 function createProgram(queries) {
@@ -213,29 +258,38 @@ function createProgram(queries) {
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const host = ts.createCompilerHost(options);
   const { fileExists, getSourceFile } = host;
-  const spaceOf = (entry) => entry.replaceAll('-', '_');
-  const imports = ENTRIES.map((entry) => `import type * as ${spaceOf(entry)} from './${entry}.js';`);
-  const names = ENTRIES.map((entry) => namesOf(getSourceFile.call(host, join(LIB, `${entry}.ts`), 99)));
   const qualified = (query) =>
-    query.replace(/(?<![.\w'"])[A-Za-z]\w*/g, (name) => {
-      const entry = ENTRIES.find((_, index) => names[index].has(name));
-      return entry === undefined ? name : `${spaceOf(entry)}.${name}`;
+    query.replace(/(?<![.\w'"])(typeof )?([A-Z]\w*|(?<=typeof )\w+)/g, (whole, operator = '', name) => {
+      const file = declaredIn(name);
+      return file === undefined ? whole : `${operator}import('${file.replace(/ts$/, 'js')}').${name}`;
     });
   const tables = queries.map((query, index) => `  table${index}: ${qualified(query)};`);
-  const text = [...imports, 'export interface Tables {', ...tables, '}', ''].join('\n');
+  const text = ['export interface Tables {', ...tables, '}', ''].join('\n');
   host.fileExists = (name) => name === QUERY || fileExists.call(host, name);
   host.getSourceFile = (name, version, ...rest) =>
     name === QUERY ? ts.createSourceFile(name, text, version) : getSourceFile.call(host, name, version, ...rest);
-  return ts.createProgram([QUERY, ...ENTRIES.map((entry) => join(LIB, `${entry}.ts`))], options, host);
+  return ts.createProgram([QUERY, ...ENTRY_POINTS.map(({ source }) => join(ROOT, source))], options, host);
 }
 
-/** What an entry point exports, by its text. */
-function namesOf(source) {
-  return new Set(
-    source.statements
-      .filter((statement) => ts.isExportDeclaration(statement) && statement.exportClause)
-      .flatMap(({ exportClause }) => exportClause.elements.map(({ name }) => name.text)),
+/** @returns {string | undefined} the file of lib/ that exports a declaration of this name to the others */
+function declaredIn(name) {
+  const pattern = new RegExp(
+    `^export (?:declare |abstract )*(?:interface|type|class|enum|const|function) ${name}\\b`,
+    'm',
   );
+  const files = sourcesOfLib().filter(({ text }) => pattern.test(text));
+  if (files.length > 1)
+    throw new Error(`${name} is declared more than once: ${files.map(({ path }) => path).join(', ')}`);
+  return files[0]?.path;
+}
+
+let sources;
+
+function sourcesOfLib() {
+  sources ??= readdirSync(LIB, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path: join(LIB, path), text: readFileSync(join(LIB, path), 'utf8') }));
+  return sources;
 }
 
 /** One line of Markdown. */

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { fence, type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-lock';
+import { fence, type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { settings } from '../settings.js';
 
 /**

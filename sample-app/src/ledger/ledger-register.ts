@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { StaleFencingTokenError } from 'nestjs-redis-lock';
+import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { Database } from '../database/database.js';
 
 export interface Closing {

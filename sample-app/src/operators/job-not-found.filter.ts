@@ -1,5 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
-import { JobNotFoundError } from 'nestjs-redis-lock';
+import { JobNotFoundError } from 'nestjs-redis-lock/schedule';
 
 interface Reply {
   status(code: number): { json(body: unknown): unknown };

@@ -1,4 +1,4 @@
-import { type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-lock';
+import { type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import type { Database } from '../../src/database/database.js';
 
 type Cell = string | string[];

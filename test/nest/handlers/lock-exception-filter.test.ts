@@ -6,7 +6,6 @@ import {
   DistributedLock,
   InvalidLockOptionsError,
   InvalidResourceError,
-  JobNotFoundError,
   LeaseLostError,
   LockAbortedError,
   LockBusyError,
@@ -20,8 +19,9 @@ import {
   LockTimeoutError,
   LockUnavailableError,
   RedisLockService,
-  StaleFencingTokenError,
 } from 'nestjs-redis-lock';
+import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
+import { JobNotFoundError } from 'nestjs-redis-lock/schedule';
 import type { SeenHolders } from '../../../lib/core/api/seen-holders.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';

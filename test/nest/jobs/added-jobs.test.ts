@@ -2,13 +2,18 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nes
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import {
   InvalidLockOptionsError,
-  JobNotFoundError,
   LockBusyError,
   type LockEvent,
   LockShutdownError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { type AddedJob, SingletonCron, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
+import {
+  JobNotFoundError,
+  type AddedJob,
+  SingletonCron,
+  SingletonJobs,
+  type SingletonRun,
+} from 'nestjs-redis-lock/schedule';
 import { eventually } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
+import { InvalidLockOptionsError, type LockEvent, LockUnavailableError, RedisLockModule } from 'nestjs-redis-lock';
 import {
-  InvalidLockOptionsError,
   JobNotFoundError,
-  type LockEvent,
-  LockUnavailableError,
-  RedisLockModule,
-} from 'nestjs-redis-lock';
-import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
+  SingletonCron,
+  SingletonInterval,
+  SingletonJobs,
+  type SingletonRun,
+} from 'nestjs-redis-lock/schedule';
 import { eventually } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -3,13 +3,13 @@ import { ScheduleModule } from '@nestjs/schedule';
 import {
   DistributedLock,
   InvalidLockOptionsError,
-  JobNotFoundError,
   LockBusyError,
   type LockEvent,
   LockShutdownError,
   RedisLockService,
 } from 'nestjs-redis-lock';
 import {
+  JobNotFoundError,
   getSingletonJobsToken,
   InjectSingletonJobs,
   SingletonCron,

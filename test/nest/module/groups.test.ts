@@ -1,4 +1,5 @@
 import { Controller, type INestApplication, Injectable, Logger } from '@nestjs/common';
+import type { RegisteredGroup } from '../../../lib/core/events/groups.js';
 import { Test } from '@nestjs/testing';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
@@ -7,10 +8,9 @@ import {
   key,
   LeaderOnly,
   type LockEvent,
-  type LockTelemetry,
-  type RegisteredGroup,
   RedisLockService,
 } from 'nestjs-redis-lock';
+import type { LockTelemetry } from 'nestjs-redis-lock/telemetry';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
 import { inMemory, LogBook } from '../nest-apps.js';
 

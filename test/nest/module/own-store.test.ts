@@ -1,11 +1,6 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import {
-  InvalidLockOptionsError,
-  RedisLockModule,
-  RedisLockService,
-  type StoreContext,
-  type StoreFactory,
-} from 'nestjs-redis-lock';
+import { InvalidLockOptionsError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import type { StoreContext, StoreFactory } from 'nestjs-redis-lock/store';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type ForeignLock, LockUnavailableError } from '../../../lib/index.js';
+import { LockUnavailableError } from '../../../lib/index.js';
+import type { ForeignLock } from '../../../lib/migration.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { redisson, redlock, setNx } from '../../../lib/migration.js';

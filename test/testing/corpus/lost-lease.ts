@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { RedisLockService, StaleFencingTokenError } from 'nestjs-redis-lock';
+import { RedisLockService } from 'nestjs-redis-lock';
+import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { raceCase } from './race-case.js';
 
 /** A row that remembers the largest token it has seen. */

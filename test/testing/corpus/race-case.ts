@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
-import type { ActorOutcomes, ExploreRacesOptions } from '../../../lib/testing.js';
+import type { ExploreRacesOptions } from '../../../lib/testing.js';
+import type { ActorOutcomes } from '../../../lib/testing/races/explore-options.js';
 
 /** What the instances share: a repository on one database. */
 export interface SharedRepository {

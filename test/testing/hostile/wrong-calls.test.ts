@@ -1,7 +1,8 @@
 import { runInNewContext } from 'node:vm';
 import { Test } from '@nestjs/testing';
 import { InvalidLockOptionsError, LockUnavailableError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
-import { type HoldElsewhereOptions, TestKitError, testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import { TestKitError, testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import type { HoldElsewhereOptions } from '../../../lib/testing/hold-elsewhere.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { useKitApps } from '../kit-apps.js';
 

@@ -8,7 +8,8 @@ import {
   type SingletonRun,
   SingletonTimeout,
 } from 'nestjs-redis-lock/schedule';
-import { RedisLockTestingModule, testLocks, type TestClock } from 'nestjs-redis-lock/testing';
+import { RedisLockTestingModule, testLocks } from 'nestjs-redis-lock/testing';
+import type { TestClock } from '../../../lib/testing/fleet/test-fleet.js';
 
 /** Counts the calls of a method, and lets them pass. */
 function counted(calls: string[]): MethodDecorator {

@@ -3,7 +3,6 @@ import {
   DistributedLock,
   DistributedSemaphore,
   exponentialBackoff,
-  fence,
   fixedInterval,
   LeaderOnly,
   type Lease,
@@ -13,6 +12,7 @@ import {
   type RedisLockService,
   WriteLock,
 } from 'nestjs-redis-lock';
+import { fence } from 'nestjs-redis-lock/fence';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 import { hostileName } from './hostile-names.js';
 import { optionsOf, strangeValue } from './option-values.js';

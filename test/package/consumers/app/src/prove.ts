@@ -2,8 +2,10 @@
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
-import { LockBusyError } from 'nestjs-redis-lock';
+import { InvalidLockOptionsError, LockBusyError } from 'nestjs-redis-lock';
+import { fence } from 'nestjs-redis-lock/fence';
 import { redlock, type RedlockOptions } from 'nestjs-redis-lock/migration';
+import { LockStoreError, type LockStores } from 'nestjs-redis-lock/store';
 import { jobsOfTheFleet, missTicks } from './jobs.js';
 import { AppModule, Shop } from './shop.js';
 
@@ -11,6 +13,7 @@ const TICKS = 2;
 
 export async function prove(): Promise<void> {
   locksOfOtherLibraries();
+  await entriesWithoutNest();
   const boot = () => NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   await missTicks(boot);
   const apps = await Promise.all([boot(), boot()]);
@@ -29,6 +32,14 @@ export async function prove(): Promise<void> {
 function locksOfOtherLibraries(): void {
   const options: RedlockOptions = { client: 'redis://localhost', key: (resource) => `locks:${resource}` };
   assert.equal(redlock(options).keyOf('7'), 'locks:7');
+}
+
+/** The entries for fenced writes and for stores know the errors of the main entry. Sends nothing. */
+async function entriesWithoutNest(): Promise<void> {
+  await assert.rejects(fence.guard('redis://localhost' as never, { key: 'a', token: 1 }, []), InvalidLockOptionsError);
+  const tooFew = { locks: {} } as LockStores;
+  assert.deepEqual(Object.keys(tooFew), ['locks']);
+  assert.equal(new LockStoreError('refused', 'no').failure, 'refused');
 }
 
 async function oneAtATime(here: Shop, there: Shop): Promise<void> {

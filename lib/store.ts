@@ -1,0 +1,44 @@
+/**
+ * Experimental: the ports of a store of your own, for the module option `store`. A new verb of the lock module may change
+ * them in a minor version.
+ *
+ * @experimental
+ * @module nestjs-redis-lock/store
+ */
+
+export type { LockStores, StoreContext, StoreFactory } from './core/store/lock-stores.js';
+export { LockStoreError } from './core/store/store-error.js';
+export type { Clock } from './core/util/clock.js';
+export type { Random } from './core/util/random.js';
+
+// Locks
+export type {
+  AcquireReply,
+  KeepReply,
+  KeptPlace,
+  LockOwner,
+  LockStore,
+  Queueing,
+  Retention,
+  RotateReply,
+  SeveralReply,
+  Transfer,
+} from './core/store/lock-store.js';
+export type { GrantListener } from './core/store/hearing.js';
+export type { FreedListener, Watcher, WatchReply } from './core/store/watch-store.js';
+export type { ServerHealth, StoreProbe } from './core/store/store-probe.js';
+
+// Ticks and the history of jobs
+export type { Tick, TickClaim, TickReply, TickStore } from './core/store/tick-store.js';
+export type {
+  JobPause,
+  JobRegistration,
+  JobState,
+  JobStore,
+  MissedNote,
+  MissedReply,
+  RunEnd,
+} from './core/store/job-store.js';
+
+// Latches
+export type { LatchListener, LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';

@@ -159,9 +159,8 @@ describeOnMachine.each(KINDS)('Redis refuses a command of the handshake with $na
   afterEach(async () => void (await Promise.all(running.splice(0).map((stop) => stop()))));
   afterAll(() => servers?.[Symbol.asyncDispose]());
 
-  const instance = async () => {
+  const instance = async (keyPrefix: string) => {
     const proxies = await Promise.all(servers.ports.map((port) => TcpProxy.start(port)));
-    const keyPrefix = `handshake-${++names}`;
     const options = { keyPrefix, shutdown: { drainMs: 0 }, leaseMs: LEASE_MS, ...kind.options };
     const where = servers.where(proxies);
     const service = createLockService(resolveModuleOptions({ ...options, ...where } as RedisLockModuleOptions));
@@ -182,6 +181,12 @@ describeOnMachine.each(KINDS)('Redis refuses a command of the handshake with $na
     await (await eventually(() => locks.acquire('free', { waitMs: 1_000 }), GRANTED_WITHIN_MS)).release();
     expect(performance.now() - from).toBeLessThan(GRANTED_WITHIN_MS);
   };
+  /** Another process holds `theirs` all the time, with a healthy connection. */
+  const expectRefused = (locks: RedisLockService): Promise<void> =>
+    locks.tryAcquire('theirs').then(
+      (lease) => expect(lease).toBeNull(),
+      (error: unknown) => expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE' }),
+    );
   const expectNothingElsewhere = async (): Promise<void> => {
     for (const admin of servers.admins()) {
       const used = [...(await admin.info('keyspace')).matchAll(/^db(\d+):/gm)].map(([, db]) => Number(db));
@@ -197,12 +202,16 @@ describeOnMachine.each(KINDS)('Redis refuses a command of the handshake with $na
     async (command) => {
       await Promise.all(
         ERRORS.map(async (error) => {
-          const { service, proxies } = await instance();
+          const keyPrefix = `handshake-${++names}`;
+          const other = await instance(keyPrefix);
+          const theirs = await (await other.service).acquire('theirs');
+          const { service, proxies } = await instance(keyPrefix);
           const atStart = refuse(proxies, command, error);
           await eventually(() => expect(atStart.count()).toBeGreaterThanOrEqual(countOf(command)));
           atStart.allow();
           const locks = await service;
           await expectGrant(locks);
+          await expectRefused(locks);
           const held = await locks.acquire('held');
           const later = refuse(proxies, command, error);
           for (const proxy of proxies) proxy.cut();
@@ -211,12 +220,15 @@ describeOnMachine.each(KINDS)('Redis refuses a command of the handshake with $na
               (lease) => lease?.release(),
               () => {},
             );
+            await expectRefused(locks);
             expect(later.count()).toBeGreaterThanOrEqual(countOf(command));
           });
           later.allow();
           await expectGrant(locks);
           expect(await eventually(() => held.verify(), GRANTED_WITHIN_MS)).toBe(true);
-          await held.release();
+          await expectRefused(locks);
+          expect(await theirs.verify()).toBe(true);
+          await Promise.all([held.release(), theirs.release()]);
         }),
       );
       await expectNothingElsewhere();

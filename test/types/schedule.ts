@@ -88,6 +88,10 @@ export class Jobs {
   @SingletonCron('* * * * * *')
   async withParameter(_id: string): Promise<void> {}
 
+  // @ts-expect-error @nestjs/schedule would not find it
+  @SingletonCron('* * * * * *')
+  async [Symbol.asyncDispose](): Promise<void> {}
+
   // @ts-expect-error an unknown overlap
   @SingletonCron('* * * * * *', { overlap: 'queue' })
   async overlap(): Promise<void> {}

@@ -29,29 +29,34 @@ import type { ResolvedJobOptions } from './singleton-options.js';
  * whose result type hides that a call returns a promise of `undefined` where another instance runs the job.
  */
 export interface JobMethodDecorator {
-  <M extends JobMethod>(
+  <M extends JobMethod, K extends string | symbol>(
     target: object,
-    propertyKey: string | symbol,
-    descriptor: TypedPropertyDescriptor<M> & (JobMistake<ReturnType<M>> extends void ? unknown : never),
+    propertyKey: K,
+    descriptor: TypedPropertyDescriptor<M> & (JobMistake<ReturnType<M>, K> extends void ? unknown : never),
   ): void;
   // Accepts nothing else, but returns why not.
-  <M>(
+  <M, K extends string | symbol>(
     target: object,
-    propertyKey: string | symbol,
+    propertyKey: K,
     descriptor: TypedPropertyDescriptor<M>,
   ): IsAny<M> extends true
     ? void
     : M extends JobMethod
-      ? JobMistake<ReturnType<M>>
+      ? JobMistake<ReturnType<M>, K>
       : Mistake<'A job is called with no parameter but its SingletonRun'>;
 }
 
-/** The mistake of a job whose result type `R` hides what a call returns, and otherwise `void`. */
-type JobMistake<R> = unknown extends R
-  ? void
-  : [R] extends [void | PromiseLike<unknown>]
-    ? ResultMistake<undefined, R>
-    : Mistake<'A job that returns a result must be async'>;
+/** The mistake of a job with the name `K`, or whose result type `R` hides what a call returns; otherwise `void`. */
+type JobMistake<R, K> =
+  IsSymbol<K> extends true
+    ? Mistake<'@nestjs/schedule finds no method whose name is a symbol'>
+    : unknown extends R
+      ? void
+      : [R] extends [void | PromiseLike<unknown>]
+        ? ResultMistake<undefined, R>
+        : Mistake<'A job that returns a result must be async'>;
+
+type IsSymbol<K> = IsAny<K> extends true ? false : K extends symbol ? true : false;
 
 /** What a job decorator makes of one method. */
 export interface JobPlan {

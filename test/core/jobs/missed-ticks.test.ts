@@ -5,6 +5,7 @@ import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import type { TickSchedule } from '../../../lib/core/jobs/tick-schedule.js';
 import type { OwedRun } from '../../../lib/core/store/job-store.js';
 import { ProcessClock } from '../../support/simulation/simulated-process.js';
+import { every } from '../../support/world/every.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { JobRecords } from './job-records.js';
 
@@ -12,21 +13,6 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const RESOURCE = 'cron:report';
-
-/** A tick at every full multiple. */
-function every(ms: number, text = `every ${ms} ms`): TickSchedule {
-  const after = (time: number): number => (Math.floor(time / ms) + 1) * ms;
-  return {
-    text,
-    after,
-    around: (tick) => ({ before: tick - ms, after: tick + ms }),
-    async between(from, until, most) {
-      const ticks: number[] = [];
-      for (let tick = after(from); tick <= until; tick += ms) ticks.push(tick);
-      return { count: ticks.length, ...(ticks.length > 0 && { first: ticks[0]! }), ticks: ticks.slice(-most) };
-    },
-  };
-}
 
 interface Process {
   readonly instance: Instance;

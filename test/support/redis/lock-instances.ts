@@ -31,6 +31,7 @@ export interface LockInstanceOptions {
   durability?: Durability;
   restartQuarantineMs?: number;
   unclearNames?: 'refuse' | 'allow';
+  warn?: (line: string) => void;
   /** How long to wait for the connections; 0 for a Redis that is down. */
   patienceMs?: number;
 }
@@ -57,7 +58,7 @@ export function useInstances(
       restartQuarantineMs,
     });
     listenTogether(store);
-    const { clock, unclearNames } = options;
+    const { clock, unclearNames, warn } = options;
     const observers = [(event: LockEvent) => events.push(event)];
     const locks = new LockClient({
       store,
@@ -65,6 +66,7 @@ export function useInstances(
       observers,
       ...(clock && { clock }),
       ...(unclearNames && { unclearNames }),
+      ...(warn && { warn }),
     });
     const latches = locks.latches(new RedisLatchStore(store));
     const instance = { instanceId, locks, latches, store, events };

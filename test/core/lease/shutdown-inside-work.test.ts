@@ -1,6 +1,8 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
 import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { fakeForeignLock, FakeForeignServer } from '../../support/world/fake-foreign-lock.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { gate, track } from '../../support/expect/tracked.js';
@@ -68,6 +70,31 @@ describe('a call from inside of work that a shutdown drains', () => {
     await world.clock.advance(1_000);
     expect(working).toMatchObject({ state: 'fulfilled', value: 'all' });
     expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('is granted the lock of another library as well, for which it waits', async () => {
+    const old = new FakeForeignServer(world.clock);
+    old.put('old:stock', 'an old process', 3_000);
+    const alsoLock = fakeForeignLock(old);
+    const { working, shutdown } = await drained(() => a.locks.using('stock', { alsoLock }, async () => 'had both'));
+    await world.clock.advance(2_000);
+    expect([working.state, shutdown.state]).toEqual(['pending', 'pending']);
+    await world.clock.advance(2_000);
+    expect(working).toMatchObject({ state: 'fulfilled', value: 'had both' });
+    expect(shutdown.state).toBe('fulfilled');
+    expect([world.server.isEmpty, old.ownerOf('old:stock')]).toEqual([true, undefined]);
+  });
+
+  it('runs a singleton job', async () => {
+    const runs = a.locks.singletonRuns(new MemoryTickStore(world.server));
+    const job = { job: 'report', overlap: 'skip', onCrash: 'retry', keepMs: 60_000, lock: {} } as const;
+    const { working, shutdown } = await drained(() =>
+      runs.run({ ...job, tick: 'one' }, async () => (await a.locks.acquire('inner')).release()),
+    );
+    expect([working.error, working.state, shutdown.state]).toEqual([undefined, 'fulfilled', 'fulfilled']);
+    expect(
+      await b.locks.singletonRuns(new MemoryTickStore(world.server)).run({ ...job, tick: 'one' }, () => 'again'),
+    ).toBe(undefined);
   });
 
   it.each([

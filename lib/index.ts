@@ -30,7 +30,7 @@ export {
   type LeaderOnlyOptions,
 } from './nest/leader/leader-only.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
-export type { BusyError, LockDecoratorOptions, ReadWriteLockOptions } from './nest/decorators/lock-plan.js';
+export type { LockDecoratorOptions, ReadWriteLockOptions } from './nest/decorators/lock-plan.js';
 export type { SemaphoreDecoratorOptions } from './nest/decorators/semaphore-decorator-options.js';
 
 // Handlers of requests and messages

@@ -1,7 +1,7 @@
 // Compiled by test/nest/types/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
 import { applyDecorators } from '@nestjs/common';
 import {
-  type BusyError,
+  type LockBusyError,
   DistributedLock,
   type DistributedLockOptions,
   type Lease,
@@ -116,7 +116,7 @@ export class Options {
     onLost: 'throw',
     lockService: 'billing',
     onBusy: (busy) => {
-      expectTypeOf(busy).toEqualTypeOf<BusyError>();
+      expectTypeOf(busy).toEqualTypeOf<LockBusyError>();
       return busy.retryAfterMs;
     },
   })

@@ -1,6 +1,6 @@
 // Compiled by test/nest/types/types.slow.test.ts, never run. `@ts-expect-error` is itself an error where the next line has none.
 import {
-  type BusyError,
+  type LockBusyError,
   DistributedSemaphore,
   LockHandler,
   ReadLock,
@@ -36,7 +36,7 @@ export class ReadersAndWriters {
     onLost: 'throw',
     lockService: 'billing',
     onBusy: (busy) => {
-      expectTypeOf(busy).toEqualTypeOf<BusyError>();
+      expectTypeOf(busy).toEqualTypeOf<LockBusyError>();
       throw busy;
     },
   })

@@ -145,12 +145,12 @@ export function readDeclarations(queries) {
       .filter(([, symbol]) => symbol !== root && symbol.flags & ts.SymbolFlags.Class && extendsFrom(symbol, root))
       .map(([name, symbol]) => {
         const type = checker.getDeclaredTypeOfSymbol(symbol);
-        const code = checker.getTypeOfSymbol(type.getProperty('code'));
+        const [code] = type.getProperty('code').declarations;
         const tags = tagsOf(symbol);
         const fields = type.getProperties().map((field) => field.name);
         return {
           name,
-          code: code.value,
+          code: code.initializer.text,
           fields: fields.filter((field) => !ofAll.has(field)),
           text: textOf(symbol),
           remedy: tags.get('remedy')?.[0] ?? '',

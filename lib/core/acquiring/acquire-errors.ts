@@ -3,7 +3,6 @@ import {
   LockAbortedError,
   LockBusyError,
   LockModeMismatchError,
-  LockQueueFullError,
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
@@ -79,18 +78,13 @@ export function aborted(
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
 }
 
-/** Other callers hold the resource or wait for it, and no longer wait was wanted. It is not an outage or a mistake. */
-export function isBusy(error: unknown): error is LockBusyError | LockTimeoutError | LockQueueFullError {
-  return error instanceof LockBusyError || error instanceof LockTimeoutError || error instanceof LockQueueFullError;
-}
-
 /**
  * Returns `null` for the error of a call to acquire that ended because the resource is busy.
  *
  * @throws every other error
  */
 export function nullIfBusy(error: unknown): null {
-  if (isBusy(error)) return null;
+  if (error instanceof LockBusyError) return null;
   throw error;
 }
 

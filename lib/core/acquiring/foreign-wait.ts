@@ -247,7 +247,7 @@ class ForeignAttempts {
     if (log.last === 'busy') {
       const holder = { library: lock.library, key, ttlMs: this.#ttlMs };
       if (this.#isBusyFinal) return LockBusyError.byForeign(resource, log.attempts, holder);
-      return LockTimeoutError.byForeign(resource, clock.now() - startedAt, log.attempts, holder);
+      return LockTimeoutError.timeoutByForeign(resource, clock.now() - startedAt, log.attempts, holder);
     }
     const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};
     const cause = new LockStoreError(failure, `${this.foreign.name}: ${message}`);

@@ -56,7 +56,7 @@ export function queueFull(
   where: LockQueueFullError['where'],
   now: number,
 ): LockQueueFullError {
-  return new LockQueueFullError(resource, maxWaiters, where, log.holderTtlMs, log.holders(now));
+  return new LockQueueFullError(resource, maxWaiters, where, log.attempts, log.holderTtlMs, log.holders(now));
 }
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */

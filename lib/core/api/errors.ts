@@ -52,6 +52,7 @@ export abstract class LockError extends Error {
   /** Of a call to acquire that failed: what events and metrics call this kind of lock, such as `Class.method`. */
   declare group?: string;
 
+  /** @internal */
   constructor(
     message: string,
     /** The resource the error is about; empty if there is none. Several are joined by commas. */
@@ -65,19 +66,25 @@ export abstract class LockError extends Error {
 
 /**
  * Another holder has the resource, and the call did not wait (`waitMs` is 0) or its retry strategy gave up.
+ * `LockTimeoutError` and `LockQueueFullError` extend it: one `catch` finds every call that did not get a busy resource,
+ * and `code` says which it was.
  *
  * @remedy Set `waitMs`, or answer "try again later".
  */
 export class LockBusyError extends LockError {
-  override readonly code = 'LOCK_BUSY';
+  override readonly code: 'LOCK_BUSY' | 'LOCK_TIMEOUT' | 'LOCK_QUEUE_FULL' = 'LOCK_BUSY';
   readonly lastAttempt: AttemptOutcome = 'busy';
-  /** Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes. */
+  /**
+   * Up to 8 of the holders that the last answer named; none for a latch. Do not show them to a client: they name your
+   * processes.
+   */
   readonly holders: readonly SeenHolder[];
-  /** How many holders there are; 0 if that is not known. */
+  /** How many holders there are; 0 if that is not known, and for a latch. */
   readonly holderCount: number;
   /** The lock of another library that is in the way; not set where it is one of ours. */
   declare foreignHolder?: ForeignHolder;
 
+  /** @internal */
   static byForeign(resource: string, attempts: number, holder: ForeignHolder): LockBusyError {
     const message =
       `${quoteResource(resource)} is held by ${describeForeign(holder)} (${asked(attempts)}). ` +
@@ -87,11 +94,12 @@ export class LockBusyError extends LockError {
     return error;
   }
 
+  /** @internal */
   constructor(
     resource: string,
-    /** How many times Redis was asked. */
+    /** How many times Redis was asked for this call; 0 if it only waited behind other calls of its process. */
     readonly attempts: number,
-    /** When the holder's lease ends unless it is renewed, in milliseconds. */
+    /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
     seen: SeenHolders = NO_HOLDERS,
     message?: string,
@@ -116,18 +124,8 @@ export class LockBusyError extends LockError {
  * @remedy Raise `waitMs`, do less under the lock, or answer "try again later".
  * @see docs/guide/waiting.md#what-ended-the-wait
  */
-export class LockTimeoutError extends LockError {
+export class LockTimeoutError extends LockBusyError {
   override readonly code = 'LOCK_TIMEOUT';
-  readonly lastAttempt: AttemptOutcome = 'busy';
-  /**
-   * Up to 8 of the holders that the last answer named; none for a latch. Do not show them to a client: they name your
-   * processes.
-   */
-  readonly holders: readonly SeenHolder[];
-  /** How many holders there are; 0 if that is not known, and for a latch. */
-  readonly holderCount: number;
-  /** The lock of another library that was in the way; not set where it was one of ours. */
-  declare foreignHolder?: ForeignHolder;
   /**
    * Which place this call last had in the queue of the store: 1 is the next to be granted. Each process has one place for
    * all its calls, and processes that have died may count. Not set where the place is not known: for a call that waited
@@ -135,7 +133,13 @@ export class LockTimeoutError extends LockError {
    */
   declare place?: number;
 
-  static byForeign(resource: string, waitedMs: number, attempts: number, holder: ForeignHolder): LockTimeoutError {
+  /** @internal */
+  static timeoutByForeign(
+    resource: string,
+    waitedMs: number,
+    attempts: number,
+    holder: ForeignHolder,
+  ): LockTimeoutError {
     const message =
       `${quoteResource(resource)} is held by ${describeForeign(holder)}; waited ${formatDuration(waitedMs)} ` +
       `(${asked(attempts)}). Raise waitMs, shorten the work done under the lock, or try again later.`;
@@ -144,13 +148,12 @@ export class LockTimeoutError extends LockError {
     return error;
   }
 
+  /** @internal */
   constructor(
     resource: string,
     readonly waitedMs: number,
-    /** How many times Redis was asked for this call; 0 if it only waited behind other calls of its process. */
-    readonly attempts: number,
-    /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
-    readonly retryAfterMs: number,
+    attempts: number,
+    retryAfterMs: number,
     seen: SeenHolders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
@@ -165,13 +168,14 @@ export class LockTimeoutError extends LockError {
       ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;
     super(
+      resource,
+      attempts,
+      retryAfterMs,
+      seen,
       message ??
         `${quoteResource(resource)} ${what}${how}. ` +
           `Raise waitMs, shorten the work done under the lock, or try again later.`,
-      resource,
     );
-    this.holders = seen.list;
-    this.holderCount = seen.count;
     if (place !== undefined) this.place = place;
   }
 }
@@ -181,33 +185,31 @@ export class LockTimeoutError extends LockError {
  *
  * @remedy Do less under the lock, accept less work, or raise `maxWaiters`.
  */
-export class LockQueueFullError extends LockError {
+export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
-  /** Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes. */
-  readonly holders: readonly SeenHolder[];
-  /** How many holders there are; 0 if that is not known. */
-  readonly holderCount: number;
 
+  /** @internal */
   constructor(
     resource: string,
     readonly maxWaiters: number,
     /** Where they wait: in this process, or the processes in the queue in Redis. */
     readonly where: 'process' | 'redis',
-    /** When the holder's lease ends unless it is renewed, in milliseconds. */
-    readonly retryAfterMs: number,
+    attempts: number,
+    retryAfterMs: number,
     seen: SeenHolders = NO_HOLDERS,
   ) {
     const isOne = maxWaiters === 1;
     const processes = isOne ? '1 process' : `${maxWaiters} processes`;
     const waiting = where === 'process' ? `${count(maxWaiters, 'call')} of this process` : processes;
     super(
+      resource,
+      attempts,
+      retryAfterMs,
+      seen,
       `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
         `(maxWaiters)${isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : ''}. ` +
         `Do less under the lock, accept less work, or raise maxWaiters.`,
-      resource,
     );
-    this.holders = seen.list;
-    this.holderCount = seen.count;
   }
 }
 
@@ -215,6 +217,7 @@ export class LockQueueFullError extends LockError {
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';
 
+  /** @internal */
   constructor(resource: string, reason: unknown) {
     super(`Waiting for ${quoteResource(resource)} was aborted by the caller's signal.`, resource, { cause: reason });
   }
@@ -229,6 +232,7 @@ export class LockAbortedError extends LockError {
 export class LockModeMismatchError extends LockError {
   override readonly code = 'LOCK_MODE_MISMATCH';
 
+  /** @internal */
   constructor(message: string, resource: string) {
     super(message, resource);
   }
@@ -243,6 +247,7 @@ export class LockModeMismatchError extends LockError {
 export class LockUnavailableError extends LockError {
   override readonly code = 'LOCK_UNAVAILABLE';
 
+  /** @internal */
   constructor(
     resource: string,
     /** What was being done, such as `acquire`. */
@@ -259,7 +264,10 @@ export class LockUnavailableError extends LockError {
 export class LockShutdownError extends LockError {
   override readonly code = 'LOCK_SHUTDOWN';
 
-  /** @param what what it did not do */
+  /**
+   * @internal
+   * @param what what it did not do
+   */
   constructor(resource: string, what = `${quoteResource(resource)} was not acquired`) {
     super(`${what}: this application is shutting down.`, resource);
   }
@@ -274,6 +282,7 @@ export class LockShutdownError extends LockError {
 export class InvalidLockOptionsError extends LockError {
   override readonly code = 'INVALID_LOCK_OPTIONS';
 
+  /** @internal */
   constructor(
     message: string,
     /** The name of the option, such as `leaseMs`. */

@@ -92,6 +92,7 @@ export function explainForeignLost(name: string): string {
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
 
+  /** @internal */
   constructor(
     resource: string,
     readonly reason: LeaseLossReason,
@@ -113,6 +114,7 @@ export class LeaseLostError extends LockError {
 export class LockReentryError extends LockError {
   override readonly code = 'LOCK_REENTRY';
 
+  /** @internal */
   static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
     return new LockReentryError(
       `This async context already holds ${quoteResource(resource)} (mode ${held}), so this call (mode ${wanted}) ` +
@@ -121,6 +123,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static waitingUntilFree(resource: string, held: string): LockReentryError {
     return new LockReentryError(
       `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever. ` +
@@ -129,6 +132,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static upgrade(resource: string): LockReentryError {
     return new LockReentryError(
       `This async context holds ${quoteResource(resource)} to read, and cannot become the writer while it reads: two readers ` +
@@ -138,6 +142,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
     return new LockReentryError(
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
@@ -147,7 +152,10 @@ export class LockReentryError extends LockError {
     );
   }
 
-  /** @param foreign the lock of the other library */
+  /**
+   * @internal
+   * @param foreign the lock of the other library
+   */
   static waitingForOwnForeign(resource: string, held: string, foreign: string): LockReentryError {
     return new LockReentryError(
       `The lock ${foreign} (alsoLock) is held already, for ${quoteResource(held)}, by this async context or by its ` +
@@ -157,6 +165,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static keptByTransaction(resource: string, wanted?: string): LockReentryError {
     return new LockReentryError(
       `The database transaction of this call holds ${quoteResource(resource)} until it ends, so this call ` +
@@ -166,6 +175,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static sharedByOthers(resource: string, what: string): LockReentryError {
     return new LockReentryError(
       `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and ` +
@@ -174,6 +184,7 @@ export class LockReentryError extends LockError {
     );
   }
 
+  /** @internal */
   static foreignRelease(resource: string): LockReentryError {
     return new LockReentryError(
       `${quoteResource(resource)} is held in reentrant mode by another async context; only that context may release it. ` +
@@ -196,6 +207,7 @@ const SHOWN_AT_MOST = 8;
 export class LockNotHeldError extends LockError {
   override readonly code = 'LOCK_NOT_HELD';
 
+  /** @internal */
   constructor(
     /** The resource that was asked for; `undefined`: any lock. Then `resource` of the error is empty. */
     resource: string | undefined,
@@ -243,6 +255,7 @@ const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
 export class NotLeaderError extends LockError {
   override readonly code = 'NOT_LEADER';
 
+  /** @internal */
   constructor(
     /** The name of the leadership. Its lock, the `resource` of this error, is `leader:<name>`. */
     readonly leadership: string,
@@ -285,6 +298,7 @@ export class StaleFencingTokenError extends LockError {
 export class FencedCommandError extends LockError {
   override readonly code = 'FENCED_COMMAND_FAILED';
 
+  /** @internal */
   constructor(
     /** The key of the guard. */
     guard: string,

@@ -36,6 +36,7 @@ export class LockExplanation {
   /** All sentences in one text. */
   readonly text: string;
 
+  /** @internal */
   constructor(
     readonly resource: string,
     /** The likely cause of what is seen. */

@@ -11,6 +11,7 @@ import { nearest } from '../api/validation.js';
 export class JobNotFoundError extends LockError {
   override readonly code = 'JOB_NOT_FOUND';
 
+  /** @internal */
   constructor(
     message: string,
     /** The name that was asked for. */
@@ -21,7 +22,10 @@ export class JobNotFoundError extends LockError {
     super(message, '');
   }
 
-  /** @param known the names of the jobs that there are */
+  /**
+   * @internal
+   * @param known the names of the jobs that there are
+   */
   static unknown(job: string, where: string, known: readonly string[]): JobNotFoundError {
     const near = nearest(job, known);
     const hint =
@@ -33,6 +37,7 @@ export class JobNotFoundError extends LockError {
     return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}`, job);
   }
 
+  /** @internal */
   static elsewhere(job: string, instances: readonly string[]): JobNotFoundError {
     const these = `These instances have it: ${quoteSome(instances)}. Run it there.`;
     const message =

@@ -235,7 +235,9 @@ export class SingletonRuns {
    */
   async #holdBoth(attempt: TickAttempt, grant: Grant, also: AlsoLock): Promise<SingleLease | undefined> {
     const { options } = attempt;
-    const isOld = (error: unknown): boolean => error instanceof LockBusyError && error.foreignHolder !== undefined;
+    // A rerun that has waited for the old lock in vain (LOCK_TIMEOUT) does not know that the old process ran the tick.
+    const isOld = (error: unknown): boolean =>
+      error instanceof LockBusyError && error.code === 'LOCK_BUSY' && error.foreignHolder !== undefined;
     const failed = async (error: unknown, hold: Hold): Promise<void> => {
       if (isOld(error) && attempt.plan.kind !== 'catchUp') await this.#claims.finish(attempt, { hold });
       else if (!(error instanceof LeaseLostError)) this.#claims.forget(attempt);

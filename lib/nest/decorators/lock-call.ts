@@ -1,8 +1,8 @@
 import { isAbortedBy } from '../../core/util/signals.js';
-import { isBusy } from '../../core/acquiring/acquire-errors.js';
+import { LockBusyError } from '../../core/api/errors.js';
 import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { Lease, LockedWork } from '../../core/api/lease.js';
-import type { BusyError, LockPlan } from './lock-plan.js';
+import type { LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 
 /**
@@ -31,9 +31,9 @@ export async function runLocked<T>(
     return await plan.using(service, resources, underLease, signal);
   } catch (error) {
     if (began || plan.onBusy === 'throw') throw error;
-    if (!isBusy(error)) throw error;
+    if (!(error instanceof LockBusyError)) throw error;
     if (plan.onBusy === 'skip') return undefined as T;
-    const onBusy = plan.onBusy as (this: unknown, busy: BusyError, ...args: readonly unknown[]) => T | Promise<T>;
+    const onBusy = plan.onBusy as (this: unknown, busy: LockBusyError, ...args: readonly unknown[]) => T | Promise<T>;
     return await onBusy.call(self, error, ...args);
   }
 }

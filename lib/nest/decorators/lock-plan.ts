@@ -1,9 +1,4 @@
-import {
-  type LockBusyError,
-  type LockQueueFullError,
-  type LockTimeoutError,
-  InvalidLockOptionsError,
-} from '../../core/api/errors.js';
+import { InvalidLockOptionsError, type LockBusyError } from '../../core/api/errors.js';
 import { checkAlsoLock } from '../../core/api/foreign-lock.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import {
@@ -19,17 +14,14 @@ import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/vali
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { Access } from '../request/intercepted-call.js';
 
-/** Why a call did not get a resource that other callers hold or wait for. */
-export type BusyError = LockBusyError | LockTimeoutError | LockQueueFullError;
-
 /** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
 export type OnBusy<A extends readonly unknown[] = never[]> =
-  /** Throws `LockBusyError`, `LockTimeoutError`, or `LockQueueFullError`. */
+  /** Throws `LockBusyError`, also as `LockTimeoutError` or `LockQueueFullError`. */
   | 'throw'
   /** Returns `undefined` without running. */
   | 'skip'
   /** Returns the result of this function instead. */
-  | ((busy: BusyError, ...args: A) => unknown);
+  | ((busy: LockBusyError, ...args: A) => unknown);
 
 /** Any `onBusy`, whatever its function is called with. */
 export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);

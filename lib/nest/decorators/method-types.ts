@@ -1,4 +1,4 @@
-import type { BusyError } from './lock-plan.js';
+import type { LockBusyError } from '../../core/api/errors.js';
 
 /** Any method that a decorator may wrap. */
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;
@@ -91,4 +91,4 @@ type VoidAsUndefined<T> = T extends void ? undefined : T;
 export type AnyResult = string | number | bigint | boolean | symbol | NonNullable<unknown> | null | undefined | void;
 
 /** `onBusy`, so that TypeScript infers the result of a function, and the parameters `O` that it declares. */
-export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: BusyError, ...args: O) => R);
+export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: LockBusyError, ...args: O) => R);

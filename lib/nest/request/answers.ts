@@ -5,7 +5,6 @@ import {
   type LockError,
   LockQueueFullError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
 } from '../../core/api/errors.js';
 import { JobNotFoundError } from '../../core/jobs/job-errors.js';
@@ -37,7 +36,8 @@ export interface Answer {
 
 /** Returns what a client is told of a lock error. */
 export function answerTo(exception: LockError): Answer {
-  if (exception instanceof LockBusyError || exception instanceof LockTimeoutError) {
+  const isOverloaded = exception instanceof LockQueueFullError;
+  if (exception instanceof LockBusyError && !isOverloaded) {
     const message = 'Another request is working on this. Try again later.';
     return {
       status: LOCKED,
@@ -48,9 +48,7 @@ export function answerTo(exception: LockError): Answer {
     };
   }
   const hasNotBegun =
-    exception instanceof LockUnavailableError ||
-    exception instanceof LockQueueFullError ||
-    exception instanceof LockShutdownError;
+    isOverloaded || exception instanceof LockUnavailableError || exception instanceof LockShutdownError;
   if (
     hasNotBegun ||
     exception instanceof LeaseLostError ||

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkFunction } from '../../core/api/validation.js';
-import { isBusy } from '../../core/acquiring/acquire-errors.js';
+import { LockBusyError } from '../../core/api/errors.js';
 import { settle } from '../../core/util/promises.js';
 import { failed, lineOf, type LocksUnderTest } from './locks-under-test.js';
 import { aroundCalls, type Touched } from './touches.js';
@@ -70,7 +70,7 @@ export async function expectExclusive<T>(
     failed(expectExclusive, message, { actual, expected, story });
   if (runs.overlap) throw fail(runs.overlap, 'two runs at once', 'one run at a time');
   // A run that did not get the lock has been excluded, as it should be.
-  const broken = results.find((result) => result.status === 'rejected' && !isBusy(result.reason));
+  const broken = results.find((result) => result.status === 'rejected' && !(result.reason instanceof LockBusyError));
   if (broken) throw (broken as PromiseRejectedResult).reason;
   if (runs.entered === 0) {
     throw fail(

@@ -69,7 +69,7 @@ export class LockAssertions {
    * await locks.expectExclusive((section) => service.using('report', () => section()));
    * ```
    *
-   * A run that does not get the lock (`LockBusyError`, `LockTimeoutError`) or is skipped has been excluded, as it should
+   * A run that does not get the lock (`LockBusyError`) or is skipped has been excluded, as it should
    * be. With `touching`, a run is inside from its first call of a method to its last one.
    *
    * @param run is called with `section` and the index of the run

@@ -18,6 +18,7 @@ export type TestKitErrorCode =
 export class TestKitError extends Error {
   override readonly name = 'TestKitError';
 
+  /** @internal */
   constructor(
     readonly code: TestKitErrorCode,
     message: string,

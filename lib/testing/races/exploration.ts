@@ -173,7 +173,7 @@ export class Exploration<World> {
   #mayThrow({ name, value }: Actor, hadFault: boolean): boolean {
     const { mayThrow } = this.options;
     if (mayThrow) return mayThrow(value, name);
-    return value instanceof LockBusyError || (hadFault && value instanceof LockError);
+    return (value instanceof LockBusyError && value.code === 'LOCK_BUSY') || (hadFault && value instanceof LockError);
   }
 }
 

@@ -78,7 +78,7 @@ export interface ExploreRacesOptions<World> {
   /**
    * Whether an actor may end with this error. The invariant sees it as an outcome. Every other error is a race.
    *
-   * @default a `LockBusyError`, and every error of this package once a fault has happened
+   * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
    */
   readonly mayThrow?: (error: unknown, actor: string) => boolean;
   /**

@@ -4,7 +4,12 @@ import { rejects } from 'node:assert/strict';
 type Package = typeof import('../../../lib/index.js');
 type AnyErrorClass = new (...args: never[]) => Error;
 
-const load = (): Promise<Package> => import('../../../lib/index.js');
+/** Every entry point with errors of its own. */
+const load = async (): Promise<Package> => ({
+  ...(await import('../../../lib/index.js')),
+  ...(await import('../../../lib/fence.js')),
+  ...(await import('../../../lib/schedule.js')),
+});
 
 const here = await load();
 jest.resetModules();
@@ -30,7 +35,7 @@ const classes = errorClassesOf(here).map(([name, mine]) => {
 
 it('finds two copies of each error class', () => {
   expect(classes.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['LockError', 'LockBusyError', 'LeaseLostError', 'FencedCommandError', 'NotLeaderError']),
+    expect.arrayContaining(['LockError', 'LockBusyError', 'LeaseLostError', 'FencedCommandError', 'JobNotFoundError']),
   );
   for (const { mine, other } of classes) expect(mine).not.toBe(other);
 });

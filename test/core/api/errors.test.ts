@@ -6,6 +6,7 @@ describe('errors', () => {
   const all = [
     new errors.LockBusyError('stock', 1, 900),
     new errors.LockTimeoutError('stock', 500, 3, 900),
+    new errors.LockQueueFullError('stock', 8, 'redis', 1, 900),
     new errors.LockAbortedError('stock', undefined),
     new LeaseLostError('stock', 'expired', 32),
     LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
@@ -33,6 +34,18 @@ describe('errors', () => {
   it('have one code for each class', () => {
     const codes = new Map(all.map((error) => [error.code, error.name]));
     expect(new Set(codes.values()).size).toBe(codes.size);
+  });
+
+  it('say "busy" by one class, of every call that did not get a resource which others have or wait for', () => {
+    const busy = all.filter((error) => error instanceof errors.LockBusyError);
+    expect(busy.map(({ name, code }) => [name, code])).toEqual([
+      ['LockBusyError', 'LOCK_BUSY'],
+      ['LockTimeoutError', 'LOCK_TIMEOUT'],
+      ['LockQueueFullError', 'LOCK_QUEUE_FULL'],
+    ]);
+    for (const error of busy) expect(error).toMatchObject({ lastAttempt: 'busy', retryAfterMs: 900, holderCount: 0 });
+    expect(busy.filter((error) => error instanceof errors.LockTimeoutError)).toHaveLength(1);
+    expect(busy.filter((error) => error instanceof errors.LockQueueFullError)).toHaveLength(1);
   });
 
   it('explain every reason of a loss', () => {
@@ -104,7 +117,7 @@ describe('errors', () => {
 
     it('of a full queue', () => {
       const full = (where: 'process' | 'redis', most: number, of?: SeenHolders) =>
-        new errors.LockQueueFullError('order:7', most, where, 900, of).message.split('. ')[0];
+        new errors.LockQueueFullError('order:7', most, where, 1, 900, of).message.split('. ')[0];
       expect(full('process', 1)).toBe(
         'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
       );
@@ -122,7 +135,6 @@ describe('errors', () => {
         /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
       );
       expect(timeout(unknown)).toMatchObject({ holders: [], holderCount: 0 });
-      // Users throw them in tests of their own.
       expect(new errors.LockBusyError('order:7', 1, 0)).toMatchObject({ holders: [], holderCount: 0 });
     });
 

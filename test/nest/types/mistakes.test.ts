@@ -19,13 +19,13 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a misspelt option of @DistributedLock',
     method(`@DistributedLock({ key: 'x', leasMs: 1_000 }) async pay() {}`),
     'leasMs',
-    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'DistributedLockOptions<[], (busy: BusyError) => never>'. Did you mean to write 'leaseMs'?",
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'DistributedLockOptions<[], (busy: LockBusyError) => never>'. Did you mean to write 'leaseMs'?",
   ],
   [
     'a misspelt option beside a key function',
     method(`@ReadLock({ key: (id: string) => id, waitMS: 1_000 }) async pay(id: string) {}`),
     'waitMS',
-    "Object literal may only specify known properties, but 'waitMS' does not exist in type 'ReadWriteLockOptions<[id: string], (busy: BusyError, id: string) => never>'. Did you mean to write 'waitMs'?",
+    "Object literal may only specify known properties, but 'waitMS' does not exist in type 'ReadWriteLockOptions<[id: string], (busy: LockBusyError, id: string) => never>'. Did you mean to write 'waitMs'?",
   ],
   [
     'a misspelt option of @LockHandler',
@@ -137,7 +137,7 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a semaphore without permits',
     method(`@DistributedSemaphore({ key: 'x' }) async pay() {}`),
     '',
-    "Argument of type '{ key: string; }' is not assignable to parameter of type 'DistributedSemaphoreOptions<[], (busy: BusyError) => never>'.\n  Property 'permits' is missing in type '{ key: string; }' but required in type 'SemaphoreDecoratorOptions<[], (busy: BusyError) => never>'.",
+    "Argument of type '{ key: string; }' is not assignable to parameter of type 'DistributedSemaphoreOptions<[], (busy: LockBusyError) => never>'.\n  Property 'permits' is missing in type '{ key: string; }' but required in type 'SemaphoreDecoratorOptions<[], (busy: LockBusyError) => never>'.",
   ],
   [
     '@LeaderOnly without a name',

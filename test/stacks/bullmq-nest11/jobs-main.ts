@@ -4,7 +4,7 @@ import { Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayedError, type Job, type Queue } from 'bullmq';
 import {
-  type BusyError,
+  type LockBusyError,
   DistributedLock,
   key,
   type LockError,
@@ -18,7 +18,7 @@ const [url] = process.argv.slice(2) as [string];
 const { hostname, port } = new URL(url);
 const seen: unknown[] = [];
 
-async function putOff(_busy: BusyError, job: Job, token?: string): Promise<never> {
+async function putOff(_busy: LockBusyError, job: Job, token?: string): Promise<never> {
   await job.moveToDelayed(Date.now() + 100, token);
   throw new DelayedError();
 }

@@ -1,10 +1,10 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { DelayedError, type Job } from 'bullmq';
-import { type BusyError, DistributedLock, key } from 'nestjs-redis-lock';
+import { type LockBusyError, DistributedLock, key } from 'nestjs-redis-lock';
 
 /** Gives the job back to the queue, and its place in the worker to another job. The job keeps all its attempts. */
-export async function putOff(_busy: BusyError, job: Job, token?: string): Promise<never> {
+export async function putOff(_busy: LockBusyError, job: Job, token?: string): Promise<never> {
   await job.moveToDelayed(Date.now() + 500, token);
   throw new DelayedError();
 }

@@ -13,6 +13,7 @@ export type RaceToolProblem =
 export class RaceToolError extends Error {
   override readonly name = 'RaceToolError';
 
+  /** @internal */
   constructor(
     readonly code: RaceToolProblem,
     message: string,
@@ -50,6 +51,7 @@ export class RaceFoundError extends Error implements FoundRace {
   /** How many schedules were run until then. */
   readonly schedules: number;
 
+  /** @internal */
   constructor(message: string, race: FoundRace, schedules: number) {
     super(message, race.cause === undefined ? undefined : { cause: race.cause });
     this.reason = race.reason;
